@@ -1,0 +1,5 @@
+"""Exceptions and warnings that latentclass raises beside scikit-learn's own."""
+
+
+class DataSetUnavailableError(OSError):
+    """A data set is in none of the places where it was looked for."""
