@@ -1,1 +1,1 @@
-""" """
+"""Engines: pure functions on arrays, without scikit-learn."""

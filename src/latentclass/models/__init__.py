@@ -1,1 +1,1 @@
-""" """
+"""Estimators: thin scikit-learn classes over the engines in `latentclass.core`."""

@@ -1,0 +1,290 @@
+"""Columns independent given a component: Gaussian and categorical columns in one product.
+
+A *component* is whatever the columns are independent given: a class of naive Bayes, a component
+of a mixture, one of several restarts of either. It is always the first axis of parameters and
+statistics; K counts components, p continuous columns, L the levels of all discrete columns laid
+end to end (see `Layout`). Statistics of disjoint sets of rows merge, so rows can come in blocks,
+weighted, with holes.
+
+    log p(x | k) = sum_j log N(x_j; mean_kj, scale_kj^2) + sum_j log_prob_k[offset_j + x_j]
+
+over the observed columns only: a missing cell is integrated out by leaving its term out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+SCALE_FLOOR = 1e-9
+"""Least standard deviation, in units of half the column's range. Keeps a density finite where a
+component has no spread; far below any spread that data of 15 digits show."""
+
+
+class Layout(NamedTuple):
+    """Where each column's values live.
+
+    Attributes
+    ----------
+    centre, unit : arrays of shape (p,)
+        Middle and half width of each continuous column's range. The engine works on
+        (x - centre) / unit, within [-1, 1], so squares neither overflow nor vanish and results do
+        not depend on units of measurement.
+    offsets : array of shape (n_discrete + 1,)
+        Discrete column j has levels offsets[j] to offsets[j + 1] - 1.
+    """
+
+    centre: FloatArray
+    unit: FloatArray
+    offsets: npt.NDArray[np.intp]
+
+
+class Rows(NamedTuple):
+    """A block of rows in the engine's units: `numeric` by (x - centre) / unit, NaN missing."""
+
+    numeric: FloatArray
+    codes: IntArray
+
+
+class Params(NamedTuple):
+    """Parameters of K components, in the engine's units."""
+
+    mean: FloatArray
+    scale: FloatArray
+    log_prob: FloatArray
+
+
+class Stats(NamedTuple):
+    """Sufficient statistics of K components.
+
+    `weight`, `mean`, `scatter` (K, p): weight of the observed cells, their mean, and their
+    weighted sum of squares about it. `counts` (K, L): weight of each level.
+    """
+
+    weight: FloatArray
+    mean: FloatArray
+    scatter: FloatArray
+    counts: FloatArray
+
+
+class Prior(NamedTuple):
+    """Conjugate prior on the parameters; all zero is plain maximum likelihood.
+
+    Attributes
+    ----------
+    alpha : float
+        Pseudo-count of every level (Laplace smoothing at 1).
+    strength : float
+        Pseudo-rows with which each variance is drawn to `variance`.
+    mean, variance : arrays of shape (p,)
+        Each column's own, over all components: what a component without any observed cell gets.
+    """
+
+    alpha: float
+    strength: float
+    mean: FloatArray
+    variance: FloatArray
+
+
+def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Centre and unit of columns from their smallest and largest value.
+
+    A constant column's unit is its size, or 1 if it is all zero, so that its (floored) spread is
+    small against the value itself; an unobserved one (NaN) gets 0 and 1.
+    """
+    low, high = np.nan_to_num(low), np.nan_to_num(high)
+    centre = low / 2 + high / 2
+    unit = high / 2 - low / 2
+    unit = np.where(unit > 0, unit, np.abs(centre))
+    return centre, np.where(unit > 0, unit, 1.0)
+
+
+def to_rows(numeric: FloatArray, codes: IntArray, layout: Layout) -> Rows:
+    """A block of table rows in the engine's units."""
+    return Rows((numeric - layout.centre) / layout.unit, codes)
+
+
+def one_hot(codes: IntArray, offsets: npt.NDArray[np.intp]) -> sp.csr_array:
+    """Codes as an (n_rows, L) indicator; a missing cell has no entry."""
+    levels = codes + offsets[:-1]
+    seen = codes >= 0
+    indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+    indices = levels[seen]
+    shape = (len(codes), int(offsets[-1]))
+    return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+
+
+def log_density(params: Params, rows: Rows, layout: Layout) -> FloatArray:
+    """Log p(x | k) of the observed cells, shape (n_rows, K), in the data's own units."""
+    n_rows, n_components = len(rows.numeric), len(params.mean)
+    out = np.zeros((n_rows, n_components))
+    if rows.numeric.shape[1]:
+        _add_gaussian(out, params, rows.numeric, np.log(layout.unit))
+    if rows.codes.shape[1]:
+        _add_categorical(out, params.log_prob, rows.codes, layout.offsets)
+    return out
+
+
+def _add_gaussian(
+    out: FloatArray, params: Params, numeric: FloatArray, log_unit: FloatArray
+) -> None:
+    precision = 1.0 / params.scale
+    log_norm = np.log(params.scale) + log_unit + 0.5 * LOG_2PI
+    missing = np.isnan(numeric)
+    holes = missing.any()
+    distance = np.empty_like(numeric)
+    for k in range(len(params.mean)):
+        np.subtract(numeric, params.mean[k], out=distance)
+        distance *= precision[k]
+        if holes:
+            distance[missing] = 0.0
+        out[:, k] = np.einsum("ij,ij->i", distance, distance)
+    out *= -0.5
+    out -= (~missing).astype(np.float64) @ log_norm.T if holes else log_norm.sum(axis=1)
+
+
+def _add_categorical(
+    out: FloatArray, log_prob: FloatArray, codes: IntArray, offsets: npt.NDArray[np.intp]
+) -> None:
+    table = np.ascontiguousarray(log_prob.T)
+    for j in range(codes.shape[1]):
+        # the row of zeros at the end is what code -1, missing, picks
+        levels = np.vstack([table[offsets[j] : offsets[j + 1]], np.zeros((1, out.shape[1]))])
+        out += levels.take(codes[:, j], axis=0, mode="wrap")
+
+
+def empty_stats(n_components: int, layout: Layout) -> Stats:
+    """Statistics of no rows."""
+    shape = (n_components, len(layout.centre))
+    counts = np.zeros((n_components, int(layout.offsets[-1])))
+    return Stats(np.zeros(shape), np.zeros(shape), np.zeros(shape), counts)
+
+
+def soft_stats(rows: Rows, weights: FloatArray, layout: Layout) -> Stats:
+    """Statistics of rows that belong to component k with weight weights[:, k]."""
+    missing = np.isnan(rows.numeric)
+    values = np.where(missing, 0.0, rows.numeric)
+    present = (~missing).astype(np.float64)
+    cell_weight = weights.T @ present
+    mean = _divide(weights.T @ values, cell_weight)
+    scatter = np.empty_like(mean)
+    for k in range(len(mean)):
+        distance = (values - mean[k]) * present
+        distance *= distance
+        scatter[k] = weights[:, k] @ distance
+    counts = np.asarray((one_hot(rows.codes, layout.offsets).T @ weights).T)
+    return Stats(cell_weight, mean, scatter, counts)
+
+
+def hard_stats(
+    rows: Rows,
+    component: npt.NDArray[np.intp],
+    weight: FloatArray,
+    n_components: int,
+    layout: Layout,
+) -> Stats:
+    """Statistics of rows that belong to one component each: same result, cost free of K."""
+    n_rows = len(component)
+    members = sp.csc_array((weight, component, np.arange(n_rows + 1)), shape=(n_components, n_rows))
+    missing = np.isnan(rows.numeric)
+    holes = missing.any()
+    values = np.where(missing, 0.0, rows.numeric) if holes else rows.numeric
+    total = np.bincount(component, weights=weight, minlength=n_components)[:, None]
+    cell_weight = np.empty((n_components, values.shape[1]))
+    cell_weight[:] = members @ (~missing).astype(np.float64) if holes else total
+    mean = _divide(members @ values, cell_weight)
+    distance = values - mean[component]
+    if holes:
+        distance[missing] = 0.0
+    distance *= distance
+    counts = np.zeros((n_components, int(layout.offsets[-1])))
+    for j in range(rows.codes.shape[1]):
+        first, end = layout.offsets[j], layout.offsets[j + 1]
+        n_levels = int(end - first)
+        # code -1 is counted in a level of its own, which is then dropped
+        place = component * (n_levels + 1) + rows.codes[:, j] + 1
+        tally = np.bincount(place, weights=weight, minlength=n_components * (n_levels + 1))
+        counts[:, first:end] = tally.reshape(n_components, n_levels + 1)[:, 1:]
+    return Stats(cell_weight, mean, members @ distance, counts)
+
+
+def merge_stats(a: Stats, b: Stats) -> Stats:
+    """Statistics of the rows of both (pairwise update of Chan, Golub and LeVeque)."""
+    weight = a.weight + b.weight
+    shift = b.mean - a.mean
+    share = _divide(b.weight, weight)
+    return Stats(
+        weight,
+        a.mean + shift * share,
+        a.scatter + b.scatter + shift * shift * a.weight * share,
+        a.counts + b.counts,
+    )
+
+
+def pool_stats(stats: Stats) -> Stats:
+    """Statistics of all components' rows taken together, as one component."""
+    pooled = Stats(*(array[:1] for array in stats))
+    for k in range(1, len(stats.weight)):
+        pooled = merge_stats(pooled, Stats(*(array[k : k + 1] for array in stats)))
+    return pooled
+
+
+def estimate(stats: Stats, prior: Prior, layout: Layout) -> Params:
+    """Parameters with the highest likelihood, or posterior density under `prior`."""
+    seen = stats.weight > 0
+    mean = np.where(seen, stats.mean, prior.mean)
+    weight = stats.weight + prior.strength
+    variance = _divide(stats.scatter + prior.strength * prior.variance, weight)
+    variance = np.where(weight > 0, variance, prior.variance)
+    scale = np.maximum(np.sqrt(variance), SCALE_FLOOR)
+    return Params(mean, scale, log_probabilities(stats.counts + prior.alpha, layout.offsets))
+
+
+def log_probabilities(counts: FloatArray, offsets: npt.NDArray[np.intp]) -> FloatArray:
+    """Log shares of each column's levels; even where a column has no count."""
+    n_levels = np.diff(offsets)
+    used = n_levels > 0
+    total = np.zeros((len(counts), len(n_levels)))
+    if used.any():
+        total[:, used] = np.add.reduceat(counts, offsets[:-1][used], axis=1)
+    total = np.repeat(total, n_levels, axis=1)
+    uniform = np.repeat(1.0 / np.maximum(n_levels, 1), n_levels)
+    with np.errstate(divide="ignore"):
+        log_prob: FloatArray = np.log(np.where(total > 0, _divide(counts, total), uniform))
+    return log_prob
+
+
+def expected_log_likelihood(params: Params, stats: Stats, layout: Layout) -> FloatArray:
+    """Sum over the rows behind `stats` of weight * log p(x | k), shape (K,)."""
+    shift = stats.mean - params.mean
+    squares = stats.scatter + stats.weight * shift * shift
+    log_norm = np.log(params.scale) + np.log(layout.unit) + 0.5 * LOG_2PI
+    gaussian = -stats.weight * log_norm - 0.5 * squares / params.scale**2
+    with np.errstate(invalid="ignore"):
+        categorical = np.where(stats.counts > 0, stats.counts * params.log_prob, 0.0)
+    total: FloatArray = gaussian.sum(axis=1) + categorical.sum(axis=1)
+    return total
+
+
+def log_prior(params: Params, prior: Prior) -> FloatArray:
+    """Log density of the prior at `params` up to a constant, shape (K,)."""
+    ratio = prior.variance / params.scale**2
+    gaussian = -0.5 * prior.strength * (2.0 * np.log(params.scale) + ratio)
+    total: FloatArray = gaussian.sum(axis=1)
+    if prior.alpha > 0:
+        total = total + prior.alpha * params.log_prob.sum(axis=1)
+    return total
+
+
+def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Quotient, 0 where the denominator is 0."""
+    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)

@@ -1,0 +1,407 @@
+"""What a table's columns mean, and the coded arrays that models work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from latentclass.data._read import FloatArray, IntArray, Labels, Numbers, RawTable, read_raw
+
+Kind = Literal["continuous", "binary", "nominal"]
+
+BLOCK_CELLS = 2**17
+"""Cells of one block of rows: small enough to stay in a core's cache, large enough that the cost
+of a Python call per block does not show. Blocks are the same whatever `n_jobs`, so sums over them
+are too."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"continuous", "binary", "nominal"}
+    categories : tuple
+        The values of a binary or nominal column in the order of their codes; empty for a
+        continuous column.
+    observed : bool
+        False if the column had no value at all in `fit`: whatever it holds later is missing too.
+    categorical_dtype : bool
+        Whether the column came as a data frame's category type (`sample` gives it back so).
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Any, ...] = ()
+    observed: bool = True
+    categorical_dtype: bool = False
+
+
+class Block(NamedTuple):
+    """Some rows of a `Table`, dense."""
+
+    numeric: FloatArray
+    codes: IntArray
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as arrays: what every engine takes.
+
+    Attributes
+    ----------
+    numeric : array of shape (n_rows, n_continuous), or CSR array
+        Values of the continuous columns; NaN is missing.
+    codes : array of shape (n_rows, n_discrete), or CSR array
+        Codes of the binary and nominal columns; -1 is missing.
+    """
+
+    numeric: FloatArray | sp.csr_array
+    codes: IntArray | sp.csr_array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.numeric.shape[0])
+
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """The rows given by index or mask."""
+        return Table(self.numeric[rows], self.codes[rows])
+
+    def spans(self) -> list[slice]:
+        """Row ranges of the blocks, in order."""
+        n_columns = self.numeric.shape[1] + self.codes.shape[1]
+        size = int(np.clip(BLOCK_CELLS // max(n_columns, 1), 16, 2**14))
+        return [slice(start, start + size) for start in range(0, self.n_rows, size)]
+
+    def block(self, rows: slice) -> Block:
+        """Some consecutive rows as dense arrays in C order."""
+        return Block(_dense(self.numeric[rows], np.float64), _dense(self.codes[rows], np.int32))
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, a block at a time."""
+        return (self.block(rows) for rows in self.spans())
+
+
+def _dense(part: Any, dtype: type) -> Any:
+    return part.toarray().astype(dtype) if sp.issparse(part) else np.ascontiguousarray(part)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names, kinds and categories of a table's columns, learned in `fit`.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In the order of the table.
+    container : str
+        What the table was: "numpy", "sparse", "pandas", "polars", "pyarrow".
+    """
+
+    columns: tuple[Column, ...]
+    container: str
+    continuous: tuple[int, ...] = field(init=False)
+    discrete: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds = [column.kind for column in self.columns]
+        numeric = tuple(j for j, kind in enumerate(kinds) if kind == "continuous")
+        coded = tuple(j for j, kind in enumerate(kinds) if kind != "continuous")
+        object.__setattr__(self, "continuous", numeric)
+        object.__setattr__(self, "discrete", coded)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names."""
+        return [column.name for column in self.columns]
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """Kind of each column by name."""
+        return {column.name: column.kind for column in self.columns}
+
+    @property
+    def n_levels(self) -> npt.NDArray[np.intp]:
+        """Number of categories of each binary or nominal column."""
+        return np.array([len(self.columns[j].categories) for j in self.discrete], dtype=np.intp)
+
+    def encode(self, X: Any, *, handle_unknown: str = "missing", owner: str = "model") -> Table:
+        """Code a table by this schema.
+
+        Parameters
+        ----------
+        X : table with the columns of this schema, in its order
+        handle_unknown : {"missing", "error"}
+            A category not seen in `fit` is read as a missing value, or refused.
+        owner : str
+            Who asks, for messages.
+        """
+        return self._encode(read_raw(X, owner=owner), handle_unknown)
+
+    def hide(self, table: Table, j: int) -> Table:
+        """The table with column j missing in every row."""
+        if self.columns[j].kind == "continuous":
+            numeric = _dense(table.numeric, np.float64).copy()
+            numeric[:, self.continuous.index(j)] = np.nan
+            return Table(numeric, table.codes)
+        codes = _dense(table.codes, np.int32).copy()
+        codes[:, self.discrete.index(j)] = -1
+        return Table(table.numeric, codes)
+
+    def _encode(self, raw: RawTable, handle_unknown: str) -> Table:
+        if raw.matrix is not None:
+            fast = self._encode_matrix(raw)
+            if fast is not None:
+                return fast
+        numeric = np.empty((raw.n_rows, len(self.continuous)))
+        codes = np.empty((raw.n_rows, len(self.discrete)), dtype=np.int32)
+        for place, j in enumerate(self.continuous):
+            numeric[:, place] = _numbers(raw.read_column(j), self.columns[j])
+        for place, j in enumerate(self.discrete):
+            codes[:, place] = _codes(raw.read_column(j), self.columns[j], handle_unknown)
+        return Table(numeric, codes)
+
+    def _encode_matrix(self, raw: RawTable) -> Table | None:
+        """All columns at once, where they are all continuous or a sparse 0/1 table."""
+        matrix = raw.matrix
+        assert matrix is not None
+        if not self.discrete:
+            _refuse_infinite(matrix, self.names)
+            if all(column.observed for column in self.columns):
+                return Table(matrix, np.empty((raw.n_rows, 0), dtype=np.int32))
+        elif sp.issparse(matrix) and not self.continuous:
+            _refuse_beyond_binary(matrix, self.names)
+            return Table(np.empty((raw.n_rows, 0)), matrix)
+        return None
+
+
+def learn_schema(
+    X: Any,
+    *,
+    categorical_features: Any = "from_dtype",
+    weight: npt.NDArray[np.float64] | None = None,
+    owner: str = "model",
+) -> tuple[Schema, Table]:
+    """Learn a table's schema, and code the table by it.
+
+    Parameters
+    ----------
+    X : numpy array, scipy sparse, pandas, polars or pyarrow table, or nested lists
+    categorical_features : "from_dtype", None or list
+        "from_dtype": text, category and boolean columns are discrete, numbers continuous.
+        None: all columns are continuous. A list of names, of positions, or a mask: those columns
+        are discrete, all others continuous.
+    weight : array of shape (n_rows,), optional
+        Rows of weight 0 are left out, as if they were not in the table.
+    owner : str
+        Who asks, for messages.
+
+    Examples
+    --------
+    >>> schema, table = learn_schema([[1.5, "red"], [None, "blue"]])
+    >>> schema.kinds
+    {'x0': 'continuous', 'x1': 'binary'}
+    >>> table.codes.ravel()
+    array([1, 0], dtype=int32)
+    """
+    raw = read_raw(X, owner=owner)
+    declared = _declared_discrete(categorical_features, raw)
+    keep = None if weight is None or np.all(weight > 0) else np.flatnonzero(weight > 0)
+    if sp.issparse(raw.matrix):
+        columns = _sparse_columns(raw, declared)
+    elif raw.matrix is not None and (declared is None or not declared.any()):
+        columns = _continuous_columns(raw, keep)
+    else:
+        columns = tuple(
+            _learn_column(raw.read_column(j), name, None if declared is None else declared[j], keep)
+            for j, name in enumerate(raw.names)
+        )
+    schema = Schema(columns, raw.container)
+    table = schema._encode(raw, "missing" if keep is not None else "error")
+    return schema, table if keep is None else table.take(keep)
+
+
+def _declared_discrete(declared: Any, raw: RawTable) -> npt.NDArray[np.bool_] | None:
+    """Which columns are said to be discrete; None where each column's type decides."""
+    n_columns = len(raw.names)
+    if isinstance(declared, str) and declared == "from_dtype":
+        return None
+    mask = np.zeros(n_columns, dtype=bool)
+    if declared is None:
+        return mask
+    given = np.asarray(declared)
+    if given.ndim != 1:
+        raise ValueError(
+            'categorical_features must be "from_dtype", None, or a flat list of names, positions '
+            f"or booleans, got {declared!r}."
+        )
+    if given.dtype.kind == "b":
+        if len(given) != n_columns:
+            raise ValueError(
+                f"categorical_features is a mask of {len(given)} entries, but X has "
+                f"{n_columns} columns. Give one entry a column."
+            )
+        return given.astype(bool)
+    for entry in given.tolist():
+        mask[_position(entry, raw.names)] = True
+    return mask
+
+
+def _position(entry: Any, names: Sequence[str]) -> int:
+    if isinstance(entry, str):
+        if entry not in names:
+            raise ValueError(
+                f"categorical_features names {entry!r}, which is not a column of X. "
+                f"Columns: {list(names)[:10]}{'...' if len(names) > 10 else ''}."
+            )
+        return names.index(entry)
+    if not isinstance(entry, int) or not -len(names) <= entry < len(names):
+        raise ValueError(
+            f"categorical_features holds {entry!r}: positions must be whole numbers from 0 to "
+            f"{len(names) - 1}."
+        )
+    return entry
+
+
+def _sparse_columns(raw: RawTable, declared: npt.NDArray[np.bool_] | None) -> tuple[Column, ...]:
+    if declared is None or not declared.any():
+        return tuple(Column(name, "continuous") for name in raw.names)
+    if not declared.all():
+        raise ValueError(
+            "A sparse table must be all continuous or all binary, but categorical_features lists "
+            f"{int(declared.sum())} of its {len(declared)} columns. List all, none, or pass a "
+            "dense table."
+        )
+    return tuple(Column(name, "binary", (0, 1)) for name in raw.names)
+
+
+def _continuous_columns(raw: RawTable, keep: npt.NDArray[np.intp] | None) -> tuple[Column, ...]:
+    matrix = np.asarray(raw.matrix)
+    observed = ~np.isnan(np.fmax.reduce(matrix if keep is None else matrix[keep], axis=0))
+    return tuple(
+        Column(name, "continuous", observed=bool(seen))
+        for name, seen in zip(raw.names, observed, strict=True)
+    )
+
+
+def _learn_column(
+    raw: Numbers | Labels,
+    name: str,
+    declared: bool | np.bool_ | None,
+    keep: npt.NDArray[np.intp] | None,
+) -> Column:
+    if isinstance(raw, Numbers):
+        values = raw.values if keep is None else raw.values[keep]
+        present = values[~np.isnan(values)]
+        if not declared:
+            return Column(name, "continuous", observed=present.size > 0)
+        _refuse_infinite(raw.values[:, None], [name])
+        # whole numbers are shown as such: category 3, not 3.0
+        levels = [int(v) if v == int(v) else v for v in np.unique(present).tolist()]
+        return _discrete_column(name, levels)
+    codes = raw.codes if keep is None else raw.codes[keep]
+    used = set(np.unique(codes).tolist())
+    if declared is not None and not declared:
+        if raw.boolean or not used - {-1}:
+            return Column(name, "continuous", observed=bool(used - {-1}))
+        _refuse_text(raw, name)
+    if raw.boolean:
+        return Column(name, "binary", (False, True), observed=bool(used - {-1}))
+    levels = sorted((label for code, label in enumerate(raw.labels) if code in used), key=_order)
+    return _discrete_column(name, levels, categorical_dtype=raw.categorical_dtype)
+
+
+def _order(label: Any) -> tuple[str, Any]:
+    """Sort labels of one type by value, and keep types apart."""
+    return ("", label) if isinstance(label, int | float) else (type(label).__name__, str(label))
+
+
+def _discrete_column(name: str, levels: list[Any], *, categorical_dtype: bool = False) -> Column:
+    kind: Kind = "binary" if len(levels) == 2 else "nominal"
+    return Column(name, kind, tuple(levels), bool(levels), categorical_dtype)
+
+
+def _numbers(raw: Numbers | Labels, column: Column) -> FloatArray:
+    if isinstance(raw, Labels):
+        if not raw.boolean and raw.labels:
+            _refuse_text(raw, column.name)
+        values = np.where(raw.codes < 0, np.nan, raw.codes.astype(np.float64))
+    else:
+        values = raw.values
+        _refuse_infinite(values[:, None], [column.name])
+    return values if column.observed else np.full_like(values, np.nan)
+
+
+def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> IntArray:
+    if isinstance(raw, Numbers):
+        labels, inverse = np.unique(raw.values, return_inverse=True)
+        found: list[Any] = [None if np.isnan(label) else label for label in labels.tolist()]
+        codes = inverse.astype(np.int32)
+    else:
+        found, codes = [*raw.labels, None], raw.codes  # code -1 points at the last entry
+    known = {label: code for code, label in enumerate(column.categories)}
+    lookup = np.array([known.get(label, -1) for label in found], dtype=np.int32)
+    coded: IntArray = lookup[codes]
+    unknown = [label for label in found if label is not None and label not in known]
+    if unknown and handle_unknown == "error":
+        place = found.index(unknown[0])
+        rows = np.flatnonzero(codes == place)
+        if rows.size:
+            levels = ", ".join(repr(c) for c in column.categories[:8])
+            levels += ", ..." if len(column.categories) > 8 else ""
+            raise ValueError(
+                f"Row {int(rows[0])}, column {column.name!r} holds {unknown[0]!r}, not seen in fit "
+                f'(levels: {levels}). Use handle_unknown="missing" to treat it as missing.'
+            )
+    return coded
+
+
+def _refuse_text(raw: Labels, name: str) -> None:
+    rows = np.flatnonzero(raw.codes >= 0)
+    if rows.size:
+        row = int(rows[0])
+        raise ValueError(
+            f"Column {name!r} is continuous, but row {row} holds {raw.labels[raw.codes[row]]!r}. "
+            "Make the column numeric (missing cells as NaN or None), or list it in "
+            "categorical_features before fit."
+        )
+
+
+def _refuse_infinite(values: Any, names: Sequence[str]) -> None:
+    data = values.data if sp.issparse(values) else values
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(data.sum()):
+            return
+    infinite = np.isinf(data)
+    if not infinite.any():
+        return
+    if sp.issparse(values):
+        rows, columns = values.nonzero()
+        place = int(np.flatnonzero(np.isinf(values[rows, columns]))[0])
+        row, column = int(rows[place]), int(columns[place])
+    else:
+        row, column = (int(i) for i in np.argwhere(infinite)[0])
+    raise ValueError(
+        f"Column {names[column]!r}, row {row} is infinity (inf). Write a missing value as NaN, "
+        "or clip the column."
+    )
+
+
+def _refuse_beyond_binary(matrix: Any, names: Sequence[str]) -> None:
+    wrong = (matrix.data != 0) & (matrix.data != 1)
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+        raise ValueError(
+            f"Column {names[int(matrix.indices[place])]!r}, row {row} holds "
+            f"{matrix.data[place]:g}: a sparse table of binary columns holds 0 and 1 only. "
+            "Binarise it first, e.g. (X > 0)."
+        )

@@ -1,0 +1,220 @@
+"""Data sets from OpenML, downloaded through scikit-learn and kept on disk.
+
+The table is kept, not the download: it has been checked, is small, and loads without parsing.
+Anything that does not fit the facts in sets.toml is refused, never cached.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import tempfile
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latentclass.datasets._facts import Facts
+from latentclass.datasets._sources import Found, NotHere
+from latentclass.datasets._table import Column, Nominal, Table, text_array
+
+VARIABLE = "LATENTCLASS_CACHE"
+# In the file's name: a change of layout makes old files unknown instead of unreadable.
+LAYOUT = 1
+
+
+def cache_folder() -> Path:
+    """Return the folder for downloaded tables."""
+    if os.environ.get(VARIABLE):
+        return Path(os.environ[VARIABLE]).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "latentclass"
+
+
+def from_openml(facts: Facts) -> Found:
+    """Take a data set from the cache, else download, check and cache it."""
+    if not facts.openml:
+        raise NotHere("no copy known there that fits")
+    number = facts.openml["id"]
+    path = cache_folder() / f"{facts.name}.openml-{number}.v{LAYOUT}.npz"
+    source = f"OpenML, data set {number}"
+    table = _cached(path)
+    if table is None:
+        table = _download(facts)
+        _keep(table, path)
+    return Found(table, source, facts.licence, _difference(facts, table))
+
+
+def _download(facts: Facts) -> Table:
+    from sklearn import datasets
+
+    number = facts.openml["id"]
+    # Crabs has no column for its four classes: they are made of two columns.
+    target = None if facts.name == "crabs" else facts.openml.get("target", "default-target")
+    try:
+        with warnings.catch_warnings():
+            # If the second try fails too, the error says it all.
+            warnings.filterwarnings("ignore", message="A network error occurred")
+            bunch = datasets.fetch_openml(
+                data_id=number,
+                target_column=target,
+                as_frame=False,  # needs no pandas, and tells the declared values of each column
+                parser="liac-arff",
+                cache=False,
+                n_retries=1,
+            )
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        # ValueError is how scikit-learn says that OpenML refused or that the file is damaged.
+        raise NotHere(f"download of data set {number} failed ({error})") from error
+    columns: dict[str, Column] = {}
+    categories = bunch.categories or {}
+    for name, values in zip(bunch.feature_names, np.asarray(bunch.data).T, strict=True):
+        numbers = values.astype(np.float64)
+        if name in categories:
+            levels = tuple(map(str, categories[name]))
+            absent = -1
+            if np.isnan(numbers).any() and "missing" in facts.openml:
+                # What OpenML marks as missing is a value of its own in this data set.
+                absent, levels = len(levels), (*levels, facts.openml["missing"])
+            codes = np.where(np.isnan(numbers), absent, numbers).astype(np.int32)
+            columns[name] = Nominal(codes, levels, len(levels))
+        else:
+            columns[name] = numbers
+    if facts.name == "crabs":
+        return _checked(facts, _crabs(columns))
+    labels = facts.openml.get("labels", {})
+    y = text_array([labels.get(str(label), label) for label in bunch.target])
+    return _checked(facts, Table(columns, y))
+
+
+def _crabs(columns: dict[str, Column]) -> Table:
+    """Make one label of the columns for colour form and sex, whatever their spelling."""
+    measures: dict[str, Column] = {}
+    for name in ("FL", "RW", "CL", "CW", "BD"):
+        if name in columns:
+            measures[name] = columns[name]
+    spelt = {"b": "blue", "o": "orange", "m": "male", "f": "female"}
+    parts = []
+    for name in ("sp", "sex"):
+        column = columns.get(name)
+        labels = column.labels() if isinstance(column, Nominal) else np.array([])
+        parts.append([spelt.get(str(label)[:1].lower(), "unknown") for label in labels])
+    # Without such columns there are no rows left, which the check of sizes refuses.
+    y = ["_".join(pair) for pair in zip(*parts, strict=False)]
+    return Table(measures, text_array(y))
+
+
+def _checked(facts: Facts, table: Table) -> Table:
+    """Refuse a table that is not the data set we know; find the halves if it has two."""
+    known = facts.openml
+    expected = {
+        "rows": known.get("rows", facts.rows),
+        "attributes": known.get("attributes", facts.attributes),
+        "classes": facts.seen,
+    }
+    found = {
+        "rows": len(table.y),
+        "attributes": len(table.columns),
+        "classes": len(set(table.y)),
+    }
+    wrong = [f"{found[what]} {what}, expected {expected[what]}" for what in found]
+    wrong = [text for text, what in zip(wrong, found, strict=True) if found[what] != expected[what]]
+    if wrong:
+        raise ValueError(
+            f"OpenML data set {known['id']} is not {facts.name!r} as known here: "
+            f"{'; '.join(wrong)}. It was not used; set LATENTCLASS_DATA to a folder that has it."
+        )
+    if facts.train is None:
+        return table
+    return Table(table.columns, table.y, _halves(facts, table))
+
+
+def _halves(facts: Facts, table: Table) -> NDArray[np.object_]:
+    """Tell the test half by what it is: every combination of values exactly once."""
+    assert facts.train is not None
+    n_test = facts.rows - facts.train
+    codes = np.column_stack(
+        [c.codes if isinstance(c, Nominal) else c for c in table.columns.values()]
+    )
+    split = np.full(facts.rows, "train", dtype=object)
+    for test in (slice(facts.train, None), slice(0, n_test)):
+        if len(np.unique(codes[test], axis=0)) == n_test:
+            split[test] = "test"
+            return split
+    raise ValueError(
+        f"OpenML data set {facts.openml['id']}: the test half of {facts.name!r} (each of the "
+        f"{n_test} combinations once) is neither at its beginning nor at its end. It was not used."
+    )
+
+
+def _difference(facts: Facts, table: Table) -> str | None:
+    """Say where OpenML's edition is known, or now seen, to differ from the papers' data."""
+    notes = []
+    if len(table.y) != facts.rows:
+        notes.append(f"OpenML's copy has {len(table.y)} of the {facts.rows} rows.")
+    if len(table.columns) != facts.attributes:
+        notes.append(f"OpenML's copy has {len(table.columns)} of the {facts.attributes} columns.")
+    incomplete = int(table.incomplete().sum())
+    if incomplete != facts.incomplete:
+        notes.append(
+            f"OpenML's copy has {incomplete} rows with a missing cell, not {facts.incomplete}."
+        )
+    return " ".join(notes) or None
+
+
+def _keep(table: Table, path: Path) -> None:
+    """Write the table so that a reader sees all of it or nothing."""
+    arrays: dict[str, NDArray[Any]] = {"y": table.y.astype(np.str_)}
+    if table.split is not None:
+        arrays["split"] = table.split.astype(np.str_)
+    declared: dict[str, int | None] = {}
+    for place, (name, column) in enumerate(table.columns.items()):
+        if isinstance(column, Nominal):
+            declared[name] = column.n_values
+            arrays[f"{place}"] = column.codes
+            arrays[f"{place} levels"] = np.array(column.levels, dtype=np.str_)
+        else:
+            declared[name] = None
+            arrays[f"{place}"] = column
+    arrays["columns"] = np.array(json.dumps(declared))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+            try:
+                np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
+                part.close()
+                os.replace(part.name, path)
+            except BaseException:
+                part.close()
+                os.unlink(part.name)
+                raise
+    except OSError as error:
+        warnings.warn(
+            f"{path} could not be written ({error}): the data set will be downloaded again next "
+            f"time. Set {VARIABLE} to a folder you may write to.",
+            stacklevel=2,
+        )
+
+
+def _cached(path: Path) -> Table | None:
+    """Read a table from the cache; None if it is not there or not whole."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            declared = json.loads(str(arrays["columns"]))
+            columns: dict[str, Column] = {}
+            for place, (name, n_values) in enumerate(declared.items()):
+                values = arrays[f"{place}"]
+                if n_values is None:
+                    columns[name] = values
+                else:
+                    levels = tuple(map(str, arrays[f"{place} levels"]))
+                    columns[name] = Nominal(values, levels, n_values)
+            split = text_array(arrays["split"]) if "split" in arrays else None
+            return Table(columns, text_array(arrays["y"]), split)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        # Downloading again mends it.
+        return None

@@ -1,0 +1,50 @@
+"""scikit-learn's callbacks where it has them (1.9 and later), nothing otherwise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    HAS_CALLBACKS = True
+except ImportError:
+    HAS_CALLBACKS = False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Leave the method as it is."""
+        return method
+
+
+class FitProgress:
+    """Tells callbacks, or standard error if `verbose`, how far a fit has come."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, max_steps: int | None) -> None:
+        self._estimator, self._data = estimator, {"X": X, "y": y}
+        self._root = None
+        if HAS_CALLBACKS:
+            self._root = estimator._init_callback_context(max_subtasks=max_steps)
+            self._root.call_on_fit_task_begin(estimator=estimator, **self._data)
+
+    def step(self, iteration: int, objective: float) -> bool:
+        """Report one iteration; true if a callback asks to stop."""
+        if self._estimator.verbose:
+            name = type(self._estimator).__name__
+            print(f"{name}: iteration {iteration}, objective {objective:.6f}", file=sys.stderr)
+        if self._root is None:
+            return False
+        task = self._root.subcontext()
+        task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        return bool(task.call_on_fit_task_end(estimator=self._estimator, **self._data))
+
+    def end(self) -> None:
+        """Report that the fit is done."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(estimator=self._estimator, **self._data)

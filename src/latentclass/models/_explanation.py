@@ -1,0 +1,55 @@
+"""What `explain` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Weight of evidence of each attribute for a class, row by row.
+
+    Attributes
+    ----------
+    weights : array of shape (n_rows, n_features)
+        How much the log-odds of the row's target class fall when the attribute is taken away
+        (integrated out): positive speaks for the class, negative against it, 0 for a missing cell.
+    target : array of shape (n_rows,)
+        The class each row is explained for.
+    log_odds : array of shape (n_rows,)
+        Log-odds of that class with all attributes.
+    prior_log_odds : array of shape (n_rows,)
+        Log-odds of that class before any attribute is seen.
+    feature_names : list of str
+    """
+
+    weights: npt.NDArray[np.float64]
+    target: npt.NDArray[Any]
+    log_odds: npt.NDArray[np.float64]
+    prior_log_odds: npt.NDArray[np.float64]
+    feature_names: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join(self.describe(row) for row in range(min(len(self.target), 5)))
+
+    def describe(self, row: int = 0, *, n_top: int = 5) -> str:
+        """One row in words: the attributes that weigh most, strongest first."""
+        weights = self.weights[row]
+        strongest = np.argsort(-np.abs(weights), kind="stable")[:n_top]
+        named = ", ".join(f"{self.feature_names[j]} {weights[j]:+.2f}" for j in strongest)
+        return (
+            f"row {row}: {self.target[row]} with log-odds {self.log_odds[row]:+.2f} "
+            f"(before any attribute {self.prior_log_odds[row]:+.2f}); weight of evidence: {named}"
+        )
+
+    def to_frame(self) -> Any:
+        """As a pandas data frame: one row a row, one column an attribute, after the target."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.weights, columns=self.feature_names)
+        frame.insert(0, "target", self.target)
+        return frame

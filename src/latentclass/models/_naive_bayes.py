@@ -1,0 +1,315 @@
+"""Naive Bayes for tables of mixed columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from latentclass._validation import check_number, check_option
+from latentclass.core import _product as product
+from latentclass.core._blocks import map_blocks
+from latentclass.core._em import run_restarts
+from latentclass.core._mixture import MixtureParams, MixtureProblem, seed_components
+from latentclass.data._labels import UNLABELLED
+from latentclass.data._schema import Table
+from latentclass.models._base import FloatArray, GenerativeClassifier, IntArray, Training
+from latentclass.models._callbacks import FitProgress
+
+
+class NaiveBayes(GenerativeClassifier):
+    """Naive Bayes for continuous, binary and nominal columns in one model.
+
+    Given the class the columns are independent: a continuous column is Gaussian, a binary or
+    nominal one has a probability for each category. It is fast (one pass over the table), needs
+    little data, and every answer can be read; where columns depend on each other its probabilities
+    are too sure, which `calibrate=True` mends. Missing cells are integrated out; rows without
+    label are learned from by EM, with their class as the latent variable.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Pseudo-count of every category of a discrete column (Laplace smoothing); 0 is maximum
+        likelihood.
+    prior : float or None, default=1.0
+        MAP smoothing of the variances: each class's variance is estimated as if this many more
+        rows had been seen that spread as the whole column does. None is maximum likelihood.
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete: those of text, category or boolean type; none; or the listed
+        names, positions, or mask.
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    calibrate : bool, default=False
+        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        held-out log-loss. It may change which class is most probable, since the class prior is
+        left as it is.
+    n_init : int, default=1
+        Starts of EM if there are unlabelled rows. The first starts from the labelled rows alone,
+        every other from one labelled row of each class, drawn at random.
+    max_iter : int, default=200
+        Most EM iterations.
+    tol : float, default=1e-4
+        EM stops when the objective per row gains less.
+    accelerate : bool, default=False
+        Extrapolate EM steps (SQUAREM); the objective still never falls.
+    random_state : int, RandomState or None, default=None
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
+    n_jobs : int or None, default=None
+        Threads over blocks of rows, through joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints each EM iteration to standard error.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels in sorted order.
+    class_prior_ : array of shape (n_classes,)
+        Share of each class.
+    means_, scales_ : arrays of shape (n_classes, n_continuous)
+        Mean and standard deviation of each continuous column in each class.
+    probabilities_ : dict of str to array of shape (n_classes, n_categories)
+        For each discrete column by name, the probability of each category in each class.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+    calibration_ : dict
+        With `calibrate=True`: the learned temperature and the held-out log-loss before and after.
+    log_likelihood_ : float
+        log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
+    history_ : list of float
+        Objective per row (log-likelihood plus log-prior): at the start and after each EM step.
+    n_iter_ : int
+        M-steps of the kept start.
+    converged_ : bool
+        Whether its last gain was below `tol`. Always true without unlabelled rows.
+    restarts_ : dict of str to array
+        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if the table had names.
+
+    Notes
+    -----
+    With `prior=None` continuous columns give scikit-learn's `GaussianNB(var_smoothing=0)`;
+    discrete ones give its `CategoricalNB` and `BernoulliNB` with the same `alpha`. A class in
+    which a column has no value gets that column's overall distribution. A standard deviation is
+    at least 1e-9 of half the column's range.
+
+    References
+    ----------
+    .. [1] Dempster, A. P., Laird, N. M. and Rubin, D. B. (1977). Maximum likelihood from
+       incomplete data via the EM algorithm. J. R. Statist. Soc. B 39, 1-38.
+
+    Examples
+    --------
+    >>> from latentclass.baselines import NaiveBayes
+    >>> X = [[5.1, "red"], [4.9, "red"], [None, "blue"], [7.2, "blue"], [6.8, None]]
+    >>> y = ["rose", "rose", "iris", "iris", None]
+    >>> model = NaiveBayes().fit(X, y)
+    >>> model.predict([[6.5, None], [5.0, "red"]])
+    array(['iris', 'rose'], dtype='<U4')
+    >>> model.complete([[5.0, None]])
+    array([[5.0, 'red']], dtype=object)
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        prior: float | None = 1.0,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        calibrate: bool = False,
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        accelerate: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.prior = prior
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.calibrate = calibrate
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_number("alpha", self.alpha, low=0)
+        check_number("prior", self.prior, low=0, none=True)
+        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+        check_option("accelerate", self.accelerate, (True, False))
+
+    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+        table, y, weight = training
+        labelled = y != UNLABELLED
+        self._layout = _measure(table, self.schema_.n_levels)
+        blocks = []
+        known_table, known_y, known_weight = table, y, weight
+        if not labelled.all():
+            known_table, known_y, known_weight = table.take(labelled), y[labelled], weight[labelled]
+            blocks = _weighted_rows(table.take(~labelled), weight[~labelled], self._layout)
+        n_classes = len(self.classes_)
+        known_rows = np.zeros(n_classes) + np.bincount(known_y, known_weight, n_classes)
+        known = self._class_stats(known_table, known_y, known_weight)
+        problem = MixtureProblem(
+            blocks, known_rows, known, self._prior(known, blocks), self._layout, self.n_jobs
+        )
+        # without unlabelled rows the first start is the answer, and the next step confirms it
+        n_starts = self.n_init if blocks else 1
+        seed = check_random_state(self.random_state).randint(2**31)
+        rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
+        result = run_restarts(
+            problem,
+            _starts(problem, known_table, known_y, rngs),
+            tol=self.tol,
+            max_iter=self.max_iter if blocks else 2,
+            rngs=rngs,
+            accelerate=self.accelerate and bool(blocks),
+            on_iteration=None if progress is None else progress.step,
+        )
+        self.history_, self.n_iter_ = result.history, result.n_iter
+        self.converged_, self.restarts_ = result.converged, result.restarts
+        log_weight, *arrays = (array[0] for array in result.params)
+        self.class_prior_ = np.exp(log_weight)
+        self._params = product.Params(*arrays)
+        penalty = product.log_prior(self._params, problem.prior).sum()
+        self.log_likelihood_ = float(self.history_[-1] * problem.total_weight - penalty)
+
+    def _class_stats(self, table: Table, y: IntArray, weight: FloatArray) -> product.Stats:
+        n_classes, layout = len(self.classes_), self._layout
+
+        def visit(span: slice) -> product.Stats:
+            rows = product.to_rows(*table.block(span), layout)
+            return product.hard_stats(rows, y[span], weight[span], n_classes, layout)
+
+        total = product.empty_stats(n_classes, layout)
+        for part in map_blocks(visit, table.spans(), self.n_jobs):
+            total = product.merge_stats(total, part)
+        return total
+
+    def _prior(self, known: product.Stats, blocks: WeightedRows) -> product.Prior:
+        overall = product.pool_stats(known)
+        for rows, weight in blocks:
+            part = product.soft_stats(rows, weight[:, None], self._layout)
+            overall = product.merge_stats(overall, part)
+        plain = product.estimate(
+            overall, product.Prior(0.0, 0.0, overall.mean[0], overall.scatter[0]), self._layout
+        )
+        strength = 0.0 if self.prior is None else float(self.prior)
+        return product.Prior(float(self.alpha), strength, plain.mean[0], plain.scale[0] ** 2)
+
+    @property
+    def means_(self) -> FloatArray:
+        """Mean of each continuous column in each class."""
+        return self._layout.centre + self._layout.unit * self._params.mean
+
+    @property
+    def scales_(self) -> FloatArray:
+        """Standard deviation of each continuous column in each class."""
+        return self._layout.unit * self._params.scale
+
+    @property
+    def probabilities_(self) -> dict[str, FloatArray]:
+        """Probability of each category in each class, by column name."""
+        names = [self.schema_.columns[j].name for j in self.schema_.discrete]
+        return dict(zip(names, map(np.exp, self._level_log_probs()), strict=True))
+
+    def _level_log_probs(self) -> list[FloatArray]:
+        """Log P(category | class) of each discrete column, shape (n_classes, n_categories)."""
+        return np.split(self._params.log_prob, self._layout.offsets[1:-1], axis=1)[
+            : len(self.schema_.discrete)
+        ]
+
+    def _log_likelihood(self, table: Table) -> FloatArray:
+        def visit(span: slice) -> FloatArray:
+            rows = product.to_rows(*table.block(span), self._layout)
+            return product.log_density(self._params, rows, self._layout)
+
+        out = np.empty((table.n_rows, len(self.classes_)))
+        spans = table.spans()
+        for span, part in zip(spans, map_blocks(visit, spans, self.n_jobs), strict=True):
+            out[span] = part
+        return out
+
+    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+        means, scales = self.means_[y], self.scales_[y]
+        numeric = means + scales * rng.standard_normal(means.shape)
+        codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
+        for place, log_prob in enumerate(self._level_log_probs()):
+            if log_prob.shape[1]:
+                edges = np.cumsum(np.exp(log_prob), axis=1)[y, :-1]
+                codes[:, place] = (rng.random((len(y), 1)) >= edges).sum(axis=1)
+        observed = [self.schema_.columns[j].observed for j in self.schema_.continuous]
+        numeric[:, ~np.array(observed, dtype=bool)] = np.nan
+        return Table(numeric, codes)
+
+    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
+        codes = np.full(table.codes.shape, -1, dtype=np.int32)
+        for place, log_prob in enumerate(self._level_log_probs()):
+            if log_prob.shape[1]:
+                codes[:, place] = (posterior @ np.exp(log_prob)).argmax(axis=1)
+        return Table(posterior @ self.means_, codes)
+
+    def _most_probable_cells(self, table: Table) -> Table:
+        # Given the class, each missing cell's best value stands by itself: its mode.
+        hidden = np.isnan(table.block(slice(None)).numeric).astype(np.float64)
+        joint = self._log_likelihood(table) + np.log(self.class_prior_)
+        joint -= hidden @ np.log(self.scales_).T  # the density at a mean, up to a constant
+        modes = np.zeros((len(self.classes_), table.codes.shape[1]), dtype=np.int32)
+        for place, log_prob in enumerate(self._level_log_probs()):
+            if log_prob.shape[1]:
+                modes[:, place] = log_prob.argmax(axis=1)
+                missing = table.block(slice(None)).codes[:, place] < 0
+                joint[missing] += log_prob.max(axis=1)
+        best = joint.argmax(axis=1)
+        return Table(self.means_[best], modes[best])
+
+
+WeightedRows = list[tuple[product.Rows, FloatArray]]
+
+
+def _measure(table: Table, n_levels: npt.NDArray[np.intp]) -> product.Layout:
+    """Ranges of the continuous columns and places of the discrete levels."""
+    low = np.full(table.numeric.shape[1], np.nan)
+    high = low.copy()
+    for block in table.blocks():
+        low = np.fmin(low, np.fmin.reduce(block.numeric, axis=0))
+        high = np.fmax(high, np.fmax.reduce(block.numeric, axis=0))
+    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.intp)
+    return product.Layout(*product.measure_range(low, high), offsets)
+
+
+def _weighted_rows(table: Table, weight: FloatArray, layout: product.Layout) -> WeightedRows:
+    return [(product.to_rows(*table.block(span), layout), weight[span]) for span in table.spans()]
+
+
+def _starts(
+    problem: MixtureProblem, table: Table, y: IntArray, rngs: list[np.random.Generator]
+) -> MixtureParams:
+    """The labelled rows' own estimate first, then starts from single labelled rows."""
+    estimates = [product.estimate(problem.known, problem.prior, problem.layout)]
+    by_class = [np.flatnonzero(y == k) for k in range(len(problem.known_rows))]
+    for rng in rngs[1:]:
+        chosen = table.take(np.array([rng.choice(rows) for rows in by_class]))
+        seeds = product.to_rows(*chosen.block(slice(None)), problem.layout)
+        estimates.append(seed_components(seeds, problem.prior, problem.layout))
+    with np.errstate(divide="ignore"):
+        shares = np.log(problem.known_rows / problem.known_rows.sum())
+    stacked = (np.stack(arrays) for arrays in zip(*estimates, strict=True))
+    return MixtureParams(np.tile(shares, (len(rngs), 1)), *stacked)
