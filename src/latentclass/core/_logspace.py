@@ -9,7 +9,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:
-    """Log of the sum of exp over the last axis; -inf where all terms are -inf."""
+    """log of the sum of exp over the last axis; -inf where all terms are -inf."""
     top = log_values.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

@@ -123,7 +123,7 @@ def one_hot(codes: IntArray, offsets: npt.NDArray[np.intp]) -> sp.csr_array:
 
 
 def log_density(params: Params, rows: Rows, layout: Layout) -> FloatArray:
-    """Log p(x | k) of the observed cells, shape (n_rows, K), in the data's own units."""
+    """log p(x | k) of the observed cells, shape (n_rows, K), in the data's own units."""
     n_rows, n_components = len(rows.numeric), len(params.mean)
     out = np.zeros((n_rows, n_components))
     if rows.numeric.shape[1]:
@@ -275,7 +275,7 @@ def expected_log_likelihood(params: Params, stats: Stats, layout: Layout) -> Flo
 
 
 def log_prior(params: Params, prior: Prior) -> FloatArray:
-    """Log density of the prior at `params` up to a constant, shape (K,)."""
+    """log density of the prior at `params` up to a constant, shape (K,)."""
     ratio = prior.variance / params.scale**2
     gaussian = -0.5 * prior.strength * (2.0 * np.log(params.scale) + ratio)
     total: FloatArray = gaussian.sum(axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass.data._numbers import DistinctNumbers, NumberCoder
 from latentclass.data._read import FloatArray, IntArray, Labels, Numbers, RawTable, read_raw
 
 Kind = Literal["continuous", "binary", "nominal"]
@@ -77,9 +78,7 @@ class Table:
 
     def spans(self) -> list[slice]:
         """Row ranges of the blocks, in order."""
-        n_columns = self.numeric.shape[1] + self.codes.shape[1]
-        size = int(np.clip(BLOCK_CELLS // max(n_columns, 1), 16, 2**14))
-        return [slice(start, start + size) for start in range(0, self.n_rows, size)]
+        return block_spans(self.n_rows, self.numeric.shape[1] + self.codes.shape[1])
 
     def block(self, rows: slice) -> Block:
         """Some consecutive rows as dense arrays in C order."""
@@ -88,6 +87,12 @@ class Table:
     def blocks(self) -> Iterator[Block]:
         """All rows, a block at a time."""
         return (self.block(rows) for rows in self.spans())
+
+
+def block_spans(n_rows: int, n_columns: int) -> list[slice]:
+    """Ranges of consecutive rows of about `BLOCK_CELLS` cells each."""
+    size = int(np.clip(BLOCK_CELLS // max(n_columns, 1), 16, 2**14))
+    return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
 def _dense(part: Any, dtype: type) -> Any:
@@ -158,9 +163,7 @@ class Schema:
 
     def _encode(self, raw: RawTable, handle_unknown: str) -> Table:
         if raw.matrix is not None:
-            fast = self._encode_matrix(raw)
-            if fast is not None:
-                return fast
+            return self._encode_matrix(raw, handle_unknown)
         numeric = np.empty((raw.n_rows, len(self.continuous)))
         codes = np.empty((raw.n_rows, len(self.discrete)), dtype=np.int32)
         for place, j in enumerate(self.continuous):
@@ -169,18 +172,30 @@ class Schema:
             codes[:, place] = _codes(raw.read_column(j), self.columns[j], handle_unknown)
         return Table(numeric, codes)
 
-    def _encode_matrix(self, raw: RawTable) -> Table | None:
-        """All columns at once, where they are all continuous or a sparse 0/1 table."""
+    def _encode_matrix(self, raw: RawTable, handle_unknown: str) -> Table:
+        """All columns at once from one block of numbers."""
         matrix = raw.matrix
         assert matrix is not None
-        if not self.discrete:
-            _refuse_infinite(matrix, self.names)
-            if all(column.observed for column in self.columns):
+        _refuse_infinite(matrix, self.names)
+        if sp.issparse(matrix):
+            if not self.discrete:
                 return Table(matrix, np.empty((raw.n_rows, 0), dtype=np.int32))
-        elif sp.issparse(matrix) and not self.continuous:
             _refuse_beyond_binary(matrix, self.names)
             return Table(np.empty((raw.n_rows, 0)), matrix)
-        return None
+        numeric = matrix if not self.discrete else matrix[:, self.continuous]
+        unobserved = [not self.columns[j].observed for j in self.continuous]
+        if any(unobserved):
+            numeric = np.where(unobserved, np.nan, numeric)
+        codes = np.empty((raw.n_rows, len(self.discrete)), dtype=np.int32)
+        coders = [NumberCoder(self.columns[j].categories) for j in self.discrete]
+        for rows in block_spans(raw.n_rows, len(self.columns)) if coders else []:
+            block = matrix[rows]
+            for place, (j, coder) in enumerate(zip(self.discrete, coders, strict=True)):
+                codes[rows, place] = coder.encode(block[:, j])
+        if handle_unknown == "error":
+            for place, j in enumerate(self.discrete):
+                _refuse_unknown(codes[:, place], Numbers(matrix[:, j]), self.columns[j])
+        return Table(numeric, codes)
 
 
 def learn_schema(
@@ -217,15 +232,15 @@ def learn_schema(
     keep = None if weight is None or np.all(weight > 0) else np.flatnonzero(weight > 0)
     if sp.issparse(raw.matrix):
         columns = _sparse_columns(raw, declared)
-    elif raw.matrix is not None and (declared is None or not declared.any()):
-        columns = _continuous_columns(raw, keep)
+    elif raw.matrix is not None:
+        columns = _matrix_columns(raw, declared, keep)
     else:
         columns = tuple(
             _learn_column(raw.read_column(j), name, None if declared is None else declared[j], keep)
             for j, name in enumerate(raw.names)
         )
     schema = Schema(columns, raw.container)
-    table = schema._encode(raw, "missing" if keep is not None else "error")
+    table = schema._encode(raw, "missing")
     return schema, table if keep is None else table.take(keep)
 
 
@@ -283,12 +298,27 @@ def _sparse_columns(raw: RawTable, declared: npt.NDArray[np.bool_] | None) -> tu
     return tuple(Column(name, "binary", (0, 1)) for name in raw.names)
 
 
-def _continuous_columns(raw: RawTable, keep: npt.NDArray[np.intp] | None) -> tuple[Column, ...]:
-    matrix = np.asarray(raw.matrix)
-    observed = ~np.isnan(np.fmax.reduce(matrix if keep is None else matrix[keep], axis=0))
+def _matrix_columns(
+    raw: RawTable, declared: npt.NDArray[np.bool_] | None, keep: npt.NDArray[np.intp] | None
+) -> tuple[Column, ...]:
+    """Columns of one block of numbers, a block of rows at a time: it may be large."""
+    matrix = np.asarray(raw.matrix) if keep is None else np.asarray(raw.matrix)[keep]
+    _refuse_infinite(matrix, raw.names)
+    n_columns = len(raw.names)
+    discrete = np.zeros(n_columns, dtype=bool) if declared is None else declared
+    distinct = {int(j): DistinctNumbers() for j in np.flatnonzero(discrete)}
+    observed = np.zeros(n_columns, dtype=bool)
+    for rows in block_spans(len(matrix), n_columns):
+        block = matrix[rows]
+        if not observed.all():
+            observed |= ~np.isnan(block).all(axis=0)
+        for j, numbers in distinct.items():
+            numbers.add(block[:, j])
     return tuple(
-        Column(name, "continuous", observed=bool(seen))
-        for name, seen in zip(raw.names, observed, strict=True)
+        _discrete_column(name, distinct[j].values())
+        if j in distinct
+        else Column(name, "continuous", observed=bool(observed[j]))
+        for j, name in enumerate(raw.names)
     )
 
 
@@ -300,13 +330,12 @@ def _learn_column(
 ) -> Column:
     if isinstance(raw, Numbers):
         values = raw.values if keep is None else raw.values[keep]
-        present = values[~np.isnan(values)]
         if not declared:
-            return Column(name, "continuous", observed=present.size > 0)
+            return Column(name, "continuous", observed=not np.isnan(values).all())
         _refuse_infinite(raw.values[:, None], [name])
-        # whole numbers are shown as such: category 3, not 3.0
-        levels = [int(v) if v == int(v) else v for v in np.unique(present).tolist()]
-        return _discrete_column(name, levels)
+        distinct = DistinctNumbers()
+        distinct.add(values)
+        return _discrete_column(name, distinct.values())
     codes = raw.codes if keep is None else raw.codes[keep]
     used = set(np.unique(codes).tolist())
     if declared is not None and not declared:
@@ -342,26 +371,28 @@ def _numbers(raw: Numbers | Labels, column: Column) -> FloatArray:
 
 def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> IntArray:
     if isinstance(raw, Numbers):
-        labels, inverse = np.unique(raw.values, return_inverse=True)
-        found: list[Any] = [None if np.isnan(label) else label for label in labels.tolist()]
-        codes = inverse.astype(np.int32)
+        coded = NumberCoder(column.categories).encode(raw.values)
     else:
-        found, codes = [*raw.labels, None], raw.codes  # code -1 points at the last entry
-    known = {label: code for code, label in enumerate(column.categories)}
-    lookup = np.array([known.get(label, -1) for label in found], dtype=np.int32)
-    coded: IntArray = lookup[codes]
-    unknown = [label for label in found if label is not None and label not in known]
-    if unknown and handle_unknown == "error":
-        place = found.index(unknown[0])
-        rows = np.flatnonzero(codes == place)
-        if rows.size:
-            levels = ", ".join(repr(c) for c in column.categories[:8])
-            levels += ", ..." if len(column.categories) > 8 else ""
-            raise ValueError(
-                f"Row {int(rows[0])}, column {column.name!r} holds {unknown[0]!r}, not seen in fit "
-                f'(levels: {levels}). Use handle_unknown="missing" to treat it as missing.'
-            )
+        known = {label: code for code, label in enumerate(column.categories)}
+        lookup = [known.get(label, -1) for label in raw.labels]
+        coded = np.array([*lookup, -1], dtype=np.int32)[raw.codes]  # code -1 picks the last
+    if handle_unknown == "error":
+        _refuse_unknown(coded, raw, column)
     return coded
+
+
+def _refuse_unknown(coded: IntArray, raw: Numbers | Labels, column: Column) -> None:
+    given = ~np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes >= 0
+    rows = np.flatnonzero((coded < 0) & given)
+    if rows.size and column.observed:
+        row = int(rows[0])
+        value = raw.values[row] if isinstance(raw, Numbers) else raw.labels[raw.codes[row]]
+        levels = ", ".join(repr(c) for c in column.categories[:8])
+        levels += ", ..." if len(column.categories) > 8 else ""
+        raise ValueError(
+            f"Row {row}, column {column.name!r} holds {value!r}, not seen in fit "
+            f'(levels: {levels}). Use handle_unknown="missing" to treat it as missing.'
+        )
 
 
 def _refuse_text(raw: Labels, name: str) -> None:

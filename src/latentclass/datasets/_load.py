@@ -280,8 +280,9 @@ def list_datasets(
     >>> for info in list_datasets("lvc"):
     ...     print(info.called[0], info.name, info.rows, info.continuous, info.classes)
     BREAST-CANCER breast-w 699 9 2
-    IRIS iris/uci 150 4 3
+    IRIS iris 150 4 3
     PIMA diabetes 768 8 2
+    N(0,1), N(3,1) two-normals 1000 1 2
     """
     if paper is not None and paper not in paper_uses():
         known = ", ".join(map(repr, paper_uses()))

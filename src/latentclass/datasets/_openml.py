@@ -203,7 +203,7 @@ def _keep(table: Table, path: Path) -> None:
 def _cached(path: Path) -> Table | None:
     """Read a table from the cache; None if it is not there or not whole."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             declared = json.loads(str(arrays["columns"]))
             columns: dict[str, Column] = {}
             for place, (name, n_values) in enumerate(declared.items()):

@@ -121,7 +121,8 @@ def informative_words(
     hits = np.bincount(flat[is_positive], minlength=len(words))
     gain = information_gain(counts, hits, len(documents), int(positive.sum()))
     gain[counts < 2] = -1.0
-    best = np.argsort(-gain, kind="stable")[: min(n_words, int((counts > 1).sum()))]
+    # Without rounding, words that tell the same would be ordered by the last bit of the sums.
+    best = np.argsort(-gain.round(12), kind="stable")[: min(n_words, int((counts > 1).sum()))]
     return [words[i] for i in best]
 
 

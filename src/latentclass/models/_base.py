@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,9 +20,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._validation import check_option
+from latentclass.core._blocks import map_blocks
 from latentclass.core._logspace import log_normalise, log_sum_exp
 from latentclass.data._labels import UNLABELLED, encode_labels
-from latentclass.data._schema import Schema, Table, learn_schema
+from latentclass.data._schema import Block, Schema, Table, learn_schema
 from latentclass.data._write import build_table, fill_missing
 from latentclass.models._calibration import learn_temperature
 from latentclass.models._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
@@ -177,7 +179,7 @@ class GenerativeClassifier(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fold._fit_training(part, None)
-            evidence: FloatArray = fold._log_likelihood(training.table.take(test))
+            evidence: FloatArray = fold._evidence(training.table.take(test))
             return evidence
 
         self.temperature_, self.calibration_ = learn_temperature(
@@ -191,8 +193,8 @@ class GenerativeClassifier(
     # ------------------------------------------------------------- prediction
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Log p(x, class) of the observed cells, shape (n_samples, n_classes)."""
-        return self._log_likelihood(self._read(X)) + np.log(self.class_prior_)
+        """log p(x, class) of the observed cells, shape (n_samples, n_classes)."""
+        return self._evidence(self._read(X)) + np.log(self.class_prior_)
 
     def predict_log_proba(self, X: Any, priors: Any = None) -> FloatArray:
         """Logarithm of `predict_proba`."""
@@ -216,12 +218,13 @@ class GenerativeClassifier(
 
     def predict(self, X: Any, priors: Any = None) -> npt.NDArray[Any]:
         """Most probable class of each row; `priors` as in `predict_proba`."""
-        best = self.predict_log_proba(X, priors).argmax(axis=1)
+        scores = self._evidence(self._read(X)) / self.temperature_ + self._log_priors(priors)
+        best = scores.argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
+        """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
         return log_sum_exp(self.predict_joint_log_proba(X))
 
     # -------------------------------------------------- latent structure, data
@@ -335,8 +338,20 @@ class GenerativeClassifier(
         return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
 
     def _log_posterior(self, table: Table, priors: Any) -> FloatArray:
-        evidence = self._log_likelihood(table) / self.temperature_
-        return log_normalise(evidence + self._log_priors(priors))
+        log_priors, temperature = self._log_priors(priors), self.temperature_
+
+        def visit(block: Block) -> FloatArray:
+            return log_normalise(self._log_likelihood(block) / temperature + log_priors)
+
+        return self._by_block(visit, table)
+
+    def _evidence(self, table: Table) -> FloatArray:
+        """log p(observed cells | class) of all rows."""
+        return self._by_block(self._log_likelihood, table)
+
+    def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
+        parts = map_blocks(lambda rows: function(table.block(rows)), table.spans(), self.n_jobs)
+        return np.concatenate(list(parts))
 
     def _log_priors(self, priors: Any) -> FloatArray:
         if priors is None:
@@ -390,8 +405,8 @@ class GenerativeClassifier(
         """Learn the parameters; set `class_prior_` and the attributes about the fit."""
 
     @abstractmethod
-    def _log_likelihood(self, table: Table) -> FloatArray:
-        """Log p(observed cells | class), shape (n_rows, n_classes)."""
+    def _log_likelihood(self, block: Block) -> FloatArray:
+        """log p(observed cells | class), shape (n_rows, n_classes)."""
 
     @abstractmethod
     def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
@@ -437,7 +452,7 @@ def _check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
 
 
 def _log_odds(log_posterior: FloatArray, target: IntArray) -> FloatArray:
-    """Log p - log(1 - p) of each row's target class, exact even where p rounds to 1."""
+    """log p - log(1 - p) of each row's target class, exact even where p rounds to 1."""
     rows = np.arange(len(target))
     others = log_posterior.copy()
     others[rows, target] = -np.inf

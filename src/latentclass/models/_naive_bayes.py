@@ -14,7 +14,7 @@ from latentclass.core._blocks import map_blocks
 from latentclass.core._em import run_restarts
 from latentclass.core._mixture import MixtureParams, MixtureProblem, seed_components
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Table
+from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, GenerativeClassifier, IntArray, Training
 from latentclass.models._callbacks import FitProgress
 
@@ -231,21 +231,14 @@ class NaiveBayes(GenerativeClassifier):
         return dict(zip(names, map(np.exp, self._level_log_probs()), strict=True))
 
     def _level_log_probs(self) -> list[FloatArray]:
-        """Log P(category | class) of each discrete column, shape (n_classes, n_categories)."""
+        """log P(category | class) of each discrete column, shape (n_classes, n_categories)."""
         return np.split(self._params.log_prob, self._layout.offsets[1:-1], axis=1)[
             : len(self.schema_.discrete)
         ]
 
-    def _log_likelihood(self, table: Table) -> FloatArray:
-        def visit(span: slice) -> FloatArray:
-            rows = product.to_rows(*table.block(span), self._layout)
-            return product.log_density(self._params, rows, self._layout)
-
-        out = np.empty((table.n_rows, len(self.classes_)))
-        spans = table.spans()
-        for span, part in zip(spans, map_blocks(visit, spans, self.n_jobs), strict=True):
-            out[span] = part
-        return out
+    def _log_likelihood(self, block: Block) -> FloatArray:
+        rows = product.to_rows(*block, self._layout)
+        return product.log_density(self._params, rows, self._layout)
 
     def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
         means, scales = self.means_[y], self.scales_[y]
@@ -269,7 +262,7 @@ class NaiveBayes(GenerativeClassifier):
     def _most_probable_cells(self, table: Table) -> Table:
         # Given the class, each missing cell's best value stands by itself: its mode.
         hidden = np.isnan(table.block(slice(None)).numeric).astype(np.float64)
-        joint = self._log_likelihood(table) + np.log(self.class_prior_)
+        joint = self._evidence(table) + np.log(self.class_prior_)
         joint -= hidden @ np.log(self.scales_).T  # the density at a mean, up to a constant
         modes = np.zeros((len(self.classes_), table.codes.shape[1]), dtype=np.int32)
         for place, log_prob in enumerate(self._level_log_probs()):

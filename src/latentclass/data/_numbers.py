@@ -1,0 +1,72 @@
+"""Numbers as categories: which occur, and which code each has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+TABLE_SIZE = 2**16
+"""Whole numbers within a range of this size are looked up in a table, others searched for."""
+
+
+class NumberCoder:
+    """Codes of numbers in a list of known ones; -1 for NaN and for all others."""
+
+    def __init__(self, categories: Sequence[Any]) -> None:
+        values = np.array([float(value) for value in categories])
+        self._order = np.argsort(values)
+        self._sorted = values[self._order]
+        self._table: npt.NDArray[np.int32] | None = None
+        self._low = self._span = 0.0
+        if len(values) and np.all(values == np.floor(values)):
+            span = self._sorted[-1] - self._sorted[0] + 1
+            if span <= TABLE_SIZE:
+                self._low, self._span = self._sorted[0], span
+                # one entry more, for what is outside
+                self._table = np.full(int(span) + 1, -1, dtype=np.int32)
+                self._table[(values - self._low).astype(np.intp)] = np.arange(len(values))
+
+    def encode(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        """Code of each value."""
+        if self._table is None:
+            return self._search(values)
+        place = values - self._low
+        # NaN compares false: it goes to the entry for what is outside
+        place = np.where((place >= 0) & (place < self._span), place, self._span)
+        index = place.astype(np.intp)
+        codes: npt.NDArray[np.int32] = self._table[index]
+        codes[index != place] = -1
+        return codes
+
+    def _search(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+        if not len(self._sorted):
+            return np.full(len(values), -1, dtype=np.int32)
+        place = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
+        known = self._sorted[place] == values
+        return np.where(known, self._order[place], -1).astype(np.int32)
+
+
+class DistinctNumbers:
+    """Collects the distinct numbers of a column that comes in parts.
+
+    With few categories nearly every part is only looked up, not sorted.
+    """
+
+    def __init__(self) -> None:
+        self._found = np.empty(0)
+        self._coder = NumberCoder([])
+
+    def add(self, values: npt.NDArray[np.float64]) -> None:
+        """Take note of some more values; NaN does not count."""
+        new = values[self._coder.encode(values) < 0]
+        new = new[~np.isnan(new)]
+        if new.size:
+            self._found = np.union1d(self._found, new)
+            self._coder = NumberCoder(self._found.tolist())
+
+    def values(self) -> list[float | int]:
+        """Distinct numbers in order; whole ones as int (category 3, not 3.0)."""
+        return [int(v) if v == np.floor(v) else v for v in self._found.tolist()]
