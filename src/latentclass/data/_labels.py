@@ -37,6 +37,12 @@ def encode_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
             f"y has no labelled row: all {len(values)} labels are missing. "
             "Label at least one row of each class."
         )
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise ValueError(
+            f"Input y contains infinity: row {row} holds {values[row]}. A class label must be "
+            "finite; None or NaN marks a row without label."
+        )
     known = values[~missing]
     if known.dtype == object:
         known = _plain(known)

@@ -68,6 +68,15 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
     return _read_array(X, owner)
 
 
+def listed_to_array(X: Any) -> Any:
+    """Nested lists as an array, numbers kept as numbers; anything else as it is."""
+    if not isinstance(X, list | tuple):
+        return X
+    array = np.asarray(X)
+    # numpy would turn the 1.5 of [[1.5, "red"]] into text
+    return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+
+
 def default_names(n_columns: int) -> list[str]:
     """Names for columns that came without: scikit-learn's x0, x1, ..."""
     return [f"x{j}" for j in range(n_columns)]
@@ -88,12 +97,13 @@ def _read_sparse(X: Any, owner: str) -> RawTable:
 
 
 def _read_array(X: Any, owner: str) -> RawTable:
-    if isinstance(X, list | tuple):
-        as_given = np.asarray(X)
-        # numpy turns [[1.5, "red"]] into text; keep the numbers as numbers.
-        X = np.array(X, dtype=object) if as_given.dtype.kind in "US" else as_given
     array = check_array(
-        X, dtype=None, ensure_all_finite=False, estimator=owner, input_name="X", copy=False
+        listed_to_array(X),
+        dtype=None,
+        ensure_all_finite=False,
+        estimator=owner,
+        input_name="X",
+        copy=False,
     )
     names = default_names(array.shape[1])
     if array.dtype.kind in "fiu":

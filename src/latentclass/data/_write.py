@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass.data._read import Numbers, RawColumn, read_raw
+from latentclass.data._read import Numbers, RawColumn, listed_to_array, read_raw
 from latentclass.data._schema import Column, Schema, Table
 
 
@@ -60,9 +60,9 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
 def _fill_array(
     X: Any, schema: Schema, filled: Table, holes: dict[int, npt.NDArray[np.intp]]
 ) -> npt.NDArray[Any]:
-    given = np.asarray(X)
-    if given.dtype.kind in "US":
-        given = np.array(X, dtype=object)
+    given = np.asarray(listed_to_array(X))
+    if given.dtype.kind in "USb":  # a filled-in label may be longer; False/True may have holes
+        given = given.astype(object)
     out = given.astype(np.float64) if given.dtype.kind in "fiu" else given.copy()
     for j, rows in holes.items():
         out[rows, j] = _values(schema, filled, j)[rows]

@@ -101,8 +101,6 @@ def _said(path: Path) -> Iterator[None]:
     """Name the file in whatever goes wrong while reading it."""
     try:
         yield
-    except DataSetUnavailableError:
-        raise
     except KeyError as error:
         raise ValueError(f"{path} is not in the expected form: it lacks {error}.") from error
     except _DAMAGE as error:

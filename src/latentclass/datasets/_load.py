@@ -218,7 +218,7 @@ def _unavailable(facts: Facts, tried: list[str]) -> str:
         network = f", or go online: OpenML has it, and {cache_folder()} will keep it"
     if _offline(f"{base}/test"):
         half = f" Its test half needs no files: {base + '/test'!r}."
-    free = ", ".join(name for name in registry() if _offline(name))
+    free = ", ".join(sorted(filter(_offline, {*registry(), *GENERATED})))
     return (
         f"Data set {facts.name!r} is not available. Tried:\n{places}\n"
         f"What to do: set {VARIABLE} (or data_home) to a folder that has it{network}.{half} "
@@ -292,7 +292,7 @@ def list_datasets(
     called: dict[str, list[str]] = {}
     if paper is None:
         used = {use.name for uses in paper_uses().values() for use in uses}
-        called = {name: [] for name in sorted(used | registry().keys())}
+        called = {name: [] for name in sorted(used | registry().keys() | GENERATED.keys())}
     else:
         for use in paper_uses()[paper]:
             called.setdefault(use.name, []).append(use.called)

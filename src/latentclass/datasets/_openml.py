@@ -121,8 +121,11 @@ def _checked(facts: Facts, table: Table) -> Table:
         "attributes": len(table.columns),
         "classes": len(set(table.y)),
     }
-    wrong = [f"{found[what]} {what}, expected {expected[what]}" for what in found]
-    wrong = [text for text, what in zip(wrong, found, strict=True) if found[what] != expected[what]]
+    wrong = [
+        f"{found[what]} {what}, expected {expected[what]}"
+        for what in expected
+        if found[what] != expected[what]
+    ]
     if wrong:
         raise ValueError(
             f"OpenML data set {known['id']} is not {facts.name!r} as known here: "

@@ -23,6 +23,7 @@ from latentclass._validation import check_option
 from latentclass.core._blocks import map_blocks
 from latentclass.core._logspace import log_normalise, log_sum_exp
 from latentclass.data._labels import UNLABELLED, encode_labels
+from latentclass.data._read import listed_to_array
 from latentclass.data._schema import Block, Schema, Table, learn_schema
 from latentclass.data._write import build_table, fill_missing
 from latentclass.models._calibration import learn_temperature
@@ -327,6 +328,12 @@ class GenerativeClassifier(
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
+        X = listed_to_array(X)
+        if isinstance(X, np.ndarray) and X.ndim == 1:
+            raise ValueError(
+                f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
+                "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
+            )
         try:
             validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
