@@ -1,5 +1,23 @@
-"""Classification through latent variables."""
+"""Classification through latent variables: probabilities to trust, a structure to read.
+
+`import latentclass` is quick: what a name needs is loaded when the name is first used.
+"""
+
+from importlib import import_module
+from typing import Any
 
 from latentclass._version import __version__
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "baselines", "datasets"]
+
+_SUBMODULES = ("baselines", "datasets")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"latentclass.{name}")
+    raise AttributeError(f"module 'latentclass' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,59 @@
+# Everything runs from a clone with Python 3.11+ and make; what is needed goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test install lint types tests docs wheel bench test-oldest format clean
+
+help:
+	@echo "make demo     fit, compare, print a table, write demo-report.html"
+	@echo "make test     lint, types, all tests, docs, and the wheel in an empty environment"
+	@echo "make bench    measure speed against peers (benchmarks/)"
+	@echo "make format   format the code"
+	@echo "make clean    remove what was built"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: lint types tests docs wheel
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+tests: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+docs: $(STAMP)
+	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
+
+wheel: $(STAMP)
+	$(BIN)/python tests/wheel_check.py
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/naive_bayes.py
+	$(BIN)/python benchmarks/startup.py
+
+# The oldest versions that pyproject.toml allows, in an environment of its own.
+test-oldest:
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[test]"
+	$(VENV)-oldest/bin/python -m pytest -n 2
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) $(VENV)-oldest build dist site .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html

@@ -1,0 +1,20 @@
+import numpy as np
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+from latentclass.core._logspace import log_normalise, log_sum_exp
+
+
+def test_log_sum_exp_equals_scipys():
+    values = np.random.default_rng(0).normal(scale=300, size=(50, 4))
+    assert_allclose(log_sum_exp(values), logsumexp(values, axis=1), rtol=1e-14)
+
+
+def test_nothing_possible_sums_to_minus_infinity_and_normalises_to_even():
+    impossible = np.full((1, 4), -np.inf)
+    assert log_sum_exp(impossible).tolist() == [-np.inf]
+    assert_allclose(np.exp(log_normalise(impossible)), [[0.25] * 4])
+
+
+def test_one_possible_term_is_certain():
+    assert np.exp(log_normalise(np.array([[-np.inf, -1e5, -np.inf]]))).tolist() == [[0.0, 1.0, 0.0]]
