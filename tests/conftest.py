@@ -1,6 +1,7 @@
-"""Shared by all tests: helper modules beside a test file can be imported by name."""
+"""Shared by all tests: `estimators` and the helpers in `core` can be imported by name."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "core"))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "core")]

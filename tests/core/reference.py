@@ -32,7 +32,9 @@ def estimate(numeric, codes, resp, n_levels, *, alpha, strength, prior_mean, pri
     probabilities = []
     for k in range(n_components):
         for j in range(numeric.shape[1]):
-            cells = [(r, v) for r, v in zip(resp[:, k], numeric[:, j]) if not math.isnan(v)]
+            cells = [
+                (r, v) for r, v in zip(resp[:, k], numeric[:, j], strict=True) if not math.isnan(v)
+            ]
             weight = sum(r for r, _ in cells)
             if weight > 0:
                 mean[k, j] = sum(r * v for r, v in cells) / weight
@@ -43,7 +45,7 @@ def estimate(numeric, codes, resp, n_levels, *, alpha, strength, prior_mean, pri
         tables = []
         for j, size in enumerate(n_levels):
             counts = [alpha] * size
-            for r, code in zip(resp[:, k], codes[:, j]):
+            for r, code in zip(resp[:, k], codes[:, j], strict=True):
                 if code >= 0:
                     counts[code] += r
             whole = sum(counts)

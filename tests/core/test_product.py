@@ -132,7 +132,7 @@ def test_estimate_maximises_the_penalised_likelihood(table, weights):
 
 
 def test_component_without_rows_gets_the_overall_distribution(table):
-    numeric, codes, layout = table
+    numeric, _, layout = table
     engine, _ = prior_of(numeric, layout, 0.0, 0.0)
     params = product.estimate(product.empty_stats(1, layout), engine, layout)
     assert_allclose(params.mean[0], engine.mean)

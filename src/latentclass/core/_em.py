@@ -8,13 +8,14 @@ whether to accelerate, when a dead component is seeded anew, and keeps the books
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from latentclass._warn import warn_user
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -249,9 +250,8 @@ def _check_rise(before: FloatArray, after: FloatArray) -> None:
     with np.errstate(invalid="ignore"):
         fall = before - after
     if np.any(fall > ROUNDING * (1.0 + np.abs(before))):
-        warnings.warn(
+        warn_user(
             f"EM's objective fell by {np.nanmax(fall):.3g} per row, which it must not. Please "
             "report this with the data and parameters that show it.",
             RuntimeWarning,
-            stacklevel=3,
         )

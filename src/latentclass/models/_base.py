@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._validation import check_option
+from latentclass._warn import warn_user
 from latentclass.core._blocks import map_blocks
 from latentclass.core._logspace import log_normalise, log_sum_exp
 from latentclass.data._labels import UNLABELLED, encode_labels
@@ -124,12 +125,12 @@ class GenerativeClassifier(
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         owner = type(self).__name__
-        validate_data(self, X, skip_check_array=True)
         classes, codes = encode_labels(y)
         weight = _check_weight(sample_weight, len(codes))
         self.schema_, table = learn_schema(
             X, categorical_features=self.categorical_features, weight=weight, owner=owner
         )
+        validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
         n_rows = table.n_rows + int(np.sum(weight == 0))
         if n_rows != len(codes):
             raise ValueError(
@@ -151,11 +152,9 @@ class GenerativeClassifier(
         self.n_unlabelled_ = int(np.sum(codes == UNLABELLED))
         empty = [column.name for column in self.schema_.columns if not column.observed]
         if empty:
-            warnings.warn(
+            warn_user(
                 f"Columns {empty} have no value in any row: they are ignored, now and in "
-                "prediction. Drop them to silence this warning.",
-                UserWarning,
-                stacklevel=4,
+                "prediction. Drop them to silence this warning."
             )
         return Training(table, codes, weight)
 
@@ -164,12 +163,11 @@ class GenerativeClassifier(
             return
         gain = self.history_[-1] - self.history_[-2] if len(self.history_) > 1 else np.inf
         n_starts = len(self.restarts_["start"])
-        warnings.warn(
+        warn_user(
             f"EM stopped at max_iter={self.max_iter} with a last gain of {gain:.1e} per row "
             f"(tol={self.tol:.1e}); the best of {n_starts} start(s) is kept. Raise max_iter or "
             "tol, or look at history_.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def _calibrate(self, training: Training) -> None:
