@@ -3,8 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The build backend comes from the same list (newer pips read the second name).
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test install lint types tests docs wheel bench test-oldest format clean
+.PHONY: help demo test install lint types tests docs wheel bench test-oldest lock format clean
 
 help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
@@ -17,7 +21,7 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	touch $@
 
 demo: $(STAMP)
@@ -48,8 +52,15 @@ bench: $(STAMP)
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[test]"
+	PIP_CONSTRAINT=constraints-oldest.txt $(VENV)-oldest/bin/python -m pip install --quiet -e ".[test]"
 	$(VENV)-oldest/bin/python -m pytest -n 2
+
+# Write constraints.txt anew with the newest versions that pyproject.toml allows.
+lock:
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	PIP_CONSTRAINT= PIP_BUILD_CONSTRAINT= build/lock/bin/python -m pip install --quiet -e ".[dev]" hatchling editables
+	(head -2 constraints.txt; build/lock/bin/python -m pip freeze --exclude-editable) > build/constraints.txt
+	mv build/constraints.txt constraints.txt
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,86 @@
+"""Imports point one way only, and importing the package stays cheap."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import latentclass
+
+ROOT = Path(latentclass.__file__).parent
+
+# What each part may import of ours, beside itself. CONTRIBUTING.md draws this as a map.
+BASE = {"_version", "_warn", "_validation", "exceptions"}
+ALLOWED = {
+    "core": BASE,
+    "data": BASE,
+    "datasets": BASE | {"data"},
+    "models": BASE | {"core", "data"},
+    "baselines": BASE | {"models"},
+}
+
+
+def parts():
+    return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and (p / "__init__.py").exists())
+
+
+def imported_modules(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            if node.module == "latentclass":  # from latentclass import core
+                yield from (f"latentclass.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def test_every_part_has_its_rule():
+    assert set(parts()) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("part", sorted(ALLOWED))
+def test_imports_point_downwards(part):
+    for path in (ROOT / part).rglob("*.py"):
+        for module in imported_modules(path):
+            if module.startswith("latentclass."):
+                target = module.split(".")[1]
+                assert target == part or target in ALLOWED[part], f"{path.name} imports {module}"
+
+
+def test_engines_know_no_scikit_learn():
+    for path in (ROOT / "core").rglob("*.py"):
+        for module in imported_modules(path):
+            assert not module.startswith("sklearn"), f"{path.name} imports {module}"
+
+
+def loaded_by(statement):
+    code = f"import sys\n{statement}\nprint(*sorted(sys.modules), sep='\\n')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement", ["import latentclass", "from latentclass.datasets import list_datasets"]
+)
+def test_import_loads_no_heavy_library(statement):
+    loaded = loaded_by(statement)
+    assert not loaded & {"pandas", "polars", "pyarrow", "matplotlib", "numba", "dask", "sklearn"}
+
+
+def test_a_model_loads_only_what_scikit_learn_loads_too():
+    base = loaded_by("import sklearn.base, scipy.special, sklearn.callback")
+    more = loaded_by("from latentclass.baselines import NaiveBayes") - base
+    heavy = {"matplotlib", "numba", "dask", "polars", "sklearn.datasets", "scipy.optimize"}
+    assert not more & heavy
+
+
+def test_names_are_loaded_when_asked_for():
+    assert set(latentclass.__all__) <= set(dir(latentclass))
+    for name in latentclass.__all__:
+        assert getattr(latentclass, name) is not None
+    with pytest.raises(AttributeError, match="module 'latentclass' has no attribute 'nonsense'"):
+        _ = latentclass.nonsense

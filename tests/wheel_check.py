@@ -1,0 +1,52 @@
+"""Build the wheel, install it alone into an empty environment, and use it there.
+
+Run by `make test`: a dependency that pyproject.toml forgets must fail here.
+"""
+
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+USE = """
+import importlib.metadata, pkgutil, sys
+import latentclass
+from latentclass.baselines import NaiveBayes
+from latentclass.datasets import list_datasets, load_dataset
+
+assert "site-packages" in latentclass.__file__, latentclass.__file__
+assert importlib.metadata.version("latentclass") == latentclass.__version__
+for module in pkgutil.walk_packages(latentclass.__path__, "latentclass."):
+    __import__(module.name)
+wine = load_dataset("wine")
+model = NaiveBayes(calibrate=True).fit(wine.X, wine.y)
+assert model.score(wine.X, wine.y) > 0.9
+assert len(list_datasets()) > 40
+foreign = {"pandas", "polars", "pyarrow", "matplotlib"} & set(sys.modules)
+assert not foreign, foreign
+print("the wheel works in an empty environment: 1 passed, 0 failed")
+"""
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, str(ROOT), "--quiet")
+        (wheel,) = Path(folder).glob("*.whl")
+        venv.create(Path(folder) / "empty", with_pip=True)
+        python = Path(folder) / "empty" / ("Scripts" if sys.platform == "win32" else "bin")
+        run(
+            *(str(python / "python"), "-m", "pip", "install", "--quiet"),
+            *("-c", str(ROOT / "constraints.txt"), str(wheel)),
+        )
+        run(str(python / "python"), "-W", "error", "-c", USE)
+
+
+if __name__ == "__main__":
+    main()
