@@ -128,7 +128,10 @@ class GenerativeClassifier(
         classes, codes = encode_labels(y)
         weight = _check_weight(sample_weight, len(codes))
         self.schema_, table = learn_schema(
-            X, categorical_features=self.categorical_features, weight=weight, owner=owner
+            X,
+            categorical_features=self.categorical_features,
+            weight=weight if np.any(weight == 0) else None,
+            owner=owner,
         )
         validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
         n_rows = table.n_rows + int(np.sum(weight == 0))
