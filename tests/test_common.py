@@ -456,6 +456,11 @@ def test_calibration_is_kept_only_where_it_helps_on_held_out_folds(model):
     assert alone.temperature_ == (alone.calibration_["temperature"] if kept else 1.0)
 
 
+def test_calibration_is_modest_where_no_row_is_wrong(model):
+    X, y = np.r_[0:3, 10:13][:, None] * 1.0, [0, 0, 0, 1, 1, 1]
+    assert 0.5 <= model.set_params(calibrate=True).fit(X, y).temperature_ <= 2.0
+
+
 def test_calibration_with_too_few_rows_is_left_out(model):
     fitted = model.set_params(calibrate=True).fit([[1.0], [2.0]], ["a", None])
     assert fitted.temperature_ == 1.0
@@ -502,6 +507,8 @@ def test_samples_of_a_class(model, table):
         fitted.sample(2, y="huge")
     with pytest.raises(ValueError, match="y has 2 labels for 3 rows"):
         fitted.sample(3, y=["top", "low"])
+    with pytest.raises(ValueError, match="n_samples=0 must be a whole number of at least 1"):
+        fitted.sample(0)
 
 
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
@@ -570,7 +577,7 @@ def test_unknown_how_is_refused(model, table):
 def test_weight_of_evidence_is_the_change_in_log_odds(model, table):
     X, y = table
     fitted = model.fit(X, y)
-    rows = X.iloc[:10]
+    rows = X.iloc[5:15]
 
     def log_odds(data, label):
         p = fitted.predict_proba(data)[:, fitted.classes_.tolist().index(label)]
@@ -588,7 +595,8 @@ def test_weight_of_evidence_is_the_change_in_log_odds(model, table):
     assert default.target.tolist() == fitted.predict(rows).tolist()
     frame = default.to_frame()
     assert list(frame.columns) == ["target", *X.columns]
-    assert str(default).startswith(f"row 0: {default.target[0]} with log-odds")
+    assert list(frame.index) == list(range(5, 15))
+    assert str(default).startswith(f"row 5: {default.target[0]} with log-odds")
 
 
 # ------------------------------------------------------------------------- manners

@@ -150,8 +150,15 @@ def test_acceleration_gets_further_with_the_same_number_of_steps(slow_mixture):
     }
     limit = run_restarts(problem, params, tol=0.0, max_iter=4000, rngs=rngs).history[-1]
     gap = {a: limit - result.history[-1] for a, result in reached.items()}
-    assert reached[True].n_iter <= 62
+    assert reached[True].n_iter <= reached[False].n_iter == 60
     assert gap[True] < 0.2 * gap[False]
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 8])
+def test_acceleration_keeps_to_max_iter(slow_mixture, max_iter):
+    problem, params, rngs = slow_mixture
+    result = run_restarts(problem, params, tol=0.0, max_iter=max_iter, rngs=rngs, accelerate=True)
+    assert result.n_iter == max_iter
 
 
 def test_acceleration_survives_probabilities_of_zero():

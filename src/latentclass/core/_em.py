@@ -142,7 +142,6 @@ def run_restarts(
     on_iteration : callable, optional
         Called with the iteration and the best objective; a true answer stops the run.
     """
-    step = _squarem_step if accelerate else _em_step
     batch = _Batch.at(problem, type(params)(*(array.copy() for array in params)))
     n_starts = len(batch.objective)
     history = [[value] for value in batch.objective.tolist()]
@@ -167,10 +166,12 @@ def run_restarts(
             if stopped or not starts.size:
                 break
             before = batch.take(starts)
-            after, n_steps = step(problem, before)
+            # of an accelerated step's two M-steps, the last iteration has room for one only
+            squared = accelerate and n_iter[starts].max() + 2 <= max_iter
+            after = _squarem_step(problem, before) if squared else _em_step(problem, before)
             _check_rise(before.objective, after.objective)
             batch.put(starts, after)
-            n_iter[starts] += n_steps
+            n_iter[starts] += 2 if squared else 1
             # A start that fell to -inf is lost, not converged; -inf - -inf is not a gain.
             with np.errstate(invalid="ignore"):
                 converged[starts] = after.objective - before.objective <= tol
@@ -212,17 +213,17 @@ def run_restarts(
     )
 
 
-def _em_step(problem: Problem[P, S], batch: _Batch[P, S]) -> tuple[_Batch[P, S], int]:
-    return _Batch.at(problem, problem.m_step(batch.stats)), 1
+def _em_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
+    return _Batch.at(problem, problem.m_step(batch.stats))
 
 
-def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> tuple[_Batch[P, S], int]:
+def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
     """Two EM steps, extrapolated along their difference by steplength S3 of the paper.
 
     The extrapolated point counts only if it is no worse than the first EM step; so the objective
     rises like EM's own.
     """
-    first = _Batch.at(problem, problem.m_step(batch.stats))
+    first = _em_step(problem, batch)
     second_params = problem.m_step(first.stats)
     start, one, two = (
         problem.to_vector(params) for params in (batch.params, first.params, second_params)
@@ -243,7 +244,7 @@ def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> tuple[_Batch[P
     if redo.size:
         # not by way of coordinates: the second EM step itself, to the bit
         candidate.put(redo, _Batch.at(problem, _take(second_params, redo)))
-    return candidate, 2 + int(redo.size > 0)
+    return candidate
 
 
 def _check_rise(before: FloatArray, after: FloatArray) -> None:

@@ -10,11 +10,22 @@ FloatArray = npt.NDArray[np.float64]
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:
     """log of the sum of exp over the last axis; -inf where all terms are -inf."""
-    top = log_values.max(axis=-1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
+    top = _fold(np.maximum, log_values)
+    top[~np.isfinite(top)] = 0.0
     with np.errstate(divide="ignore"):
-        total: FloatArray = np.log(np.exp(log_values - top).sum(axis=-1))
-    return total + top[..., 0]
+        total: FloatArray = np.log(_fold(np.add, np.exp(log_values - top[..., None])))
+    return total + top
+
+
+def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
+    """Reduce the last axis. Few terms are taken one by one: numpy is slow at short reductions."""
+    n_terms = values.shape[-1]
+    if not 0 < n_terms <= 32:
+        return np.asarray(function.reduce(values, axis=-1))
+    out = values[..., 0].copy()
+    for k in range(1, n_terms):
+        function(out, values[..., k], out=out)
+    return out
 
 
 def log_normalise(log_values: FloatArray) -> FloatArray:

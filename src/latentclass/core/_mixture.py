@@ -87,9 +87,14 @@ class MixtureProblem:
             rows, weight = item
             log_joint = product.log_density(flat, rows, self.layout)
             log_joint = log_joint.reshape(-1, n_starts, n_components) + params.log_weight
-            responsibility = np.exp(log_normalise(log_joint)) * weight[:, None, None]
+            total = log_sum_exp(log_joint)
+            # a row that no component can have made tells nothing about them
+            with np.errstate(invalid="ignore"):
+                responsibility = np.exp(log_joint - total[..., None])
+            responsibility[~np.isfinite(total)] = 1.0 / n_components
+            responsibility *= weight[:, None, None]
             part = product.soft_stats(rows, responsibility.reshape(len(weight), -1), self.layout)
-            return weight @ log_sum_exp(log_joint), responsibility.sum(axis=0), part
+            return weight @ total, responsibility.sum(axis=0), part
 
         for part_likelihood, part_rows, part in map_blocks(visit, self.blocks, self.n_jobs):
             log_likelihood += part_likelihood

@@ -29,6 +29,11 @@ SCALE_FLOOR = 1e-9
 component has no spread; far below any spread that data of 15 digits show."""
 
 
+NARROW = 1e-3
+"""Standard deviation, in the same units, below which squares are not multiplied out: the terms
+would be over a million times the result, and its last digits lost."""
+
+
 class Layout(NamedTuple):
     """Where each column's values live.
 
@@ -136,19 +141,23 @@ def log_density(params: Params, rows: Rows, layout: Layout) -> FloatArray:
 def _add_gaussian(
     out: FloatArray, params: Params, numeric: FloatArray, log_unit: FloatArray
 ) -> None:
-    precision = 1.0 / params.scale
-    log_norm = np.log(params.scale) + log_unit + 0.5 * LOG_2PI
     missing = np.isnan(numeric)
     holes = missing.any()
-    distance = np.empty_like(numeric)
-    for k in range(len(params.mean)):
-        np.subtract(numeric, params.mean[k], out=distance)
-        distance *= precision[k]
+    values = np.where(missing, 0.0, numeric) if holes else numeric
+    precision = params.scale**-2.0
+    pull = params.mean * precision
+    constant = params.mean * pull + 2.0 * (np.log(params.scale) + log_unit) + LOG_2PI
+    # sum of (x - mean)^2 / scale^2 multiplied out, so that the work is in matrix products
+    out += (values * values) @ (-0.5 * precision).T
+    out += values @ pull.T
+    out -= 0.5 * ((~missing).astype(np.float64) @ constant.T if holes else constant.sum(axis=1))
+    for k in np.flatnonzero(params.scale.min(axis=1) < NARROW):
+        distance = (numeric - params.mean[k]) / params.scale[k]
+        distance *= distance
+        distance += 2.0 * (np.log(params.scale[k]) + log_unit) + LOG_2PI
         if holes:
             distance[missing] = 0.0
-        out[:, k] = np.einsum("ij,ij->i", distance, distance)
-    out *= -0.5
-    out -= (~missing).astype(np.float64) @ log_norm.T if holes else log_norm.sum(axis=1)
+        out[:, k] = -0.5 * distance.sum(axis=1)
 
 
 def _add_categorical(
@@ -175,12 +184,15 @@ def soft_stats(rows: Rows, weights: FloatArray, layout: Layout) -> Stats:
     present = (~missing).astype(np.float64)
     cell_weight = weights.T @ present
     mean = _divide(weights.T @ values, cell_weight)
-    scatter = np.empty_like(mean)
-    for k in range(len(mean)):
+    scatter = np.maximum(weights.T @ (values * values) - cell_weight * mean * mean, 0.0)
+    narrow = scatter < NARROW**2 * cell_weight
+    for k in np.flatnonzero(narrow.any(axis=1)):
         distance = (values - mean[k]) * present
         distance *= distance
         scatter[k] = weights[:, k] @ distance
-    counts = np.asarray((one_hot(rows.codes, layout.offsets).T @ weights).T)
+    counts = np.zeros((len(mean), int(layout.offsets[-1])))
+    if rows.codes.shape[1]:
+        counts += (one_hot(rows.codes, layout.offsets).T @ weights).T
     return Stats(cell_weight, mean, scatter, counts)
 
 

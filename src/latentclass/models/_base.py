@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from latentclass._validation import check_option
+from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._blocks import map_blocks
 from latentclass.core._logspace import log_normalise, log_sum_exp
@@ -261,6 +261,7 @@ class GenerativeClassifier(
         y : array of shape (n_samples,)
         """
         check_is_fitted(self)
+        check_number("n_samples", n_samples, low=1, whole=True)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         if y is None:
             codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
@@ -323,6 +324,7 @@ class GenerativeClassifier(
             log_odds,
             _log_odds(log_normalise(prior), target),
             self.schema_.names,
+            np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
         )
 
     # ---------------------------------------------------------------- helpers

@@ -23,6 +23,9 @@ IntArray = npt.NDArray[np.intp]
 N_FOLDS = 5
 LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
 LOG_TEMPERATURES = (-3.0, 10.0)
+# Without it a few rows, all of them right, would make the model believe itself without bound.
+PRIOR_SPREAD = 1.0
+"""Standard deviation of the normal prior on log T, about T = 1."""
 
 
 def learn_temperature(
@@ -33,7 +36,7 @@ def learn_temperature(
     *,
     random_state: np.random.RandomState,
 ) -> tuple[float, dict[str, float]]:
-    """Temperature of least held-out log-loss, or 1 where that does not help.
+    """Temperature of least held-out log-loss (with a weak prior), or 1 where it does not help.
 
     Parameters
     ----------
@@ -77,8 +80,8 @@ def learn_temperature(
     for f in range(N_FOLDS):
         inside = fold == f
         if inside.any() and not inside.all():
-            after += loss(_coolest(partial(loss, chosen=~inside)), inside)
-    temperature = _coolest(partial(loss, chosen=everything))
+            after += loss(_best_temperature(partial(loss, chosen=~inside)), inside)
+    temperature = _best_temperature(partial(loss, chosen=everything))
     total = float(rows[2].sum())
     facts = {
         "temperature": temperature,
@@ -97,10 +100,11 @@ def _deal(y: IntArray, random_state: np.random.RandomState) -> IntArray:
     return fold
 
 
-def _coolest(loss: Callable[[float], float]) -> float:
+def _best_temperature(loss: Callable[[float], float]) -> float:
     from scipy.optimize import minimize_scalar  # slow to import, seldom needed
 
-    found = minimize_scalar(
-        lambda log_t: loss(float(np.exp(log_t))), bounds=LOG_TEMPERATURES, method="bounded"
-    )
+    def penalised(log_t: float) -> float:
+        return loss(float(np.exp(log_t))) + 0.5 * (log_t / PRIOR_SPREAD) ** 2
+
+    found = minimize_scalar(penalised, bounds=LOG_TEMPERATURES, method="bounded")
     return float(np.exp(found.x))

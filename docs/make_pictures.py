@@ -1,0 +1,261 @@
+"""Draw the pictures of the documentation into docs/pictures. Run it after a change that they show.
+
+Everything is seeded, and the files carry no date, so a second run gives the same pictures.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from sklearn.calibration import calibration_curve
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from latentclass.baselines import NaiveBayes
+from latentclass.datasets import load_dataset
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import ListedColormap
+
+FOLDER = Path(__file__).parent / "pictures"
+
+# Okabe and Ito's colours: told apart with any kind of colour vision, and in grey by the markers.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+CLASS_COLOURS, MARKERS = [BLUE, ORANGE, GREEN], ["o", "s", "^"]
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    figure.savefig(FOLDER / f"{name}.png", dpi=110, metadata={"Software": None})
+    plt.close(figure)
+
+
+def wine_table() -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the wines as the tutorial describes them: numbers, one text and one yes/no column."""
+    wine = load_dataset("wine", container="pandas")
+    table = wine.X[["Alcohol", "Malic_acid", "Hue"]].copy()
+    table["shade"] = pd.cut(
+        wine.X["Color_intensity"], [0, 3.5, 6, 20], labels=["pale", "medium", "deep"]
+    ).astype(str)
+    table["rich"] = wine.X["Proline"] > 750
+    return table, "grower " + wine.y
+
+
+def draw_evidence() -> None:
+    """Show one row's weights of evidence, and its posterior as the cells are taken away."""
+    table, grower = wine_table()
+    model = NaiveBayes(random_state=0).fit(table, grower)
+    # a wine that is fairly sure, has evidence on both sides, and is judged rightly
+    posterior = model.predict_proba(table).max(axis=1)
+    right = model.predict(table) == grower
+    weights = model.explain(table).weights
+    mixed = (weights < -0.4).any(axis=1) & (posterior > 0.8) & (posterior < 0.97) & right
+    row = table.iloc[[int(np.flatnonzero(mixed)[0])]]
+    explanation = model.explain(row)
+    order = np.argsort(-np.abs(explanation.weights[0]))
+    names = [explanation.feature_names[j] for j in order]
+
+    figure, (left, right_axes) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    values = explanation.weights[0][order]
+    labels = []
+    for name in names:
+        cell = row.iloc[0][name]
+        shown = f"{cell:.2f}" if isinstance(cell, float) else {True: "yes", False: "no"}.get(cell)
+        labels.append(f"{name} = {shown or cell}")
+    left.barh(labels, values, color=[BLUE if v > 0 else ORANGE for v in values])
+    left.bar_label(left.containers[0], fmt="%+.2f", padding=4)
+    left.axvline(0, color="black", linewidth=0.8)
+    left.invert_yaxis()
+    left.margins(x=0.22)
+    left.set_xlabel("weight of evidence (change in log-odds)")
+    left.set_title(f"Why {explanation.target[0]}?", fontsize=11)
+
+    seen = row.copy().astype(object)
+    steps, ticks = [model.predict_proba(seen)[0]], ["all"]
+    for name in names:
+        seen[name] = None
+        steps.append(model.predict_proba(seen)[0])
+        ticks.append(f"without {name}" if len(ticks) == 1 else f"nor {name}")
+    for k, label in enumerate(model.classes_):
+        right_axes.plot(
+            np.array(steps)[:, k], marker=MARKERS[k], color=CLASS_COLOURS[k], label=label
+        )
+    right_axes.set_xticks(range(len(ticks)), ticks, rotation=30, ha="right")
+    right_axes.set_ylim(-0.03, 1.03)
+    right_axes.set_ylabel("probability")
+    right_axes.set_title("The same row as its cells go missing", fontsize=11)
+    right_axes.legend(frameon=False)
+    for axes in (left, right_axes):
+        axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "evidence")
+
+
+def draw_regions() -> None:
+    """Show decision regions learned from six labelled wines, alone and with the unlabelled."""
+    wine = load_dataset("wine", container="numpy")
+    X, y = wine.X[:, [0, 6]], wine.y  # Alcohol, Flavanoids
+    rng = np.random.default_rng(3)
+    chosen = [rng.choice(np.flatnonzero(y == k), 2, replace=False) for k in np.unique(y)]
+    labels = np.full(len(y), None, dtype=object)
+    labels[np.concatenate(chosen)] = y[np.concatenate(chosen)]
+    known = np.array([label is not None for label in labels])
+    models = {
+        "6 labelled rows": NaiveBayes().fit(X[known], y[known]),
+        f"the same 6 and {np.sum(~known)} unlabelled": NaiveBayes().fit(X, labels),
+    }
+    low, high = X.min(axis=0) - 0.3, X.max(axis=0) + 0.3
+    grid = np.meshgrid(np.linspace(low[0], high[0], 240), np.linspace(low[1], high[1], 240))
+    points = np.column_stack([axis.ravel() for axis in grid])
+
+    figure, both = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True, layout="constrained")
+    for axes, (title, model) in zip(both, models.items(), strict=True):
+        regions = np.searchsorted(model.classes_, model.predict(points)).reshape(grid[0].shape)
+        axes.pcolormesh(
+            *grid,
+            regions,
+            cmap=ListedColormap(CLASS_COLOURS),
+            alpha=0.18,
+            shading="auto",
+            rasterized=True,
+            vmin=0,
+            vmax=2,
+        )
+        for k, label in enumerate(model.classes_):
+            mine = y == label
+            axes.scatter(
+                *X[mine & ~known].T,
+                s=16,
+                marker=MARKERS[k],
+                facecolor="none",
+                edgecolor=CLASS_COLOURS[k],
+                linewidth=0.7,
+            )
+            axes.scatter(
+                *X[mine & known].T,
+                s=70,
+                marker=MARKERS[k],
+                color=CLASS_COLOURS[k],
+                edgecolor="black",
+                label=f"grower {label}",
+            )
+        accuracy = np.mean(model.predict(X[~known]) == y[~known])
+        axes.set_title(f"{title}: {accuracy:.0%} of the others right", fontsize=10)
+        axes.set_xlabel("Alcohol")
+    both[0].set_ylabel("Flavanoids")
+    both[0].legend(
+        frameon=True, fontsize=8, loc="upper left", title="labelled (filled)", title_fontsize=8
+    )
+    save(figure, "regions")
+
+
+def draw_reliability() -> None:
+    """Show how often the model is right when it says p, before and after calibration."""
+    cancer = load_breast_cancer()
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+    left.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="perfect")
+    claimed = np.logspace(-6, np.log10(0.5), 60)
+    right.plot(claimed, claimed, color=GREY, linestyle=":", label="at most this if perfect")
+    for calibrate, colour, marker in ((False, ORANGE, "s"), (True, BLUE, "o")):
+        model = NaiveBayes(calibrate=calibrate, random_state=0)
+        proba = cross_val_predict(
+            model, cancer.data, cancer.target, cv=folds, method="predict_proba"
+        )[:, 1]
+        true, said = calibration_curve(cancer.target, proba, n_bins=5)
+        counts = np.histogram(proba, bins=np.linspace(0, 1, 6))[0]
+        sizes = 2.5 * np.sqrt(counts[counts > 0]) ** 1.6 + 12
+        of_class = np.where(cancer.target == 1, proba, 1 - proba)
+        loss = -np.mean(np.log(np.maximum(of_class, 1e-15)))
+        name = f"calibrate={calibrate}"
+        left.plot(said, true, color=colour, linewidth=0.8)
+        left.scatter(said, true, s=sizes, color=colour, marker=marker, alpha=0.8)
+        left.plot([], [], color=colour, marker=marker, label=f"{name}, log-loss {loss:.2f}")
+        doubt, wrong = np.minimum(proba, 1 - proba), of_class < 0.5
+        # fewer than 20 rows say little about a rate
+        rate = [wrong[doubt <= c].mean() if np.sum(doubt <= c) >= 20 else np.nan for c in claimed]
+        right.plot(claimed, rate, color=colour, linestyle="-" if calibrate else "--", label=name)
+    left.set_xlabel("probability of 'benign' that the model gives")
+    left.set_ylabel("share that is benign")
+    left.set_title("Reliability on held-out folds (larger: more rows)", fontsize=11)
+    left.legend(frameon=False, loc="lower right", fontsize=9)
+    right.set_xscale("log")
+    right.set_xlabel("rows whose claimed chance of error is at most ...")
+    right.set_ylabel("share of them that is wrong")
+    right.set_ylim(-0.003, 0.1)
+    right.set_title("How wrong the sure answers are", fontsize=11)
+    right.legend(frameon=False, loc="upper left", fontsize=9)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "reliability")
+
+
+def restart_traces(n_init: int, steps: int) -> tuple[list[dict[int, float]], np.ndarray]:
+    """Return each start's objective by M-step, and which start was kept.
+
+    A fit shows the kept start's history only. But fits that differ in nothing but `max_iter` go
+    the same way as far as they go, so each adds one step of every start that still moves.
+    """
+    wine = load_dataset("wine", container="numpy")
+    rng = np.random.default_rng(1)
+    chosen = [rng.choice(np.flatnonzero(wine.y == k), 3, replace=False) for k in np.unique(wine.y)]
+    labels = np.full(len(wine.y), None, dtype=object)
+    labels[np.concatenate(chosen)] = wine.y[np.concatenate(chosen)]
+    traces: list[dict[int, float]] = [{} for _ in range(n_init)]
+    for max_iter in range(1, steps + 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = NaiveBayes(n_init=n_init, max_iter=max_iter, tol=1e-5, random_state=0)
+            restarts = model.fit(wine.X, labels).restarts_
+        for start in range(n_init):
+            traces[start][int(restarts["n_iter"][start])] = float(restarts["objective"][start])
+    return traces, restarts["kept"]
+
+
+def draw_restarts() -> None:
+    """Show the pyramid: sixteen starts, halved after 1, 2, 4, ... further steps."""
+    n_init, steps = 16, 24
+    traces, kept = restart_traces(n_init, steps)
+    best = max(max(trace.values()) for trace in traces)
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+    for start in np.argsort(kept):
+        at = sorted(traces[start])
+        # the best would be at minus infinity: it ends at the foot of the picture
+        below = [max(best - traces[start][i], 1e-5) for i in at]
+        colour, width = (BLUE, 2.6) if kept[start] else (ORANGE, 1.1)
+        axes.plot(at, below, color=colour, linewidth=width, zorder=3 if kept[start] else 2)
+        axes.plot(at[-1], below[-1], color=colour, marker="o" if kept[start] else "x", zorder=4)
+    axes.plot([], [], color=BLUE, marker="o", linewidth=2.6, label="kept")
+    axes.plot([], [], color=ORANGE, marker="x", linewidth=1.1, label="left behind, or not the best")
+    place, moves = 2, 1  # the start itself counts as an M-step
+    while any(max(trace) > place for trace in traces):
+        going = sum(max(trace) > place for trace in traces)
+        axes.axvline(place, color=GREY, linewidth=0.7, linestyle=":")
+        axes.text(
+            place + 0.1,
+            1.01,
+            f"{going} go on",
+            transform=axes.get_xaxis_transform(),
+            fontsize=9,
+            color=GREY,
+        )
+        moves *= 2
+        place += moves
+    axes.set_yscale("log")
+    axes.set_xlabel("M-steps")
+    axes.set_ylabel("objective per row below the best")
+    axes.legend(frameon=False, loc="upper right")
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "restarts")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    draw_evidence()
+    draw_regions()
+    draw_reliability()
+    draw_restarts()
