@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# mkdocs-material advertises its successor on every build
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help demo test install lint types tests docs wheel bench test-oldest lock format clean
 

@@ -52,7 +52,7 @@ class PaperUse:
     called : str
         Name in the paper.
     name : str
-        Name to give to :func:`load_dataset` for the rows and columns of the paper.
+        Name to give to `load_dataset` for the rows and columns of the paper.
     attributes, classes : int or None
         As printed in the paper; None if it does not say.
     instances : int, tuple of int or None

@@ -71,12 +71,12 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """One line of :func:`list_datasets`.
+    """One line of `list_datasets`.
 
     Attributes
     ----------
     name : str
-        Name for :func:`load_dataset`.
+        Name for `load_dataset`.
     rows, continuous, binary, nominal : int
         Rows, and columns of each kind (the class not counted).
     classes : int
@@ -124,7 +124,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A name or alias that :func:`list_datasets` knows. ``/complete`` after it keeps the rows
+        A name or alias that `list_datasets` knows. ``/complete`` after it keeps the rows
         without missing cells, ``/train`` and ``/test`` one half of a set that the papers split.
     container : {"auto", "pandas", "polars", "numpy"}, default="auto"
         Type of ``X``. "auto" is pandas if it is installed, else numpy. In frames nominal columns
