@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from latentclass.data._read import missing_cells
+from latentclass._warn import warn_user
+from latentclass.data._read import (
+    dictionary_codes,
+    distinct_text,
+    listed_to_array,
+    missing_cells,
+    unmask,
+)
 
 UNLABELLED = -1
 """Code of a row whose class is not known."""
@@ -21,9 +28,9 @@ def encode_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """Sorted distinct labels of `y`, and each row's code (-1: unlabelled).
 
     None, NaN and NA mark unlabelled rows. The integer -1 does too, as in scikit-learn's
-    semi-supervised estimators, unless fewer than two other classes would remain: in {-1, +1} it
-    is a class. Reading -1 as "unlabelled" is announced by a warning, because {-1, 0, 1} may well
-    be three classes.
+    semi-supervised estimators, if it is the smallest label and at least two others remain: in
+    {-1, +1} it is a class. Reading -1 as "unlabelled" is announced by a warning, because
+    {-1, 0, 1} may well be three classes.
 
     Examples
     --------
@@ -31,32 +38,29 @@ def encode_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     (array(['a', 'b'], dtype='<U1'), array([ 1, -1,  0]))
     """
     values = _as_array(y)
+    if not len(values):
+        raise ValueError("y is empty. Give one label a row; None or NaN marks a row without label.")
     missing = _missing(values)
     if missing.all():
         raise ValueError(
             f"y has no labelled row: all {len(values)} labels are missing. "
             "Label at least one row of each class."
         )
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise ValueError(
-            f"Input y contains infinity: row {row} holds {values[row]}. A class label must be "
-            "finite; None or NaN marks a row without label."
-        )
-    known = values[~missing]
-    if known.dtype == object:
-        known = _plain(known)
-    check_classification_targets(known)
-    classes, inverse = np.unique(known, return_inverse=True)
+    known = _plain(values[~missing])
+    _refuse_infinite(known, missing)
     codes = np.full(len(values), UNLABELLED, dtype=np.intp)
-    codes[~missing] = inverse
+    classes: npt.NDArray[Any]
+    if known.dtype.kind in "OU":
+        labels, codes[~missing] = distinct_text(known)
+        classes = np.array(labels)
+    else:
+        check_classification_targets(known)
+        classes, codes[~missing] = np.unique(known, return_inverse=True)
     if classes.dtype.kind in "if" and classes[0] == -1 and len(classes) > 2:
         n_rows = int(np.sum(codes == 0))
-        warnings.warn(
+        warn_user(
             f"y is -1 in {n_rows} rows: read as unlabelled, scikit-learn's convention. Write None "
             "or NaN there to say so without this warning; if -1 is a class, pass y as strings.",
-            UserWarning,
-            stacklevel=4,
         )
         classes = classes[1:]
         codes = np.where(codes >= 0, codes - 1, UNLABELLED)
@@ -69,11 +73,42 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
             "fit requires y to be passed, but the target y is None. Give one label a row; "
             "None or NaN marks a row without label."
         )
+    if nw.dependencies.is_into_dataframe(y) and y.shape[1] == 1:
+        warn_user(
+            "A column-vector y was passed when a 1d array was expected. Pass the column itself.",
+            DataConversionWarning,
+        )
+        y = nw.from_native(y, eager_only=True)[:, 0].to_native()
     if nw.dependencies.is_into_series(y):
-        y = nw.from_native(y, series_only=True).to_numpy()
-    elif isinstance(y, list | tuple) and any(label is None for label in y):
-        y = np.array(y, dtype=object)
-    values: npt.NDArray[Any] = column_or_1d(y, warn=True)
+        y = _series_array(nw.from_native(y, series_only=True))
+    elif hasattr(y, "to_pylist"):  # a pyarrow array that is no column
+        y = y.to_pylist()
+    elif hasattr(y, "dtype") and (not isinstance(y.dtype, np.dtype) or y.dtype.kind == "T"):
+        y = np.asarray(y, dtype=object)  # pandas' own arrays, numpy's variable-width strings
+    elif isinstance(y, np.ma.MaskedArray):
+        y = unmask(y, object)  # whole numbers stay whole
+    try:
+        values: npt.NDArray[Any] = column_or_1d(listed_to_array(y, "y"), warn=True)
+    except ValueError as error:
+        if "1d array" not in str(error):
+            raise
+        raise ValueError(f"{error} Give one label a row.") from None
+    return values
+
+
+def _series_array(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Labels of a data frame's column; None where missing, whatever the library does there."""
+    if series.dtype in (nw.String, nw.Categorical) or isinstance(series.dtype, nw.Enum):
+        codes, labels, *_ = dictionary_codes(series, categorical_dtype=False)
+        distinct = np.empty(len(labels) + 1, dtype=object)
+        distinct[:-1] = labels  # code -1 picks the None at the end
+        return np.asarray(distinct[codes])
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    known = np.asarray(series.drop_nulls().to_numpy())
+    if not missing.any():
+        return known
+    values = np.full(len(series), None, dtype=object)  # so whole numbers stay whole
+    values[~missing] = known
     return values
 
 
@@ -86,12 +121,24 @@ def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _plain(known: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Object labels as the plain array numpy would have made, if they are of one sort."""
-    plain = np.array(known.tolist())
-    if plain.dtype.kind in "US" and not all(isinstance(label, str) for label in known):
-        kinds = sorted({type(label).__name__ for label in known})
+    """Labels as numbers of one type, or text; all else is refused."""
+    types = set(map(type, known.tolist())) if known.dtype == object else {known.dtype.type}
+    if all(issubclass(label, str) for label in types):
+        return known
+    if all(issubclass(label, int | float | complex | np.number | np.bool_) for label in types):
+        return np.array(known.tolist()) if known.dtype == object else known
+    kinds = sorted(label.__name__ for label in types)
+    raise ValueError(
+        f"Unknown label type: y holds labels of types {kinds}. Make them all strings or all "
+        "numbers."
+    )
+
+
+def _refuse_infinite(known: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> None:
+    if known.dtype.kind == "f" and np.isinf(known).any():
+        place = int(np.flatnonzero(np.isinf(known))[0])
+        row = int(np.flatnonzero(~missing)[place])
         raise ValueError(
-            f"Unknown label type: y mixes labels of types {kinds}. Make them all strings or "
-            "all numbers."
+            f"Input y contains infinity: row {row} holds {known[place]}. A class label must be "
+            "finite; None or NaN marks a row without label."
         )
-    return plain

@@ -11,34 +11,48 @@ import numpy.typing as npt
 TABLE_SIZE = 2**16
 """Whole numbers within a range of this size are looked up in a table, others searched for."""
 
+EXACT = 2**53
+"""From here on a float64 stands for several whole numbers: not to be told apart as categories."""
+
 
 class NumberCoder:
-    """Codes of numbers in a list of known ones; -1 for NaN and for all others."""
+    """Codes of numbers in a list of known ones; -1 for NaN and for all others.
+
+    Categories that are text, or too large to be told apart as float64, are no number's.
+    """
 
     def __init__(self, categories: Sequence[Any]) -> None:
-        values = np.array([float(value) for value in categories])
-        self._order = np.argsort(values)
-        self._sorted = values[self._order]
+        usable = [
+            code
+            for code, value in enumerate(categories)
+            if isinstance(value, int | float) and abs(value) < EXACT
+        ]
+        values = np.array([float(categories[code]) for code in usable])
+        self._order = np.array(usable, dtype=np.intp)[np.argsort(values)]
+        self._sorted = np.sort(values)
         self._table: npt.NDArray[np.int32] | None = None
-        self._low = self._span = 0.0
+        self._low = 0.0
         if len(values) and np.all(values == np.floor(values)):
             span = self._sorted[-1] - self._sorted[0] + 1
             if span <= TABLE_SIZE:
-                self._low, self._span = self._sorted[0], span
+                self._low = self._sorted[0]
                 # one entry more, for what is outside
                 self._table = np.full(int(span) + 1, -1, dtype=np.int32)
-                self._table[(values - self._low).astype(np.intp)] = np.arange(len(values))
+                self._table[(values - self._low).astype(np.intp)] = usable
 
     def encode(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         """Code of each value."""
         if self._table is None:
             return self._search(values)
-        place = values - self._low
-        # NaN compares false: it goes to the entry for what is outside
-        place = np.where((place >= 0) & (place < self._span), place, self._span)
-        index = place.astype(np.intp)
-        codes: npt.NDArray[np.int32] = self._table[index]
-        codes[index != place] = -1
+        with np.errstate(invalid="ignore", over="ignore"):
+            index = (values - self._low).astype(np.int32)
+        # A number below the table is, unsigned, far above it: one bound keeps both ends inside.
+        place = np.minimum(index.view(np.uint32), np.uint32(len(self._table) - 1))
+        codes: npt.NDArray[np.int32] = self._table[place]
+        # NaN, fractions and what int32 cannot hold have been cast to anything: compare
+        other = index + self._low != values
+        if other.any():
+            codes[other] = -1
         return codes
 
     def _search(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

@@ -8,6 +8,7 @@ for a model is decided one layer up, in `_schema`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -42,7 +43,8 @@ class RawTable(NamedTuple):
     """A table as it was given, one column at a time or as one block of numbers.
 
     `matrix` is set when all columns are numbers in one array (dense or CSR): the fast way for the
-    common case. Otherwise `read_column(j)` reads column j.
+    common case. Otherwise `read_column(j)` reads column j. `header` holds the names as given where
+    they are not text.
     """
 
     names: list[str]
@@ -51,6 +53,7 @@ class RawTable(NamedTuple):
     matrix: FloatArray | sp.csr_array | None
     read_column: Callable[[int], RawColumn]
     named: bool
+    header: tuple[Any, ...] | None = None
 
 
 def read_raw(X: Any, *, owner: str) -> RawTable:
@@ -65,16 +68,51 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
         return _read_sparse(X, owner)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(X, owner)
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"X is a lazy table ({type(X).__name__}), but {owner} needs its rows. "
+            "Collect it first: X.collect()."
+        )
     return _read_array(X, owner)
 
 
-def listed_to_array(X: Any) -> Any:
-    """Nested lists as an array, numbers kept as numbers; anything else as it is."""
+def listed_to_array(X: Any, name: str = "X") -> Any:
+    """Nested lists and masked arrays as a plain array of what they hold; all else as it is."""
+    if isinstance(X, np.ma.MaskedArray):
+        return unmask(X, np.float64 if X.dtype.kind in "fiu" else object)
     if not isinstance(X, list | tuple):
         return X
-    array = np.asarray(X)
-    # numpy would turn the 1.5 of [[1.5, "red"]] into text
-    return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        _refuse_ragged(X, name)
+        raise
+    # numpy would turn the 1.5 of [[1.5, "red"]] into text, the True of [[1.5, True]] into 1.0
+    mixed = array.dtype.kind in "US" or (array.dtype.kind in "fiu" and _hold_booleans(X))
+    return np.array(X, dtype=object) if mixed else array
+
+
+def unmask(array: Any, dtype: type) -> npt.NDArray[Any]:
+    """A masked array as a plain one: scikit-learn's checks would show what is under the mask."""
+    plain: npt.NDArray[Any] = np.array(array.data, dtype=dtype)
+    plain[np.ma.getmaskarray(array)] = None if dtype is object else np.nan
+    return plain
+
+
+def _hold_booleans(rows: Sequence[Any]) -> bool:
+    return any(
+        {bool, np.bool_} & set(map(type, row)) for row in rows if isinstance(row, list | tuple)
+    )
+
+
+def _refuse_ragged(rows: Sequence[Any], name: str) -> None:
+    lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in rows]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is not None:
+        raise ValueError(
+            f"Row {odd} of {name} has {lengths[odd]} cells, but row 0 has {lengths[0]}. Give every "
+            "row one cell a column; None marks a missing one."
+        )
 
 
 def default_names(n_columns: int) -> list[str]:
@@ -85,9 +123,20 @@ def default_names(n_columns: int) -> list[str]:
 def _read_sparse(X: Any, owner: str) -> RawTable:
     matrix = sp.csr_array(
         check_array(
-            X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, estimator=owner
+            X,
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+            estimator=owner,
         )
     )
+    _refuse_empty(matrix.shape, owner)
+    if not matrix.has_canonical_format:
+        # a cell may be stored in parts, 1 + 1 for 2; the caller's own arrays stay as they are
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
     names = default_names(matrix.shape[1])
 
     def read_column(j: int) -> RawColumn:
@@ -97,14 +146,23 @@ def _read_sparse(X: Any, owner: str) -> RawTable:
 
 
 def _read_array(X: Any, owner: str) -> RawTable:
+    array = listed_to_array(X)
+    if isinstance(array, np.ndarray) and array.dtype.names is not None:
+        raise TypeError(
+            f"X is a structured array with fields {list(array.dtype.names)}. Pass it as a data "
+            "frame: pandas.DataFrame(X)."
+        )
     array = check_array(
-        listed_to_array(X),
+        array,
         dtype=None,
         ensure_all_finite=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
         estimator=owner,
         input_name="X",
         copy=False,
     )
+    _refuse_empty(array.shape, owner)
     names = default_names(array.shape[1])
     if array.dtype.kind in "fiu":
         matrix = np.asarray(array, dtype=np.float64)
@@ -124,28 +182,29 @@ def _read_array(X: Any, owner: str) -> RawTable:
 
 
 def _read_frame(X: Any, owner: str) -> RawTable:
-    columns = getattr(X, "columns", None)
-    given = list(columns) if columns is not None and not callable(columns) else []
-    if hasattr(X, "column_names"):  # pyarrow
-        given = list(X.column_names)
-    _refuse_duplicates([str(name) for name in given])
+    # narwhals refuses duplicate names in words of its own
+    given = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
+    names = [str(name) for name in given]
+    _refuse_duplicates(names)
     frame = nw.from_native(X, eager_only=True)
-    names = [str(name) for name in frame.columns]
-    n_rows, n_columns = frame.shape
-    if n_rows == 0 or n_columns == 0:
-        # scikit-learn's words, so that users and its checks meet the sentence they know
-        what = f"0 sample(s) (shape={frame.shape})" if n_rows == 0 else ""
-        what = what or f"0 feature(s) (shape={frame.shape})"
-        raise ValueError(
-            f"Found array with {what} while a minimum of 1 is required by {owner}: "
-            "the table is empty. Check the filter or join that made it."
-        )
+    _refuse_empty(frame.shape, owner)
 
     def read_column(j: int) -> RawColumn:
         return _read_series(frame[:, j], names[j])
 
     container = str(frame.implementation)
-    return RawTable(names, n_rows, container, None, read_column, named=True)
+    header = None if all(isinstance(name, str) for name in given) else tuple(given)
+    return RawTable(names, len(frame), container, None, read_column, named=True, header=header)
+
+
+def _refuse_empty(shape: tuple[int, ...], owner: str) -> None:
+    if 0 in shape:
+        # scikit-learn's words, so that users and its checks meet the sentence they know
+        what = "sample(s)" if shape[0] == 0 else "feature(s)"
+        raise ValueError(
+            f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required by "
+            f"{owner}: the table is empty. Check the filter or join that made it."
+        )
 
 
 def _refuse_duplicates(names: Sequence[str]) -> None:
@@ -161,16 +220,15 @@ def _refuse_duplicates(names: Sequence[str]) -> None:
 def _read_series(series: nw.Series[Any], name: str) -> RawColumn:
     dtype = series.dtype
     if dtype.is_numeric():
-        numbers = series.cast(nw.Float64).to_numpy()
-        return Numbers(np.asarray(numbers, dtype=np.float64))
+        return Numbers(_float_array(series))
     if dtype == nw.Boolean:
-        numbers = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        numbers = _float_array(series)
         codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
         return Labels(codes, [False, True], boolean=True)
     if dtype == nw.String:
-        return _dictionary_codes(series.cast(nw.Categorical()), categorical_dtype=False)
+        return dictionary_codes(series, categorical_dtype=False)
     if dtype == nw.Categorical or isinstance(dtype, nw.Enum):
-        return _dictionary_codes(series, categorical_dtype=True)
+        return dictionary_codes(series, categorical_dtype=True)
     if dtype in (nw.Object, nw.Unknown):
         return _read_objects(np.asarray(series.to_numpy(), dtype=object), name)
     raise TypeError(
@@ -179,93 +237,144 @@ def _read_series(series: nw.Series[Any], name: str) -> RawColumn:
     )
 
 
-def _dictionary_codes(series: nw.Series[Any], *, categorical_dtype: bool) -> Labels:
-    """Codes and labels of a categorical column, from its library's own dictionary."""
+def _float_array(series: nw.Series[Any]) -> FloatArray:
+    floats = to_float64(series)
+    native = floats.to_native()
+    if series.implementation.is_pandas_like() and not isinstance(native.dtype, np.dtype):
+        # pandas' own types have NA, which older versions do not turn into NaN by themselves
+        return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(floats.to_numpy(), dtype=np.float64)
+
+
+def to_float64(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Numbers or booleans as float64; whole numbers beyond 2**53 are rounded."""
+    if not series.implementation.is_pyarrow():
+        return series.cast(nw.Float64)
+    native = series.to_native().cast("float64", safe=False)  # narwhals' cast would not round
+    return nw.from_native(native, series_only=True).alias(series.name)  # type: ignore[no-any-return]
+
+
+def dictionary_codes(series: nw.Series[Any], *, categorical_dtype: bool) -> Labels:
+    """Codes and labels of a column of text or categories, by its library's own dictionary."""
     native = series.to_native()
-    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas and its likes
-        codes = native.cat.codes.to_numpy()
-        labels = native.cat.categories.tolist()
-    elif hasattr(native, "to_physical"):  # polars
+    if series.implementation.is_polars():
+        if series.dtype == nw.String:
+            native = series.cast(nw.Categorical()).to_native()
         codes = native.to_physical().cast(int).fill_null(-1).to_numpy()
         seen = native.drop_nulls().unique()
         labels = dict(zip(seen.to_physical().to_list(), seen.to_list(), strict=True))
-    else:  # pyarrow
+    elif series.implementation.is_pyarrow():
+        if not hasattr(native.type, "value_type"):  # text, not yet a dictionary
+            native = native.dictionary_encode()
         combined = native.unify_dictionaries().combine_chunks()
         codes = combined.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-        labels = combined.dictionary.to_pylist()
-    # A dictionary may hold labels that no row uses: keep what occurs, so that all containers give
-    # the same levels.
-    used, inverse = np.unique(codes, return_inverse=True)
-    kept = [labels[code] for code in used.tolist() if code >= 0]
-    shift = 1 if used[0] < 0 else 0
-    return Labels((inverse - shift).astype(np.int32), kept, categorical_dtype=categorical_dtype)
+        labels = dict(enumerate(combined.dictionary.to_pylist()))
+    else:  # pandas and its likes
+        native = pandas_category(series)
+        codes = native.cat.codes.to_numpy()
+        labels = dict(enumerate(native.cat.categories.tolist()))
+    # A dictionary may hold labels that no row uses, and pyarrow's may hold null: keep what
+    # occurs, so that all containers give the same levels.
+    used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=1))
+    kept = [code for code in used.tolist() if labels.get(code) is not None]
+    place = np.full(int(codes.max()) + 2, -1, dtype=np.int32)  # code -1 picks the last
+    place[kept] = np.arange(len(kept))
+    return Labels(place[codes], [labels[code] for code in kept], False, categorical_dtype)
+
+
+def pandas_category(series: nw.Series[Any]) -> Any:
+    """A pandas column of text or categories as pandas' own category type."""
+    native = series.to_native()
+    if not hasattr(native, "cat") and series.dtype != nw.String:
+        native = native.astype(object)  # pandas cannot cast a pyarrow dictionary with holes
+    return native.astype("category")
 
 
 _MISSING, _NUMBER, _TEXT, _BOOL, _OTHER = range(5)
 
 
-def _is_missing(value: Any) -> bool:
+def _kind_of_type(cell: type) -> int:
     # pandas' NA and NaT are known by name: pandas need not be installed
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(value != value)
+    if cell is type(None) or cell.__name__ in ("NAType", "NaTType"):
+        return _MISSING
+    if issubclass(cell, bool | np.bool_):
+        return _BOOL
+    if issubclass(cell, str):
+        return _TEXT
+    return _NUMBER if issubclass(cell, int | float | np.integer | np.floating | Decimal) else _OTHER
 
 
-_is_missing_each = np.frompyfunc(_is_missing, 1, 1)
+def _cell_kinds(values: npt.NDArray[np.object_]) -> npt.NDArray[np.int8]:
+    """What each of some Python objects is; NaN counts as missing."""
+    cells = values.tolist()
+    kind_of = {cell: _kind_of_type(cell) for cell in set(map(type, cells))}
+    kinds = np.fromiter(map(kind_of.__getitem__, map(type, cells)), np.int8, len(cells))
+    numbers = np.flatnonzero(kinds == _NUMBER)
+    if numbers.size:
+        kinds[numbers[(values[numbers] != values[numbers]).astype(bool)]] = _MISSING
+    return kinds
 
 
 def missing_cells(values: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
     """Which of some Python objects stand for a missing value: None, NaN, NA, NaT."""
-    missing: npt.NDArray[np.bool_] = _is_missing_each(values).astype(bool)
-    return missing
-
-
-def _cell_type(value: Any) -> int:
-    if _is_missing(value):
-        return _MISSING
-    if isinstance(value, bool | np.bool_):
-        return _BOOL
-    if isinstance(value, str):
-        return _TEXT
-    if isinstance(value, int | float | np.integer | np.floating):
-        return _NUMBER
-    return _OTHER
-
-
-_cell_types = np.frompyfunc(_cell_type, 1, 1)
+    return np.asarray(_cell_kinds(values) == _MISSING)
 
 
 def _read_objects(values: npt.NDArray[np.object_], name: str) -> RawColumn:
     """Read a column of Python objects: all numbers, all text or all booleans, with holes."""
-    types = _cell_types(values).astype(np.int8)
-    present = types != _MISSING
-    found = np.unique(types[present])
+    kinds = _cell_kinds(values)
+    present = kinds != _MISSING
+    found = np.unique(kinds[present])
     if _OTHER in found:
-        row = int(np.flatnonzero(types == _OTHER)[0])
+        row = int(np.flatnonzero(kinds == _OTHER)[0])
         raise TypeError(
             f"Column {name!r}, row {row} holds {_shown(values[row])}: a cell's argument must be a "
-            f"string or a real number, not {type(values[row]).__name__!r}."
+            f"string or a real number, not {type(values[row]).__name__!r}. Turn the column into "
+            "numbers or text, or drop it."
         )
     if found.size > 1:
-        rarest = min(found, key=lambda t: int(np.sum(types == t)))
-        row = int(np.flatnonzero(types == rarest)[0])
+        rarest = min(found, key=lambda kind: int(np.sum(kinds == kind)))
+        row = int(np.flatnonzero(kinds == rarest)[0])
         raise ValueError(
             f"Column {name!r} mixes numbers, text or booleans: row {row} holds "
             f"{_shown(values[row])}. Make the column one type; write missing cells as None or NaN."
         )
-    if found.size == 0 or found[0] == _NUMBER:
-        numbers = np.full(len(values), np.nan)
-        numbers[present] = values[present].astype(np.float64)
-        if found.size == 0:
-            return Labels(np.full(len(values), -1, dtype=np.int32), [])
-        return Numbers(numbers)
     codes = np.full(len(values), -1, dtype=np.int32)
+    if found.size == 0:
+        return Labels(codes, [])
+    if found[0] == _NUMBER:
+        return Numbers(_to_floats(values, present, name))
     if found[0] == _BOOL:
         codes[present] = values[present].astype(bool)
         return Labels(codes, [False, True], boolean=True)
-    labels, inverse = np.unique(values[present].astype(str), return_inverse=True)
-    codes[present] = inverse
-    return Labels(codes, labels.tolist())
+    labels, codes[present] = distinct_text(values[present])
+    return Labels(codes, labels)
+
+
+def _to_floats(
+    values: npt.NDArray[np.object_], present: npt.NDArray[np.bool_], name: str
+) -> FloatArray:
+    numbers = np.full(len(values), np.nan)
+    try:
+        numbers[present] = values[present].astype(np.float64)
+    except OverflowError:
+        limit = int(np.finfo(np.float64).max)
+        row = next(i for i in np.flatnonzero(present) if abs(values[i]) > limit)
+        raise ValueError(
+            f"Column {name!r}, row {row} holds {_shown(values[row])}: too large for a number of "
+            "64 bits. Rescale the column, or make it text."
+        ) from None
+    return numbers
+
+
+def distinct_text(values: npt.NDArray[Any]) -> tuple[list[str], IntArray]:
+    """Sorted distinct strings of an array, and each one's place: np.unique, but without a sort."""
+    first_seen: dict[str, int] = {}
+    order = [first_seen.setdefault(value, len(first_seen)) for value in values.tolist()]
+    labels = sorted(first_seen)
+    rank = np.empty(len(labels), dtype=np.int32)
+    rank[[first_seen[label] for label in labels]] = np.arange(len(labels))
+    return list(map(str, labels)), rank[order]
 
 
 def _shown(value: Any) -> str:

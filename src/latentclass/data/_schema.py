@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass.data._numbers import DistinctNumbers, NumberCoder
+from latentclass.data._numbers import EXACT, DistinctNumbers, NumberCoder
 from latentclass.data._read import FloatArray, IntArray, Labels, Numbers, RawTable, read_raw
 
 Kind = Literal["continuous", "binary", "nominal"]
@@ -109,10 +111,13 @@ class Schema:
         In the order of the table.
     container : str
         What the table was: "numpy", "sparse", "pandas", "polars", "pyarrow".
+    header : tuple or None
+        The column names as the table had them, if some are not text (`sample` gives them back).
     """
 
     columns: tuple[Column, ...]
     container: str
+    header: tuple[Any, ...] | None = None
     continuous: tuple[int, ...] = field(init=False)
     discrete: tuple[int, ...] = field(init=False)
 
@@ -144,6 +149,7 @@ class Schema:
         Parameters
         ----------
         X : table with the columns of this schema, in its order
+            Names are compared if both tables have them.
         handle_unknown : {"missing", "error"}
             A category not seen in `fit` is read as a missing value, or refused.
         owner : str
@@ -161,7 +167,18 @@ class Schema:
         codes[:, self.discrete.index(j)] = -1
         return Table(table.numeric, codes)
 
+    def check_columns(self, raw: RawTable) -> None:
+        """Refuse a table whose columns are not those of this schema, in its order."""
+        if raw.named and self.container not in ("numpy", "sparse"):
+            _refuse_other_names(raw.names, self.names)
+        elif len(raw.names) != len(self.columns):
+            raise ValueError(
+                f"X has {len(raw.names)} columns, but {len(self.columns)} were seen in fit: "
+                f"{_some(self.names)}. Pass those, in this order."
+            )
+
     def _encode(self, raw: RawTable, handle_unknown: str) -> Table:
+        self.check_columns(raw)
         if raw.matrix is not None:
             return self._encode_matrix(raw, handle_unknown)
         numeric = np.empty((raw.n_rows, len(self.continuous)))
@@ -174,14 +191,15 @@ class Schema:
 
     def _encode_matrix(self, raw: RawTable, handle_unknown: str) -> Table:
         """All columns at once from one block of numbers."""
-        matrix = raw.matrix
-        assert matrix is not None
+        matrix: Any = raw.matrix
         _refuse_infinite(matrix, self.names)
         if sp.issparse(matrix):
-            if not self.discrete:
+            if all(column.kind == "continuous" and column.observed for column in self.columns):
                 return Table(matrix, np.empty((raw.n_rows, 0), dtype=np.int32))
-            _refuse_beyond_binary(matrix, self.names)
-            return Table(np.empty((raw.n_rows, 0)), matrix)
+            if all(column.categories == (0, 1) for column in self.columns):
+                _refuse_beyond_binary(matrix, self.names)
+                return Table(np.empty((raw.n_rows, 0)), matrix)
+            matrix = matrix.toarray()  # learned from a dense table, so it is not too large
         numeric = matrix if not self.discrete else matrix[:, self.continuous]
         unobserved = [not self.columns[j].observed for j in self.continuous]
         if any(unobserved):
@@ -229,17 +247,23 @@ def learn_schema(
     """
     raw = read_raw(X, owner=owner)
     declared = _declared_discrete(categorical_features, raw)
+    if weight is not None and len(weight) != raw.n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {raw.n_rows} rows, "
+            f"but there are {len(weight)} weights. Give one weight a row."
+        )
     keep = None if weight is None or np.all(weight > 0) else np.flatnonzero(weight > 0)
     if sp.issparse(raw.matrix):
-        columns = _sparse_columns(raw, declared)
+        columns = _sparse_columns(raw, declared, keep)
     elif raw.matrix is not None:
         columns = _matrix_columns(raw, declared, keep)
     else:
+        raw = raw._replace(read_column=cache(raw.read_column))  # read to learn, and to code
         columns = tuple(
             _learn_column(raw.read_column(j), name, None if declared is None else declared[j], keep)
             for j, name in enumerate(raw.names)
         )
-    schema = Schema(columns, raw.container)
+    schema = Schema(columns, raw.container, raw.header)
     table = schema._encode(raw, "missing")
     return schema, table if keep is None else table.take(keep)
 
@@ -252,43 +276,88 @@ def _declared_discrete(declared: Any, raw: RawTable) -> npt.NDArray[np.bool_] | 
     mask = np.zeros(n_columns, dtype=bool)
     if declared is None:
         return mask
-    given = np.asarray(declared)
-    if given.ndim != 1:
-        raise ValueError(
-            'categorical_features must be "from_dtype", None, or a flat list of names, positions '
-            f"or booleans, got {declared!r}."
-        )
-    if given.dtype.kind == "b":
-        if len(given) != n_columns:
+    if isinstance(declared, str) or not np.iterable(declared):
+        _refuse_declaration(declared)
+    entries = list(declared)
+    if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
+        if len(entries) != n_columns:
             raise ValueError(
-                f"categorical_features is a mask of {len(given)} entries, but X has "
+                f"categorical_features is a mask of {len(entries)} entries, but X has "
                 f"{n_columns} columns. Give one entry a column."
             )
-        return given.astype(bool)
-    for entry in given.tolist():
-        mask[_position(entry, raw.names)] = True
+        return np.array(entries, dtype=bool)
+    for entry in entries:
+        mask[_position(entry, raw.names, declared)] = True
     return mask
 
 
-def _position(entry: Any, names: Sequence[str]) -> int:
+def _position(entry: Any, names: Sequence[str], declared: Any) -> int:
     if isinstance(entry, str):
         if entry not in names:
             raise ValueError(
                 f"categorical_features names {entry!r}, which is not a column of X. "
-                f"Columns: {list(names)[:10]}{'...' if len(names) > 10 else ''}."
+                f"Columns: {_some(names)}."
             )
         return names.index(entry)
-    if not isinstance(entry, int) or not -len(names) <= entry < len(names):
+    if isinstance(entry, bool) or not isinstance(entry, int | np.integer):
+        _refuse_declaration(declared)
+    if not -len(names) <= entry < len(names):
         raise ValueError(
-            f"categorical_features holds {entry!r}: positions must be whole numbers from 0 to "
-            f"{len(names) - 1}."
+            f"categorical_features holds {entry}, but X has {len(names)} columns: positions go "
+            f"from 0 to {len(names) - 1}, or from -1 back to {-len(names)}."
         )
-    return entry
+    return int(entry)
 
 
-def _sparse_columns(raw: RawTable, declared: npt.NDArray[np.bool_] | None) -> tuple[Column, ...]:
+def _refuse_declaration(declared: Any) -> NoReturn:
+    raise ValueError(
+        'categorical_features must be "from_dtype", None, or a flat list of names, positions '
+        f"or booleans, got {declared!r}."
+    )
+
+
+def _refuse_other_names(given: Sequence[str], expected: Sequence[str]) -> None:
+    if list(given) == list(expected):
+        return
+    known, present = set(expected), set(given)
+    lacking = [name for name in expected if name not in present]
+    new = [name for name in given if name not in known]
+    words = []
+    if lacking:
+        words.append(
+            f"X lacks {len(lacking)} of the {len(expected)} columns seen in fit: {_some(lacking)}."
+        )
+    if new:
+        words.append(f"{'N' if lacking else 'X has columns n'}ot seen in fit: {_some(new)}.")
+    if not words:
+        j = next(j for j, name in enumerate(expected) if given[j] != name)
+        words.append(
+            f"X has the columns of fit in another order: column {j} is {given[j]!r}, in fit it "
+            f"was {expected[j]!r}."
+        )
+    if lacking:
+        by_small_letters = {name.lower(): name for name in new}
+        for close in get_close_matches(lacking[0].lower(), by_small_letters, n=1):
+            name = by_small_letters[close]
+            words.append(f"Did you mean to rename {name!r} to {lacking[0]!r}?")
+    words.append(f"Pass the columns of fit, in its order: {_some(expected)}.")
+    raise ValueError(" ".join(words))
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"[{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}]"
+
+
+def _sparse_columns(
+    raw: RawTable, declared: npt.NDArray[np.bool_] | None, keep: npt.NDArray[np.intp] | None
+) -> tuple[Column, ...]:
     if declared is None or not declared.any():
-        return tuple(Column(name, "continuous") for name in raw.names)
+        matrix: Any = raw.matrix if keep is None else raw.matrix[keep]  # type: ignore[index]
+        holes = np.bincount(matrix.indices[np.isnan(matrix.data)], minlength=len(raw.names))
+        return tuple(
+            Column(name, "continuous", observed=bool(n_holes < matrix.shape[0]))
+            for name, n_holes in zip(raw.names, holes, strict=True)
+        )
     if not declared.all():
         raise ValueError(
             "A sparse table must be all continuous or all binary, but categorical_features lists "
@@ -302,10 +371,11 @@ def _matrix_columns(
     raw: RawTable, declared: npt.NDArray[np.bool_] | None, keep: npt.NDArray[np.intp] | None
 ) -> tuple[Column, ...]:
     """Columns of one block of numbers, a block of rows at a time: it may be large."""
-    matrix = np.asarray(raw.matrix) if keep is None else np.asarray(raw.matrix)[keep]
+    matrix = np.asarray(raw.matrix)
     _refuse_infinite(matrix, raw.names)
+    discrete = np.zeros(len(raw.names), dtype=bool) if declared is None else declared
+    matrix = matrix if keep is None else matrix[keep]
     n_columns = len(raw.names)
-    discrete = np.zeros(n_columns, dtype=bool) if declared is None else declared
     distinct = {int(j): DistinctNumbers() for j in np.flatnonzero(discrete)}
     observed = np.zeros(n_columns, dtype=bool)
     for rows in block_spans(len(matrix), n_columns):
@@ -315,7 +385,7 @@ def _matrix_columns(
         for j, numbers in distinct.items():
             numbers.add(block[:, j])
     return tuple(
-        _discrete_column(name, distinct[j].values())
+        _number_column(name, distinct[j], raw.read_column(j))
         if j in distinct
         else Column(name, "continuous", observed=bool(observed[j]))
         for j, name in enumerate(raw.names)
@@ -335,7 +405,7 @@ def _learn_column(
         _refuse_infinite(raw.values[:, None], [name])
         distinct = DistinctNumbers()
         distinct.add(values)
-        return _discrete_column(name, distinct.values())
+        return _number_column(name, distinct, raw)
     codes = raw.codes if keep is None else raw.codes[keep]
     used = set(np.unique(codes).tolist())
     if declared is not None and not declared:
@@ -358,9 +428,20 @@ def _discrete_column(name: str, levels: list[Any], *, categorical_dtype: bool = 
     return Column(name, kind, tuple(levels), bool(levels), categorical_dtype)
 
 
+def _number_column(name: str, distinct: DistinctNumbers, raw: Any) -> Column:
+    levels = distinct.values()
+    if levels and max(-levels[0], levels[-1]) >= EXACT:
+        row = int(np.flatnonzero(np.abs(raw.values) >= EXACT)[0])
+        raise ValueError(
+            f"Column {name!r}, row {row} holds {raw.values[row]:.16g}: numbers of 2**53 and more "
+            "cannot be told apart as categories. Pass the column as text."
+        )
+    return _discrete_column(name, levels)
+
+
 def _numbers(raw: Numbers | Labels, column: Column) -> FloatArray:
     if isinstance(raw, Labels):
-        if not raw.boolean and raw.labels:
+        if not raw.boolean and column.observed:
             _refuse_text(raw, column.name)
         values = np.where(raw.codes < 0, np.nan, raw.codes.astype(np.float64))
     else:
@@ -371,6 +452,7 @@ def _numbers(raw: Numbers | Labels, column: Column) -> FloatArray:
 
 def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> IntArray:
     if isinstance(raw, Numbers):
+        _refuse_infinite(raw.values[:, None], [column.name])
         coded = NumberCoder(column.categories).encode(raw.values)
     else:
         known = {label: code for code, label in enumerate(column.categories)}
@@ -386,7 +468,11 @@ def _refuse_unknown(coded: IntArray, raw: Numbers | Labels, column: Column) -> N
     rows = np.flatnonzero((coded < 0) & given)
     if rows.size and column.observed:
         row = int(rows[0])
-        value = raw.values[row] if isinstance(raw, Numbers) else raw.labels[raw.codes[row]]
+        if isinstance(raw, Numbers):
+            value = float(raw.values[row])
+            value = int(value) if value.is_integer() else value
+        else:
+            value = raw.labels[raw.codes[row]]
         levels = ", ".join(repr(c) for c in column.categories[:8])
         levels += ", ..." if len(column.categories) > 8 else ""
         raise ValueError(
@@ -415,24 +501,31 @@ def _refuse_infinite(values: Any, names: Sequence[str]) -> None:
     if not infinite.any():
         return
     if sp.issparse(values):
-        rows, columns = values.nonzero()
-        place = int(np.flatnonzero(np.isinf(values[rows, columns]))[0])
-        row, column = int(rows[place]), int(columns[place])
+        place = int(np.flatnonzero(infinite)[0])
+        row, column, value = *_stored_at(values, place), data[place]
     else:
         row, column = (int(i) for i in np.argwhere(infinite)[0])
+        value = values[row, column]
     raise ValueError(
-        f"Column {names[column]!r}, row {row} is infinity (inf). Write a missing value as NaN, "
+        f"Column {names[column]!r}, row {row} is infinity ({value}). Write a missing value as NaN, "
         "or clip the column."
     )
+
+
+def _stored_at(matrix: Any, place: int) -> tuple[int, int]:
+    """Row and column of a CSR array's stored value."""
+    row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+    return row, int(matrix.indices[place])
 
 
 def _refuse_beyond_binary(matrix: Any, names: Sequence[str]) -> None:
     wrong = (matrix.data != 0) & (matrix.data != 1)
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
-        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+        row, column = _stored_at(matrix, place)
+        value = matrix.data[place]
+        remedy = "Pass a dense table" if np.isnan(value) else "Binarise it first, e.g. (X > 0)"
         raise ValueError(
-            f"Column {names[int(matrix.indices[place])]!r}, row {row} holds "
-            f"{matrix.data[place]:g}: a sparse table of binary columns holds 0 and 1 only. "
-            "Binarise it first, e.g. (X > 0)."
+            f"Column {names[column]!r}, row {row} holds {value:g}: a sparse table of binary "
+            f"columns holds 0 and 1 only. {remedy}."
         )

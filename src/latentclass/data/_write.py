@@ -9,77 +9,187 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass.data._read import Numbers, RawColumn, listed_to_array, read_raw
-from latentclass.data._schema import Column, Schema, Table
+from latentclass.data._read import (
+    Numbers,
+    RawColumn,
+    listed_to_array,
+    pandas_category,
+    read_raw,
+    to_float64,
+)
+from latentclass.data._schema import Schema, Table
 
 
 def build_table(schema: Schema, table: Table) -> Any:
     """A new table in the container that the schema was learned from (numpy for sparse)."""
+    table = Table(*table.block(slice(None)))  # dense
     columns = [_values(schema, table, j) for j in range(len(schema.columns))]
     if schema.container in ("numpy", "sparse"):
-        as_numbers = all(_numeric_labels(column) for column in schema.columns)
-        dtype = np.float64 if as_numbers else object
-        out = np.empty((table.n_rows, len(columns)), dtype=dtype)
-        for j, values in enumerate(columns):
-            out[:, j] = values
-        return out
+        return _build_array(schema, table, columns)
     data = dict(zip(schema.names, (values.tolist() for values in columns), strict=True))
+    for column in schema.columns:
+        if any(isinstance(label, float) for label in column.categories):
+            data[column.name] = _whole_to_float(data[column.name])
     frame = nw.from_dict(data, backend=schema.container)  # type: ignore[arg-type]
-    casts = [
-        nw.col(column.name).cast(nw.Categorical())
-        for column in schema.columns
-        if column.categorical_dtype
+    categories = [
+        _to_categories(frame[column.name]) for column in schema.columns if column.categorical_dtype
     ]
-    return frame.with_columns(*casts).to_native()
+    native = frame.with_columns(*categories).to_native()
+    if schema.header is not None:
+        native.columns = list(schema.header)
+    return native
 
 
 def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     """A copy of `X` whose missing cells are taken from `filled`; all other cells are as given.
 
-    Cells of columns that had no value in `fit` stay missing.
+    Cells of columns that had no value in `fit` stay missing. A column keeps its type unless that
+    cannot hold what is filled in: the expected value of whole numbers is seldom whole.
     """
     if sp.issparse(X):
         raise TypeError("complete takes a dense table: pass X.toarray().")
     raw = read_raw(X, owner=owner)
+    schema.check_columns(raw)
     holes = {
         j: np.flatnonzero(_missing(raw.read_column(j)))
         for j, column in enumerate(schema.columns)
         if column.observed
     }
+    cells = {j: _values(schema, filled, j)[rows] for j, rows in holes.items() if rows.size}
     if raw.container == "numpy":
-        return _fill_array(X, schema, filled, holes)
+        out = np.array(listed_to_array(X))
+        # only floats and objects can be missing, and floats cannot hold text
+        if out.dtype.kind == "f" and any(isinstance(v[0], str) for v in cells.values()):
+            out = out.astype(object)
+        for j, values in cells.items():
+            out[holes[j], j] = values
+        return out
     frame = nw.from_native(X, eager_only=True)
-    new = []
-    for j, rows in holes.items():
-        if rows.size:
-            values = _values(schema, filled, j)[rows]
-            new.append(_fill_series(frame[:, j], rows, values, schema.columns[j]))
-    return frame.with_columns(*new).to_native()
+    new = [
+        _fill_series(frame[:, j], holes[j], values, schema.columns[j].kind == "continuous")
+        for j, values in cells.items()
+    ]
+    # a clone, because with_columns may share memory with its frame
+    return frame.clone().with_columns(*new).to_native()
 
 
-def _fill_array(
-    X: Any, schema: Schema, filled: Table, holes: dict[int, npt.NDArray[np.intp]]
-) -> npt.NDArray[Any]:
-    given = np.asarray(listed_to_array(X))
-    if given.dtype.kind in "USb":  # a filled-in label may be longer; False/True may have holes
-        given = given.astype(object)
-    out = given.astype(np.float64) if given.dtype.kind in "fiu" else given.copy()
-    for j, rows in holes.items():
-        out[rows, j] = _values(schema, filled, j)[rows]
+def _build_array(schema: Schema, table: Table, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    labels = {type(label) for column in schema.columns for label in column.categories}
+    dtype: type = object
+    if labels <= {int, float}:
+        dtype = np.float64
+    elif labels == {bool} and not schema.continuous and np.all(table.codes >= 0):
+        dtype = bool
+    out: npt.NDArray[Any] = np.empty((table.n_rows, len(columns)), dtype=dtype)
+    for j, values in enumerate(columns):
+        out[:, j] = values
     return out
 
 
+def _whole_to_float(cells: list[Any]) -> list[Any]:
+    # polars takes a column's type from its first cell, so 1 before 0.5 would not do
+    return [float(cell) if isinstance(cell, int) else cell for cell in cells]
+
+
+def _to_categories(series: nw.Series[Any]) -> nw.Series[Any]:
+    if series.implementation.is_pyarrow():  # narwhals makes dictionaries of text only
+        return _named(series.to_native().dictionary_encode(), series.name)
+    return series.cast(nw.Categorical())
+
+
 def _fill_series(
-    series: nw.Series[Any], rows: npt.NDArray[np.intp], values: Any, column: Column
+    series: nw.Series[Any], rows: npt.NDArray[np.intp], values: npt.NDArray[Any], continuous: bool
 ) -> nw.Series[Any]:
-    if column.kind == "continuous":
-        # an expected value is seldom a whole number
-        return series.cast(nw.Float64).scatter(rows.tolist(), values.tolist())
-    dtype = series.dtype
-    if dtype == nw.Categorical or isinstance(dtype, nw.Enum):
-        plain = series.cast(nw.String).scatter(rows.tolist(), [str(v) for v in values])
-        return plain.cast(dtype)
-    return series.scatter(rows.tolist(), values.tolist())
+    dtype, cells = series.dtype, values.tolist()
+    pandas_like = series.implementation.is_pandas_like()
+    numbers = all(isinstance(cell, int | float) for cell in cells)
+    text = all(isinstance(cell, str) for cell in cells)
+    if numbers and (dtype.is_numeric() or (dtype == nw.Boolean and continuous)):
+        whole = not continuous and dtype.is_integer() and _in_range(dtype, cells)
+        if not whole and not dtype.is_float():
+            series = to_float64(series)
+        cells = [int(cell) if whole else float(cell) for cell in cells]
+    elif dtype == nw.Boolean and set(cells) <= {0, 1}:
+        cells = [bool(cell) for cell in cells]
+    elif _is_categorical(dtype) and (text or not series.implementation.is_polars()):
+        return _fill_categories(series, rows, cells)
+    elif not (text and dtype == nw.String) and not (pandas_like and dtype == nw.Object):
+        return _rebuild(series, rows, cells)
+    if series.implementation.is_pyarrow():
+        return _fill_arrow(series, rows, cells)
+    return series.scatter(rows.tolist(), cells)
+
+
+def _is_categorical(dtype: Any) -> bool:
+    return dtype == nw.Categorical or isinstance(dtype, nw.Enum)
+
+
+def _in_range(dtype: Any, cells: list[Any]) -> bool:
+    """Whether a type of whole numbers can hold these."""
+    if not all(float(cell).is_integer() for cell in cells):
+        return False
+    bits = int("".join(filter(str.isdigit, str(dtype))))
+    low = 0 if dtype.is_unsigned_integer() else -(2 ** (bits - 1))
+    return bool(low <= min(cells) and max(cells) < low + 2**bits)
+
+
+def _fill_categories(
+    series: nw.Series[Any], rows: npt.NDArray[np.intp], cells: list[Any]
+) -> nw.Series[Any]:
+    """Fill a categorical column; categories that it lacks come after its own."""
+    if series.implementation.is_pyarrow():
+        return _fill_arrow(series, rows, cells)
+    if series.implementation.is_polars():
+        dtype: Any = series.dtype
+        if isinstance(dtype, nw.Enum):
+            dtype = nw.Enum(list(dict.fromkeys([*dtype.categories, *cells])))
+        return series.cast(nw.String).scatter(rows.tolist(), cells).cast(dtype)
+    native = pandas_category(series)
+    known = set(native.cat.categories)
+    native = native.cat.add_categories([c for c in dict.fromkeys(cells) if c not in known])
+    native.iloc[rows] = cells
+    return _named(native, series.name)
+
+
+def _fill_arrow(
+    series: nw.Series[Any], rows: npt.NDArray[np.intp], cells: list[Any]
+) -> nw.Series[Any]:
+    """Fill a pyarrow column of any type; narwhals would do so for the most usual ones only."""
+    native, pa = series.to_native(), series.__native_namespace__()
+    own_type = native.type
+    is_dictionary = _is_categorical(series.dtype)
+    plain = native.cast(own_type.value_type) if is_dictionary else native
+    if series.dtype == nw.String:
+        plain = plain.cast(pa.large_string())  # there is no if_else for string views
+    all_cells = np.full(len(native), None, dtype=object)
+    all_cells[rows] = cells
+    fill = pa.array(all_cells, type=plain.type)
+    filled = pa.compute.if_else(pa.compute.is_valid(fill), fill, plain)
+    if is_dictionary:
+        filled = filled.dictionary_encode()
+    return _named(filled.cast(own_type), series.name)
+
+
+def _named(native: Any, name: str) -> nw.Series[Any]:
+    series: nw.Series[Any] = nw.from_native(native, series_only=True).alias(name)
+    return series
+
+
+def _rebuild(
+    series: nw.Series[Any], rows: npt.NDArray[np.intp], cells: list[Any]
+) -> nw.Series[Any]:
+    """Make a column anew whose type cannot hold the cells: all of it was missing, mostly."""
+    if rows.size < len(series) and series.dtype not in (nw.Object, nw.Unknown):
+        raise TypeError(
+            f"Column {series.name!r} is of type {series.dtype}, but was not in fit: its missing "
+            f"cells cannot take {cells[0]!r}. Give the column the type it had in fit."
+        )
+    all_cells = np.array(series.to_numpy(), dtype=object)
+    all_cells[rows] = cells
+    new = all_cells.tolist()
+    if any(isinstance(cell, float) for cell in cells):
+        new = _whole_to_float(new)
+    return nw.new_series(series.name, new, backend=series.implementation)
 
 
 def _values(schema: Schema, table: Table, j: int) -> npt.NDArray[Any]:
@@ -91,10 +201,6 @@ def _values(schema: Schema, table: Table, j: int) -> npt.NDArray[Any]:
     labels = np.empty(len(column.categories) + 1, dtype=object)
     labels[:-1] = column.categories  # code -1 picks the None at the end
     return labels[codes]
-
-
-def _numeric_labels(column: Column) -> bool:
-    return all(isinstance(label, int | float) for label in column.categories)
 
 
 def _missing(raw: RawColumn) -> npt.NDArray[np.bool_]:
