@@ -207,9 +207,11 @@ class Schema:
         codes = np.empty((raw.n_rows, len(self.discrete)), dtype=np.int32)
         coders = [NumberCoder(self.columns[j].categories) for j in self.discrete]
         for rows in block_spans(raw.n_rows, len(self.columns)) if coders else []:
-            block = matrix[rows]
-            for place, (j, coder) in enumerate(zip(self.discrete, coders, strict=True)):
-                codes[rows, place] = coder.encode(block[:, j])
+            by_column = np.ascontiguousarray(matrix[rows].T)  # its columns in one piece each
+            coded = [
+                coder.encode(by_column[j]) for j, coder in zip(self.discrete, coders, strict=True)
+            ]
+            codes[rows] = np.stack(coded, axis=1)
         if handle_unknown == "error":
             for place, j in enumerate(self.discrete):
                 _refuse_unknown(codes[:, place], Numbers(matrix[:, j]), self.columns[j])
@@ -379,11 +381,12 @@ def _matrix_columns(
     distinct = {int(j): DistinctNumbers() for j in np.flatnonzero(discrete)}
     observed = np.zeros(n_columns, dtype=bool)
     for rows in block_spans(len(matrix), n_columns):
-        block = matrix[rows]
-        if not observed.all():
-            observed |= ~np.isnan(block).all(axis=0)
+        if observed.all() and not distinct:
+            break
+        by_column = np.ascontiguousarray(matrix[rows].T)  # its columns in one piece each
+        observed |= ~np.isnan(by_column).all(axis=1)
         for j, numbers in distinct.items():
-            numbers.add(block[:, j])
+            numbers.add(by_column[j])
     return tuple(
         _number_column(name, distinct[j], raw.read_column(j))
         if j in distinct

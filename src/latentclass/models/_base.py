@@ -142,7 +142,7 @@ class GenerativeClassifier(
             )
         keep = weight > 0
         codes, weight = codes[keep], weight[keep]
-        present = np.unique(codes[codes != UNLABELLED])
+        present = np.flatnonzero(np.bincount(codes[codes != UNLABELLED], minlength=1))
         if present.size == 0:
             raise ValueError(
                 "y has no labelled row of positive weight. Label at least one row of each class."
