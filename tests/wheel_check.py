@@ -27,7 +27,7 @@ assert model.score(wine.X, wine.y) > 0.9
 assert len(list_datasets()) > 40
 foreign = {"pandas", "polars", "pyarrow", "matplotlib"} & set(sys.modules)
 assert not foreign, foreign
-print("the wheel works in an empty environment: 1 passed, 0 failed")
+print("the wheel works in an empty environment")
 """
 
 
