@@ -39,7 +39,8 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 tests: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	# the variable lets scikit-learn run its array-API check too
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --quiet --strict --site-dir build/site

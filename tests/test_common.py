@@ -75,8 +75,10 @@ def proba(model, X):
 # ------------------------------------------------------------------ what fit learns
 
 
-def test_weight_two_is_the_row_twice(model, table):
+@pytest.mark.parametrize("unlabelled", [0.0, 0.4])
+def test_weight_two_is_the_row_twice(model, table, unlabelled):
     X, y = table
+    y = np.where(np.random.default_rng(9).random(80) < unlabelled, None, y)
     weight = np.random.default_rng(1).integers(1, 4, 80)
     rows = np.repeat(np.arange(80), weight)
     weighted = clone(model).fit(X, y, sample_weight=weight)
