@@ -466,6 +466,16 @@ def test_calibration_is_modest_where_no_row_is_wrong(model):
 def test_calibration_with_too_few_rows_is_left_out(model):
     fitted = model.set_params(calibrate=True).fit([[1.0], [2.0]], ["a", None])
     assert fitted.temperature_ == 1.0
+    assert fitted.calibration_ == {}
+
+
+def test_calibration_with_a_class_of_one_row_and_unlabelled_rows(model, table):
+    X, y = table
+    labels = np.where(np.arange(80) % 2, None, np.where(y == "top", "top", "mid"))
+    labels[0] = "single"
+    fitted = model.set_params(calibrate=True, n_init=3).fit(X, labels)
+    assert np.isfinite(fitted.temperature_)
+    proba(fitted, X)
 
 
 # ------------------------------------------------- latent variables, samples, completion

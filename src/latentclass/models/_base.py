@@ -111,7 +111,7 @@ class GenerativeClassifier(
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
         training = self._read_training(X, y, sample_weight)
-        self.temperature_ = 1.0
+        self.temperature_, self.calibration_ = 1.0, {}
         self._fit_training(training, progress)
         self._warn_if_not_converged()
         if self.calibrate:

@@ -78,7 +78,8 @@ class NaiveBayes(GenerativeClassifier):
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
-        With `calibrate=True`: the learned temperature and the held-out log-loss before and after.
+        With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
+        else empty.
     log_likelihood_ : float
         log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
     history_ : list of float
@@ -297,7 +298,12 @@ def _starts(
 ) -> MixtureParams:
     """The labelled rows' own estimate first, then starts from single labelled rows."""
     estimates = [product.estimate(problem.known, problem.prior, problem.layout)]
-    by_class = [np.flatnonzero(y == k) for k in range(len(problem.known_rows))]
+    # a class may have no row here: in a fold of `calibrate`, say
+    everything = np.arange(len(y))
+    by_class = [
+        rows if (rows := np.flatnonzero(y == k)).size else everything
+        for k in range(len(problem.known_rows))
+    ]
     for rng in rngs[1:]:
         chosen = table.take(np.array([rng.choice(rows) for rows in by_class]))
         seeds = product.to_rows(*chosen.block(slice(None)), problem.layout)
