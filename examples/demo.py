@@ -214,11 +214,13 @@ def main() -> None:
     )
     print(setting, "\n")
     scores = compare(X, y, labelled)
-    means = scores.groupby("classifier", sort=False)[["accuracy", "log-loss", "ms a fold"]].mean()
+    by_classifier = scores.groupby("classifier", sort=False)[["accuracy", "log-loss", "ms a fold"]]
+    means, spread = by_classifier.mean(), by_classifier.std()
     table = pd.DataFrame(
         {
             "classifier": means.index,
             "accuracy": means["accuracy"].map("{:.3f}".format),
+            "s.d. of folds": spread["accuracy"].map("{:.3f}".format),
             "log-loss": means["log-loss"].map("{:.3f}".format),
             "ms a fold": means["ms a fold"].map("{:.0f}".format),
         }
@@ -229,7 +231,7 @@ def main() -> None:
     posterior = model.predict_proba(X)
     row = int(np.argmin(posterior.max(axis=1)))  # the hardest row is the one worth a question
     explanation = model.explain(X.iloc[[row]])
-    sentence = explanation.describe().replace("row 0", f"row {row}")
+    sentence = explanation.describe()
     print(sentence, "\n")
     emptiest = int(X.isna().sum(axis=1).to_numpy().argmax())
     both = pd.concat([X.iloc[[emptiest]], model.complete(X.iloc[[emptiest]])])

@@ -105,6 +105,7 @@ def test_weight_zero_is_no_row_whatever_it_holds(model, table):
         (np.zeros(80), "Sample weights are all zero"),
         (np.r_[np.ones(79), -2.0], r"sample_weight\[79\] is -2; weights must be finite"),
         (np.r_[np.nan, np.ones(79)], r"sample_weight\[0\] is nan; weights must be finite"),
+        (np.r_[np.ones(79), 1e-300], "sample_weight goes from 1e-300 to 1: .* Rescale"),
         (np.ones(7), r"sample_weight.shape == \(7,\), expected \(80,\)"),
     ],
 )
@@ -193,6 +194,31 @@ def test_constant_columns_change_nothing(model, table):
     )
 
 
+def test_another_value_in_a_constant_column_changes_no_answer(model, table):
+    X, y = table
+    more = X.assign(zero=0.0, level=3.7)
+    fitted = clone(model).fit(more, y)
+    later = more.assign(zero=1.0, level=4.2)
+    assert_allclose(proba(fitted, later), proba(fitted, more), rtol=1e-6)
+    assert np.all(fitted.score_samples(later) < fitted.score_samples(more))
+
+
+def test_rare_classes_are_learned(model):
+    X = np.random.default_rng(10).normal(size=(5000, 2))
+    X[-1] = 9.0
+    fitted = model.fit(X, np.r_[np.zeros(4999), 1.0])
+    assert_allclose(fitted.class_prior_, [4999 / 5000, 1 / 5000])
+    assert fitted.predict([[9.0, 9.0]]).tolist() == [1.0]
+    heavy = clone(model).fit(X[-4:], [0, 0, 1, 1], sample_weight=[1e12, 1e12, 1, 1])
+    assert_allclose(heavy.class_prior_, [1.0, 1e-12], rtol=1e-6)
+
+
+def test_values_beyond_all_bounds_give_probabilities(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    proba(fitted, X.assign(height=1e160, weight=-1e300))
+
+
 def test_all_missing_columns_are_ignored_with_a_warning(model, table):
     X, y = table
     more = X.assign(nothing=np.nan, nobody=None)
@@ -243,6 +269,11 @@ def test_minus_one_marks_unlabelled_rows_and_says_so(model, table):
 def test_no_label_at_all_is_refused(model, table):
     with pytest.raises(ValueError, match="y has no labelled row: all 80 labels are missing"):
         model.fit(table[0], [None] * 80)
+
+
+def test_a_label_of_weight_zero_decides_nothing(model):
+    X, y, weight = np.arange(5.0)[:, None], [-1, -1, 0, 0, 1], [1, 1, 1, 1, 0]
+    assert model.fit(X, y, sample_weight=weight).classes_.tolist() == [-1, 0]
 
 
 def test_labels_that_do_not_match_the_rows_are_refused(model, table):
@@ -355,7 +386,7 @@ cells = st.one_of(st.floats(-1e6, 1e6, width=32), st.just(np.nan))
 )
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("prototype", CLASSIFIERS, ids=lambda model: type(model).__name__)
-@pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:EM stopped")
+@pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:EM was stopped")
 def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):
     if all(label is None for label in y):
         y[0] = "p"
@@ -420,6 +451,8 @@ def test_other_priors_follow_bayes_rule(model, table):
     assert_allclose(fitted.predict_proba(X, priors=priors), expected, rtol=1e-9)
     named = dict(zip(fitted.classes_, priors, strict=True))
     assert_allclose(fitted.predict_proba(X, priors=named), expected, rtol=1e-9)
+    series = pd.Series(named)[::-1]  # by its index, not by position
+    assert_allclose(fitted.predict_proba(X, priors=series), expected, rtol=1e-9)
     assert fitted.predict(X, priors=priors).tolist() == (
         fitted.classes_[expected.argmax(axis=1)].tolist()
     )
@@ -432,6 +465,7 @@ def test_other_priors_follow_bayes_rule(model, table):
         ([0.5, 0.5], r"priors has shape \(2,\), but there are 3 classes: \['low', 'mid', 'top'\]"),
         ([0.5, 0.5, 0.5], "must be probabilities that sum to 1, got .* with sum 1.5"),
         ([1.5, -0.5, 0.0], "must be probabilities that sum to 1"),
+        ("balanced", "priors must be probabilities, in the order of classes_ or by label"),
         ({"low": 1.0}, r"must name each class once: unknown \[\], lacking \['mid', 'top'\]"),
         ({"low": 0.5, "mid": 0.2, "top": 0.2, "tip": 0.1}, r"unknown \['tip'\], lacking \[\]"),
     ],
@@ -456,6 +490,16 @@ def test_calibration_is_kept_only_where_it_helps_on_held_out_folds(model):
     alone = clone(model).set_params(calibrate=True).fit(signal[:, None], y)
     kept = alone.calibration_["log_loss_after"] < alone.calibration_["log_loss_before"]
     assert alone.temperature_ == (alone.calibration_["temperature"] if kept else 1.0)
+
+
+def test_calibrated_predictions_are_the_most_probable(model):
+    rng = np.random.default_rng(11)
+    y = (rng.random(600) < 0.15).astype(int)
+    X = np.column_stack([rng.normal(y, 1.5)] * 8)
+    fitted = model.set_params(calibrate=True).fit(X, y)
+    assert fitted.temperature_ > 2
+    most_probable = fitted.classes_[fitted.predict_proba(X).argmax(axis=1)]
+    assert fitted.predict(X).tolist() == most_probable.tolist()
 
 
 def test_calibration_is_modest_where_no_row_is_wrong(model):

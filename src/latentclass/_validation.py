@@ -25,9 +25,9 @@ def check_number(
     if fits and math.isfinite(value) and (value > low if strict else value >= low):
         return
     wanted = "a whole number" if whole else "a number"
-    bound = "above" if strict else "of at least"
+    bound = f" {'above' if strict else 'of at least'} {low:g}" if math.isfinite(low) else ""
     also = ", or None" if none else ""
-    raise ValueError(f"{name}={value!r} must be {wanted} {bound} {low:g}{also}.")
+    raise ValueError(f"{name}={value!r} must be {wanted}{bound}{also}.")
 
 
 def check_option(name: str, value: Any, options: Sequence[Any]) -> None:

@@ -161,6 +161,41 @@ def test_acceleration_keeps_to_max_iter(slow_mixture, max_iter):
     assert result.n_iter == max_iter
 
 
+class Overshoot(Climb):
+    """Extrapolated points, which no EM step reaches, are far worse."""
+
+    def from_vector(self, vector):
+        return Point(np.floor(vector) + 0.99)
+
+
+def test_an_extrapolation_that_lowers_the_objective_is_not_taken():
+    params = Point(np.array([[0.9]]))
+    options = {"tol": 1e-9, "max_iter": 40, "rngs": [None]}
+    accelerated = run_restarts(Overshoot([1.0], rate=0.7), params, accelerate=True, **options)
+    assert np.all(np.diff(accelerated.history) >= 0)
+    assert_allclose(accelerated.history[-1], 1.0, atol=1e-6)
+
+
+class Dying(Climb):
+    """One component that is always dead."""
+
+    def dead(self, params):
+        return np.ones(params.x.shape, dtype=bool)
+
+    def reseed(self, params, dead, rngs):
+        return Point(np.floor(params.x) + 0.95)
+
+
+def test_seeding_anew_ends_and_never_has_the_last_word():
+    params = Point(np.array([[0.9]]))
+    long = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=200, rngs=[None])
+    assert long.restarts["reseeded"].tolist() == [4]
+    assert long.converged
+    short = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=2, rngs=[None])
+    assert short.restarts["reseeded"].tolist() == [0]
+    assert short.history[-1] > short.history[0]
+
+
 def test_acceleration_survives_probabilities_of_zero():
     rng = np.random.default_rng(9)
     codes = np.repeat([[0, 0], [1, 1], [0, 1]], 20, axis=0).astype(np.int32)

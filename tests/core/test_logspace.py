@@ -16,5 +16,15 @@ def test_nothing_possible_sums_to_minus_infinity_and_normalises_to_even():
     assert_allclose(np.exp(log_normalise(impossible)), [[0.25] * 4])
 
 
+def test_large_terms_still_sum_to_one():
+    for size in (1e9, 1e13, 1e17):
+        assert_allclose(np.exp(log_normalise(np.full((1, 3), -size))), [[1 / 3] * 3], rtol=1e-12)
+
+
+def test_many_terms_equal_scipys():
+    values = np.random.default_rng(1).normal(scale=30, size=(20, 50))
+    assert_allclose(log_sum_exp(values), logsumexp(values, axis=1), rtol=1e-14)
+
+
 def test_one_possible_term_is_certain():
     assert np.exp(log_normalise(np.array([[-np.inf, -1e5, -np.inf]]))).tolist() == [[0.0, 1.0, 0.0]]

@@ -57,7 +57,7 @@ def random_starts(problem, n_starts, seed=0):
     rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
     n_components = len(problem.known_rows)
     seeds = [
-        seed_components(problem._draw_rows(n_components, rng), problem.prior, problem.layout)
+        seed_components(problem._draw_rows(n_components, rng), problem.prior, problem.layout, rng)
         for rng in rngs
     ]
     stacked = [np.stack(arrays) for arrays in zip(*seeds, strict=True)]
@@ -174,6 +174,39 @@ def test_threads_change_nothing_and_blocks_only_rounding(data, n_jobs):
     for a, b in zip(one.params, other.params, strict=True):
         assert a.tolist() == b.tolist()
     assert_allclose(run(block_rows=30).history[-1], one.history[-1], rtol=1e-12)
+
+
+def test_a_component_with_known_rows_is_never_dead(data):
+    numeric, codes, known, _ = data
+    problem, _ = make_problem(numeric, codes, N_LEVELS, np.where(known == 0, 0, -1), 3)
+    params, _ = random_starts(problem, 1)
+    tiny = params._replace(log_weight=np.log([[1e-9, 1e-9, 1.0]]))
+    assert problem.dead(tiny).tolist() == [[False, True, False]]
+
+
+def test_starts_near_equal_or_empty_rows_differ():
+    numeric = np.full((2, 2), np.nan)
+    codes = np.full((2, 1), -1, dtype=np.int32)
+    layout = product.Layout(np.zeros(2), np.ones(2), np.array([0, 3]))
+    prior = product.Prior(1.0, 1.0, np.zeros(2), np.ones(2))
+    seeds = product.Rows(numeric, codes)
+    one = seed_components(seeds, prior, layout, np.random.default_rng(0))
+    other = seed_components(seeds, prior, layout, np.random.default_rng(1))
+    for name in ("mean", "log_prob"):
+        array, again = getattr(one, name), getattr(other, name)
+        assert np.all(array[0] != array[1])
+        assert np.all(array != again)
+    assert_allclose(np.exp(one.log_prob).sum(axis=1), 1.0)
+
+
+def test_rows_are_drawn_by_weight(data):
+    numeric, codes, _, _ = data
+    weight = np.full(60, 1e-6)
+    weight[7] = 1.0
+    problem, _ = make_problem(numeric, codes, N_LEVELS, np.full(60, -1), 2, weight=weight)
+    drawn = problem._draw_rows(20, np.random.default_rng(0))
+    expected = product.to_rows(numeric[[7]], codes[[7]], problem.layout)
+    assert np.mean(drawn.codes == expected.codes) > 0.9
 
 
 def test_dead_component_is_seeded_anew_and_found_again():

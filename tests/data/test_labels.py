@@ -289,7 +289,7 @@ def test_continuous_targets_are_refused(refuses):
 def test_labels_of_other_or_several_types_are_refused(y, types, refuses):
     message = (
         f"Unknown label type: y holds labels of types {types}. Make them all strings or all "
-        "numbers."
+        "numbers; None or NaN marks a row without label."
     )
     with refuses(ValueError, message):
         encode_labels(y)

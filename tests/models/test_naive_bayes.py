@@ -204,7 +204,9 @@ class TestUnlabelledRows:
     def test_too_few_iterations_warn_once_in_plain_words(self, half):
         from sklearn.exceptions import ConvergenceWarning
 
-        words = r"EM stopped at max_iter=2 with a last gain of .* the best of 1 start\(s\) is kept"
+        words = (
+            r"EM was stopped at max_iter=2 with a last gain of .* the best of 1 start\(s\) is kept"
+        )
         with pytest.warns(ConvergenceWarning, match=words) as caught:
             model = NaiveBayes(max_iter=2, tol=1e-12).fit(*half)
         assert len(caught) == 1

@@ -182,15 +182,15 @@ def run_restarts(
         n_rounds += 1
         if halving and len(alive) > 1:
             alive = np.sort(ranking(alive)[: (len(alive) + 1) // 2])
-        if n_rounds <= RESEED_ROUNDS and not stopped:
-            dead = problem.dead(_take(batch.params, alive))
-            hit = alive[dead.any(axis=1)]
+        # only a start that has steps left to find its place again
+        room = alive[n_iter[alive] < max_iter]
+        if n_rounds <= RESEED_ROUNDS and not stopped and room.size:
+            dead = problem.dead(_take(batch.params, room))
+            hit, dead = room[dead.any(axis=1)], dead[dead.any(axis=1)]
             if hit.size:
-                seeded = problem.reseed(
-                    _take(batch.params, hit), dead[dead.any(axis=1)], [rngs[s] for s in hit]
-                )
+                seeded = problem.reseed(_take(batch.params, hit), dead, [rngs[s] for s in hit])
                 batch.put(hit, _Batch.at(problem, seeded))
-                reseeded[hit] += dead.sum(axis=1)[dead.any(axis=1)]
+                reseeded[hit] += dead.sum(axis=1)
                 converged[hit] = False
                 for start in hit.tolist():
                     history[start].append(float(batch.objective[start]))

@@ -10,11 +10,17 @@ FloatArray = npt.NDArray[np.float64]
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:
     """log of the sum of exp over the last axis; -inf where all terms are -inf."""
+    top, _, log_sum = _relative(log_values)
+    return top + log_sum
+
+
+def _relative(log_values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The largest term, all terms relative to it, and the log of the sum of exp of those."""
     top = _fold(np.maximum, log_values)
     top[~np.isfinite(top)] = 0.0
+    relative = log_values - top[..., None]
     with np.errstate(divide="ignore"):
-        total: FloatArray = np.log(_fold(np.add, np.exp(log_values - top[..., None])))
-    return total + top
+        return top, relative, np.log(_fold(np.add, np.exp(relative)))
 
 
 def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
@@ -29,8 +35,11 @@ def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
 
 
 def log_normalise(log_values: FloatArray) -> FloatArray:
-    """Logarithms that sum to one over the last axis; uniform where nothing is possible."""
-    total = log_sum_exp(log_values)[..., None]
-    uniform = -np.log(log_values.shape[-1])
+    """Logarithms that sum to one over the last axis; even where nothing is possible."""
+    # relative to the largest term throughout: at -1e17 the log of the sum itself would be lost
+    _, relative, log_sum = _relative(log_values)
+    impossible = np.isneginf(log_sum)
     with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(total), log_values - total, uniform)
+        relative -= log_sum[..., None]
+    relative[impossible] = -np.log(log_values.shape[-1])
+    return relative

@@ -24,6 +24,10 @@ DEAD_SHARE = 1e-3
 """A component with less than this part of an even share of the rows is dead."""
 
 
+FAR = 1e3
+"""Bound on extrapolated means and scales, in the engine's units."""
+
+
 class MixtureParams(NamedTuple):
     """Parameters of S starts: log weight (S, K), then `product.Params` with S in front."""
 
@@ -87,14 +91,9 @@ class MixtureProblem:
             rows, weight = item
             log_joint = product.log_density(flat, rows, self.layout)
             log_joint = log_joint.reshape(-1, n_starts, n_components) + params.log_weight
-            total = log_sum_exp(log_joint)
-            # a row that no component can have made tells nothing about them
-            with np.errstate(invalid="ignore"):
-                responsibility = np.exp(log_joint - total[..., None])
-            responsibility[~np.isfinite(total)] = 1.0 / n_components
-            responsibility *= weight[:, None, None]
+            responsibility = np.exp(log_normalise(log_joint)) * weight[:, None, None]
             part = product.soft_stats(rows, responsibility.reshape(len(weight), -1), self.layout)
-            return weight @ total, responsibility.sum(axis=0), part
+            return weight @ log_sum_exp(log_joint), responsibility.sum(axis=0), part
 
         for part_likelihood, part_rows, part in map_blocks(visit, self.blocks, self.n_jobs):
             log_likelihood += part_likelihood
@@ -142,18 +141,19 @@ class MixtureProblem:
         for first, end in zip(self.layout.offsets[:-1], self.layout.offsets[1:], strict=True):
             if end > first:
                 log_prob[..., first:end] = log_normalise(log_prob[..., first:end])
+        # All values are within [-1, 1]: parameters far outside are an extrapolation gone wrong.
+        scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(FAR)))
         return MixtureParams(
             log_normalise(log_weight),
-            mean.reshape(n_starts, n_components, n_numeric),
-            np.maximum(np.exp(log_scale), product.SCALE_FLOOR).reshape(
-                n_starts, n_components, n_numeric
-            ),
+            np.clip(mean, -FAR, FAR).reshape(n_starts, n_components, n_numeric),
+            scale.reshape(n_starts, n_components, n_numeric),
             log_prob,
         )
 
     def dead(self, params: MixtureParams) -> BoolArray:
-        """Components with less than a thousandth of an even share of the rows."""
-        return np.asarray(np.exp(params.log_weight) < DEAD_SHARE / len(self.known_rows))
+        """Components with next to no share of the rows, and no row that is known to be theirs."""
+        small = np.exp(params.log_weight) < DEAD_SHARE / len(self.known_rows)
+        return np.asarray(small & (self.known_rows == 0) & bool(self.blocks))
 
     def reseed(
         self, params: MixtureParams, dead: BoolArray, rngs: list[np.random.Generator]
@@ -163,7 +163,7 @@ class MixtureProblem:
         for s, rng in enumerate(rngs):
             lost = np.flatnonzero(dead[s])
             seeds = self._draw_rows(len(lost), rng)
-            fresh = seed_components(seeds, self.prior, self.layout)
+            fresh = seed_components(seeds, self.prior, self.layout, rng)
             for array, values in zip(arrays[1:], fresh, strict=True):
                 array[s, lost] = values
             weight = np.exp(arrays.log_weight[s])
@@ -190,16 +190,18 @@ def _flat_params(params: MixtureParams) -> product.Params:
 
 
 def seed_components(
-    seeds: product.Rows, prior: product.Prior, layout: product.Layout
+    seeds: product.Rows, prior: product.Prior, layout: product.Layout, rng: np.random.Generator
 ) -> product.Params:
-    """Components that break symmetry: each stands on one row, as wide as its columns.
+    """Components that break symmetry: each stands near one row, as wide as its columns.
 
-    A missing cell of a row leaves its column at the overall mean, or at even probabilities.
+    Chance moves each mean by half a standard deviation, and spreads one pseudo-row over each
+    column's levels, so that equal or empty rows give different components too.
     """
-    mean = np.where(np.isnan(seeds.numeric), prior.mean, seeds.numeric)
-    scale = np.maximum(np.sqrt(np.broadcast_to(prior.variance, mean.shape)), product.SCALE_FLOOR)
-    # as if the row had been seen once, after one row spread evenly over the levels
-    n_levels = np.diff(layout.offsets)
-    even = np.repeat(1.0 / np.maximum(n_levels, 1), n_levels)
+    spread = np.sqrt(prior.variance)
+    at = np.where(np.isnan(seeds.numeric), prior.mean, seeds.numeric)
+    mean = at + 0.5 * spread * rng.standard_normal(at.shape)
+    scale = np.tile(product.to_scale(prior.variance, prior), (len(mean), 1))
     counts = product.one_hot(seeds.codes, layout.offsets).toarray()
-    return product.Params(mean, scale, product.log_probabilities(counts + even, layout.offsets))
+    pseudo = product.log_probabilities(rng.exponential(size=counts.shape), layout.offsets)
+    counts += np.exp(pseudo)  # exponential variables, normalised: even on the simplex
+    return product.Params(mean, scale, product.log_probabilities(counts, layout.offsets))

@@ -24,9 +24,9 @@ IntArray = npt.NDArray[np.int32]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
-SCALE_FLOOR = 1e-9
+SCALE_FLOOR = 1e-12
 """Least standard deviation, in units of half the column's range. Keeps a density finite where a
-component has no spread; far below any spread that data of 15 digits show."""
+component has no spread; hardly above what rounding leaves of values within that range."""
 
 
 NARROW = 1e-3
@@ -102,8 +102,8 @@ class Prior(NamedTuple):
 def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Centre and unit of columns from their smallest and largest value.
 
-    A constant column's unit is its size, or 1 if it is all zero, so that its (floored) spread is
-    small against the value itself; an unobserved one (NaN) gets 0 and 1.
+    A constant column's unit is its size, or 1 if it is all zero; an unobserved one (NaN) gets 0
+    and 1.
     """
     low, high = np.nan_to_num(low), np.nan_to_num(high)
     centre = low / 2 + high / 2
@@ -139,6 +139,19 @@ def log_density(params: Params, rows: Rows, layout: Layout) -> FloatArray:
 
 
 def _add_gaussian(
+    out: FloatArray, params: Params, numeric: FloatArray, log_unit: FloatArray
+) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        _add_squares(out, params, numeric, log_unit)
+    far = ~np.isfinite(out).all(axis=1)
+    if far.any():
+        # so far from the training data that squares overflow: count them as just as far
+        part = np.zeros((int(far.sum()), len(params.mean)))
+        _add_squares(part, params, np.clip(numeric[far], -1e100, 1e100), log_unit)
+        out[far] = part
+
+
+def _add_squares(
     out: FloatArray, params: Params, numeric: FloatArray, log_unit: FloatArray
 ) -> None:
     missing = np.isnan(numeric)
@@ -256,8 +269,20 @@ def estimate(stats: Stats, prior: Prior, layout: Layout) -> Params:
     weight = stats.weight + prior.strength
     variance = _divide(stats.scatter + prior.strength * prior.variance, weight)
     variance = np.where(weight > 0, variance, prior.variance)
-    scale = np.maximum(np.sqrt(variance), SCALE_FLOOR)
-    return Params(mean, scale, log_probabilities(stats.counts + prior.alpha, layout.offsets))
+    return Params(
+        mean,
+        to_scale(variance, prior),
+        log_probabilities(stats.counts + prior.alpha, layout.offsets),
+    )
+
+
+def to_scale(variance: FloatArray, prior: Prior) -> FloatArray:
+    """Standard deviations, floored; 1 in a column that never varies.
+
+    Such a column says nothing of how much it can vary, and another value in it must not outweigh
+    all other columns.
+    """
+    return np.where(prior.variance > 0, np.maximum(np.sqrt(variance), SCALE_FLOOR), 1.0)
 
 
 def log_probabilities(counts: FloatArray, offsets: npt.NDArray[np.intp]) -> FloatArray:

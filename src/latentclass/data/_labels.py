@@ -24,23 +24,27 @@ UNLABELLED = -1
 """Code of a row whose class is not known."""
 
 
-def encode_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+def encode_labels(
+    y: Any, weight: npt.NDArray[np.float64] | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """Sorted distinct labels of `y`, and each row's code (-1: unlabelled).
 
     None, NaN and NA mark unlabelled rows. The integer -1 does too, as in scikit-learn's
     semi-supervised estimators, if it is the smallest label and at least two others remain: in
     {-1, +1} it is a class. Reading -1 as "unlabelled" is announced by a warning, because
-    {-1, 0, 1} may well be three classes.
+    {-1, 0, 1} may well be three classes. Rows of `weight` 0 count as unlabelled.
 
     Examples
     --------
     >>> encode_labels(["b", None, "a"])
     (array(['a', 'b'], dtype='<U1'), array([ 1, -1,  0]))
     """
-    values = _as_array(y)
+    values = label_array(y)
     if not len(values):
         raise ValueError("y is empty. Give one label a row; None or NaN marks a row without label.")
     missing = _missing(values)
+    if weight is not None and len(weight) == len(values):
+        missing |= weight == 0  # such a row is not there: its label is no class
     if missing.all():
         raise ValueError(
             f"y has no labelled row: all {len(values)} labels are missing. "
@@ -67,7 +71,8 @@ def encode_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     return classes, codes
 
 
-def _as_array(y: Any) -> npt.NDArray[Any]:
+def label_array(y: Any) -> npt.NDArray[Any]:
+    """Labels of any container as a flat array, as they are; None where missing."""
     if y is None:
         raise ValueError(
             "fit requires y to be passed, but the target y is None. Give one label a row; "
@@ -130,7 +135,7 @@ def _plain(known: npt.NDArray[Any]) -> npt.NDArray[Any]:
     kinds = sorted(label.__name__ for label in types)
     raise ValueError(
         f"Unknown label type: y holds labels of types {kinds}. Make them all strings or all "
-        "numbers."
+        "numbers; None or NaN marks a row without label."
     )
 
 

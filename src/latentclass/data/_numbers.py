@@ -21,15 +21,21 @@ class NumberCoder:
     Categories that are text, or too large to be told apart as float64, are no number's.
     """
 
-    def __init__(self, categories: Sequence[Any]) -> None:
-        usable = [
-            code
-            for code, value in enumerate(categories)
-            if isinstance(value, int | float) and abs(value) < EXACT
-        ]
-        values = np.array([float(categories[code]) for code in usable])
-        self._order = np.array(usable, dtype=np.intp)[np.argsort(values)]
-        self._sorted = np.sort(values)
+    def __init__(self, categories: Sequence[Any] | npt.NDArray[np.float64]) -> None:
+        if isinstance(categories, np.ndarray):
+            usable, values = np.arange(len(categories)), categories
+        else:
+            usable = np.array(
+                [
+                    code
+                    for code, value in enumerate(categories)
+                    if isinstance(value, int | float) and abs(value) < EXACT
+                ],
+                dtype=np.intp,
+            )
+            values = np.array([float(categories[int(code)]) for code in usable])
+        order = np.argsort(values, kind="stable")
+        self._order, self._sorted = usable[order], values[order]
         self._table: npt.NDArray[np.int32] | None = None
         self._low = 0.0
         if len(values) and np.all(values == np.floor(values)):
@@ -71,16 +77,26 @@ class DistinctNumbers:
 
     def __init__(self) -> None:
         self._found = np.empty(0)
-        self._coder = NumberCoder([])
+        self._coder = NumberCoder(self._found)
+        self._pending: list[npt.NDArray[np.float64]] = []
+        self._n_pending = 0
 
     def add(self, values: npt.NDArray[np.float64]) -> None:
         """Take note of some more values; NaN does not count."""
         new = values[self._coder.encode(values) < 0]
         new = new[~np.isnan(new)]
-        if new.size:
-            self._found = np.union1d(self._found, new)
-            self._coder = NumberCoder(self._found.tolist())
+        self._pending.append(new)
+        self._n_pending += new.size
+        # With many categories, only when as much is new as is known: cost stays near N log N.
+        if self._n_pending > len(self._found):
+            self._settle()
+
+    def _settle(self) -> None:
+        self._found = np.unique(np.concatenate([self._found, *self._pending]))
+        self._coder = NumberCoder(self._found)
+        self._pending, self._n_pending = [], 0
 
     def values(self) -> list[float | int]:
         """Distinct numbers in order; whole ones as int (category 3, not 3.0)."""
+        self._settle()
         return [int(v) if v == np.floor(v) else v for v in self._found.tolist()]

@@ -66,6 +66,7 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
     """
     if sp.issparse(X):
         return _read_sparse(X, owner)
+    refuse_non_table(X)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(X, owner)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
@@ -74,6 +75,14 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
             "Collect it first: X.collect()."
         )
     return _read_array(X, owner)
+
+
+def refuse_non_table(X: Any) -> None:
+    """Refuse what has no rows and columns; scikit-learn's words where it has some."""
+    if isinstance(X, dict) and not sp.issparse(X):  # a sparse DOK matrix is a dict
+        raise TypeError("X is a dict, not a table. Make a data frame of it: pandas.DataFrame(X).")
+    if X is None or nw.dependencies.is_into_series(X):
+        check_array(X, dtype=None)  # raises
 
 
 def listed_to_array(X: Any, name: str = "X") -> Any:
@@ -188,13 +197,23 @@ def _read_frame(X: Any, owner: str) -> RawTable:
     _refuse_duplicates(names)
     frame = nw.from_native(X, eager_only=True)
     _refuse_empty(frame.shape, owner)
+    columns = list(frame.iter_columns())  # one by one, each would look through all names
 
     def read_column(j: int) -> RawColumn:
-        return _read_series(frame[:, j], names[j])
+        return _read_series(columns[j], names[j])
 
     container = str(frame.implementation)
     header = None if all(isinstance(name, str) for name in given) else tuple(given)
-    return RawTable(names, len(frame), container, None, read_column, named=True, header=header)
+    matrix = None
+    if frame.implementation.is_pandas_like() and all(_plain_number(c) for c in columns):
+        matrix = np.asarray(X.to_numpy(), dtype=np.float64)  # wide frames: not column by column
+    return RawTable(names, len(frame), container, matrix, read_column, named=True, header=header)
+
+
+def _plain_number(series: nw.Series[Any]) -> bool:
+    """Whether a pandas column is an ordinary array of numbers."""
+    dtype = series.to_native().dtype
+    return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
 
 
 def _refuse_empty(shape: tuple[int, ...], owner: str) -> None:

@@ -78,9 +78,13 @@ class Table:
         """The rows given by index or mask."""
         return Table(self.numeric[rows], self.codes[rows])
 
-    def spans(self) -> list[slice]:
-        """Row ranges of the blocks, in order."""
-        return block_spans(self.n_rows, self.numeric.shape[1] + self.codes.shape[1])
+    def spans(self, *, beside: int = 0, least: int = 16) -> list[slice]:
+        """Row ranges of the blocks, in order.
+
+        `beside` columns more will stand beside each row; a block has `least` rows at least.
+        """
+        n_columns = self.numeric.shape[1] + self.codes.shape[1] + beside
+        return block_spans(self.n_rows, n_columns, least)
 
     def block(self, rows: slice) -> Block:
         """Some consecutive rows as dense arrays in C order."""
@@ -91,9 +95,9 @@ class Table:
         return (self.block(rows) for rows in self.spans())
 
 
-def block_spans(n_rows: int, n_columns: int) -> list[slice]:
+def block_spans(n_rows: int, n_columns: int, least: int = 16) -> list[slice]:
     """Ranges of consecutive rows of about `BLOCK_CELLS` cells each."""
-    size = int(np.clip(BLOCK_CELLS // max(n_columns, 1), 16, 2**14))
+    size = max(min(BLOCK_CELLS // max(n_columns, 1), 2**14), least)
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 

@@ -23,8 +23,8 @@ from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._blocks import map_blocks
 from latentclass.core._logspace import log_normalise, log_sum_exp
-from latentclass.data._labels import UNLABELLED, encode_labels
-from latentclass.data._read import listed_to_array
+from latentclass.data._labels import UNLABELLED, encode_labels, label_array
+from latentclass.data._read import listed_to_array, refuse_non_table
 from latentclass.data._schema import Block, Schema, Table, learn_schema
 from latentclass.data._write import build_table, fill_missing
 from latentclass.models._calibration import learn_temperature
@@ -121,12 +121,20 @@ class GenerativeClassifier(
 
     def _check_base_parameters(self) -> None:
         check_option("handle_unknown", self.handle_unknown, ("missing", "error"))
+        check_number("verbose", self.verbose, low=0)
+        if self.n_jobs is not None:
+            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
+            if self.n_jobs == 0:
+                raise ValueError(
+                    "n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores."
+                )
         check_option("calibrate", self.calibrate, (True, False))
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         owner = type(self).__name__
-        classes, codes = encode_labels(y)
-        weight = _check_weight(sample_weight, len(codes))
+        labels = label_array(y)
+        weight = _check_weight(sample_weight, len(labels))
+        classes, codes = encode_labels(labels, weight)
         self.schema_, table = learn_schema(
             X,
             categorical_features=self.categorical_features,
@@ -164,12 +172,16 @@ class GenerativeClassifier(
     def _warn_if_not_converged(self) -> None:
         if self.converged_:
             return
-        gain = self.history_[-1] - self.history_[-2] if len(self.history_) > 1 else np.inf
         n_starts = len(self.restarts_["start"])
+        cause = f"at max_iter={self.max_iter}"
+        if self.n_iter_ < self.max_iter:
+            cause = f"by a callback after {self.n_iter_} iterations"
+        gain = "before its first step"
+        if len(self.history_) > 1:
+            gain = f"with a last gain of {self.history_[-1] - self.history_[-2]:.1e} per row"
         warn_user(
-            f"EM stopped at max_iter={self.max_iter} with a last gain of {gain:.1e} per row "
-            f"(tol={self.tol:.1e}); the best of {n_starts} start(s) is kept. Raise max_iter or "
-            "tol, or look at history_.",
+            f"EM was stopped {cause} {gain} (tol={self.tol:.1e}); the best of {n_starts} start(s) "
+            "is kept. Raise max_iter or tol, or look at history_.",
             ConvergenceWarning,
         )
 
@@ -220,8 +232,7 @@ class GenerativeClassifier(
 
     def predict(self, X: Any, priors: Any = None) -> npt.NDArray[Any]:
         """Most probable class of each row; `priors` as in `predict_proba`."""
-        scores = self._evidence(self._read(X)) / self.temperature_ + self._log_priors(priors)
-        best = scores.argmax(axis=1)
+        best = self._log_posterior(self._read(X), priors).argmax(axis=1)
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
@@ -331,6 +342,7 @@ class GenerativeClassifier(
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
+        refuse_non_table(X)
         X = listed_to_array(X)
         if isinstance(X, np.ndarray) and X.ndim == 1:
             raise ValueError(
@@ -351,7 +363,10 @@ class GenerativeClassifier(
         log_priors, temperature = self._log_priors(priors), self.temperature_
 
         def visit(block: Block) -> FloatArray:
-            return log_normalise(self._log_likelihood(block) / temperature + log_priors)
+            log_joint = self._log_likelihood(block) / temperature + log_priors
+            # a row that no class can have made tells nothing about the class
+            log_joint[np.isneginf(log_joint).all(axis=1)] = log_priors
+            return log_normalise(log_joint)
 
         return self._by_block(visit, table)
 
@@ -360,13 +375,15 @@ class GenerativeClassifier(
         return self._by_block(self._log_likelihood, table)
 
     def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
-        parts = map_blocks(lambda rows: function(table.block(rows)), table.spans(), self.n_jobs)
+        spans = table.spans(beside=len(self.classes_))
+        parts = map_blocks(lambda rows: function(table.block(rows)), spans, self.n_jobs)
         return np.concatenate(list(parts))
 
     def _log_priors(self, priors: Any) -> FloatArray:
         if priors is None:
             values = self.class_prior_
-        elif isinstance(priors, dict):
+        elif isinstance(priors, dict) or hasattr(priors, "to_dict"):  # a pandas Series by its index
+            priors = dict(priors)
             unknown = [label for label in priors if label not in self.classes_.tolist()]
             lacking = [label for label in self.classes_.tolist() if label not in priors]
             if unknown or lacking:
@@ -375,7 +392,13 @@ class GenerativeClassifier(
                 )
             values = np.array([priors[label] for label in self.classes_.tolist()], dtype=float)
         else:
-            values = np.asarray(priors, dtype=np.float64)
+            try:
+                values = np.asarray(priors, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"priors must be probabilities, in the order of classes_ or by label, got "
+                    f"{priors!r}."
+                ) from None
         if values.shape != self.classes_.shape:
             raise ValueError(
                 f"priors has shape {values.shape}, but there are {len(self.classes_)} classes: "
@@ -453,6 +476,11 @@ def _check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
         raise ValueError(
             f"sample_weight[{wrong[0]}] is {weight[wrong[0]]:g}; weights must be finite and not "
             "negative (0 leaves the row out; NaN and inf have no meaning)."
+        )
+    if np.any((weight > 1e100) | ((weight > 0) & (weight < 1e-100))):
+        raise ValueError(
+            f"sample_weight goes from {weight[weight > 0].min():g} to {weight.max():g}: beyond "
+            "1e-100 and 1e100 sums are lost to rounding. Rescale the weights."
         )
     if not np.any(weight > 0):
         raise ValueError(

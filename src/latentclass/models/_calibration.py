@@ -68,20 +68,27 @@ def learn_temperature(
             evidence[fold == f] = held_out(train, test)
     rows = (evidence, y[labelled], weight[labelled])
 
-    def loss(temperature: float, chosen: npt.NDArray[np.bool_]) -> float:
+    def loss(temperature: float, chosen: npt.NDArray[np.bool_], least: float) -> float:
         part_evidence, part_y, part_weight = (array[chosen] for array in rows)
         log_proba = log_normalise(part_evidence / temperature + log_prior)
         of_class = log_proba[np.arange(len(part_y)), part_y]
-        return float(-part_weight @ np.maximum(of_class, np.log(LEAST_PROBABILITY)))
+        return float(-part_weight @ np.maximum(of_class, least))
+
+    def learned(chosen: npt.NDArray[np.bool_]) -> float:
+        # Not clipped: that would make plateaus. Without rows that are impossible at any
+        # temperature the loss is convex in 1 / T.
+        possible = chosen & np.isfinite(evidence[np.arange(len(labelled)), y[labelled]])
+        return _best_temperature(partial(loss, chosen=possible, least=-np.inf))
 
     everything = np.ones(len(labelled), dtype=bool)
-    before = loss(1.0, everything)
+    clip = float(np.log(LEAST_PROBABILITY))
+    before = loss(1.0, everything, clip)
     after = 0.0
     for f in range(N_FOLDS):
         inside = fold == f
         if inside.any() and not inside.all():
-            after += loss(_best_temperature(partial(loss, chosen=~inside)), inside)
-    temperature = _best_temperature(partial(loss, chosen=everything))
+            after += loss(learned(~inside), inside, clip)
+    temperature = learned(everything)
     total = float(rows[2].sum())
     facts = {
         "temperature": temperature,

@@ -39,7 +39,9 @@ class Explanation:
     index: npt.NDArray[Any]
 
     def __str__(self) -> str:
-        return "\n".join(self.describe(row) for row in range(min(len(self.target), 5)))
+        shown = [self.describe(row) for row in range(min(len(self.target), 5))]
+        rest = len(self.target) - len(shown)
+        return "\n".join([*shown, f"... and {rest} more rows"] if rest else shown)
 
     def describe(self, row: int = 0, *, n_top: int = 5) -> str:
         """One row (by position) in words: the attributes that weigh most, strongest first."""

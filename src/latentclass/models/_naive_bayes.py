@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_number, check_option
 from latentclass.core import _product as product
@@ -47,11 +48,11 @@ class NaiveBayes(GenerativeClassifier):
         left as it is.
     n_init : int, default=1
         Starts of EM if there are unlabelled rows. The first starts from the labelled rows alone,
-        every other from one labelled row of each class, drawn at random.
+        every other near one labelled row of each class, drawn at random.
     max_iter : int, default=200
         Most EM iterations.
     tol : float, default=1e-4
-        EM stops when the objective per row gains less.
+        EM stops when the objective per row gains no more than this.
     accelerate : bool, default=False
         Extrapolate EM steps (SQUAREM); the objective still never falls.
     random_state : int, RandomState or None, default=None
@@ -87,7 +88,7 @@ class NaiveBayes(GenerativeClassifier):
     n_iter_ : int
         M-steps of the kept start.
     converged_ : bool
-        Whether its last gain was below `tol`. Always true without unlabelled rows.
+        Whether its last gain was at most `tol`. Always true without unlabelled rows.
     restarts_ : dict of str to array
         One entry a start: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
@@ -99,8 +100,10 @@ class NaiveBayes(GenerativeClassifier):
     -----
     With `prior=None` continuous columns give scikit-learn's `GaussianNB(var_smoothing=0)`;
     discrete ones give its `CategoricalNB` and `BernoulliNB` with the same `alpha`. A class in
-    which a column has no value gets that column's overall distribution. A standard deviation is
-    at least 1e-9 of half the column's range.
+    which a column has no value gets that column's overall mean and variance, or even
+    probabilities. A standard deviation is at least 1e-12 of half the column's range; in a column
+    that never varies it is the size of its value. Weights are copies to the bit but for the folds
+    of `calibrate` and the random starts, which see rows.
 
     References
     ----------
@@ -164,7 +167,8 @@ class NaiveBayes(GenerativeClassifier):
         known_table, known_y, known_weight = table, y, weight
         if not labelled.all():
             known_table, known_y, known_weight = table.take(labelled), y[labelled], weight[labelled]
-            blocks = _weighted_rows(table.take(~labelled), weight[~labelled], self._layout)
+            width = len(self.classes_) * self.n_init
+            blocks = _weighted_rows(table.take(~labelled), weight[~labelled], self._layout, width)
         n_classes = len(self.classes_)
         known_rows = np.zeros(n_classes) + np.bincount(known_y, known_weight, n_classes)
         known = self._class_stats(known_table, known_y, known_weight)
@@ -177,12 +181,12 @@ class NaiveBayes(GenerativeClassifier):
         rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
         result = run_restarts(
             problem,
-            _starts(problem, known_table, known_y, rngs),
+            _starts(problem, known_table, known_y, known_weight, rngs),
             tol=self.tol,
             max_iter=self.max_iter if blocks else 2,
             rngs=rngs,
             accelerate=self.accelerate and bool(blocks),
-            on_iteration=None if progress is None else progress.step,
+            on_iteration=progress.step if progress is not None and blocks else None,
         )
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.converged_, self.restarts_ = result.converged, result.restarts
@@ -200,7 +204,8 @@ class NaiveBayes(GenerativeClassifier):
             return product.hard_stats(rows, y[span], weight[span], n_classes, layout)
 
         total = product.empty_stats(n_classes, layout)
-        for part in map_blocks(visit, table.spans(), self.n_jobs):
+        # blocks of as many rows as there are classes at least, or merging would cost the most
+        for part in map_blocks(visit, table.spans(least=n_classes), self.n_jobs):
             total = product.merge_stats(total, part)
         return total
 
@@ -209,25 +214,26 @@ class NaiveBayes(GenerativeClassifier):
         for rows, weight in blocks:
             part = product.soft_stats(rows, weight[:, None], self._layout)
             overall = product.merge_stats(overall, part)
-        plain = product.estimate(
-            overall, product.Prior(0.0, 0.0, overall.mean[0], overall.scatter[0]), self._layout
-        )
+        variance = overall.scatter[0] / np.where(overall.weight[0] > 0, overall.weight[0], 1.0)
         strength = 0.0 if self.prior is None else float(self.prior)
-        return product.Prior(float(self.alpha), strength, plain.mean[0], plain.scale[0] ** 2)
+        return product.Prior(float(self.alpha), strength, overall.mean[0], variance)
 
     @property
     def means_(self) -> FloatArray:
         """Mean of each continuous column in each class."""
+        check_is_fitted(self)
         return self._layout.centre + self._layout.unit * self._params.mean
 
     @property
     def scales_(self) -> FloatArray:
         """Standard deviation of each continuous column in each class."""
+        check_is_fitted(self)
         return self._layout.unit * self._params.scale
 
     @property
     def probabilities_(self) -> dict[str, FloatArray]:
         """Probability of each category in each class, by column name."""
+        check_is_fitted(self)
         names = [self.schema_.columns[j].name for j in self.schema_.discrete]
         return dict(zip(names, map(np.exp, self._level_log_probs()), strict=True))
 
@@ -247,8 +253,10 @@ class NaiveBayes(GenerativeClassifier):
         codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
         for place, log_prob in enumerate(self._level_log_probs()):
             if log_prob.shape[1]:
-                edges = np.cumsum(np.exp(log_prob), axis=1)[y, :-1]
-                codes[:, place] = (rng.random((len(y), 1)) >= edges).sum(axis=1)
+                chance = rng.random(len(y))
+                for k in np.unique(y):
+                    edges = np.cumsum(np.exp(log_prob[k]))[:-1]
+                    codes[y == k, place] = np.searchsorted(edges, chance[y == k], side="right")
         observed = [self.schema_.columns[j].observed for j in self.schema_.continuous]
         numeric[:, ~np.array(observed, dtype=bool)] = np.nan
         return Table(numeric, codes)
@@ -289,14 +297,24 @@ def _measure(table: Table, n_levels: npt.NDArray[np.intp]) -> product.Layout:
     return product.Layout(*product.measure_range(low, high), offsets)
 
 
-def _weighted_rows(table: Table, weight: FloatArray, layout: product.Layout) -> WeightedRows:
-    return [(product.to_rows(*table.block(span), layout), weight[span]) for span in table.spans()]
+def _weighted_rows(
+    table: Table, weight: FloatArray, layout: product.Layout, width: int
+) -> WeightedRows:
+    """Rows in the engine's units; `width` columns of responsibilities will stand beside them."""
+    return [
+        (product.to_rows(*table.block(span), layout), weight[span])
+        for span in table.spans(beside=width)
+    ]
 
 
 def _starts(
-    problem: MixtureProblem, table: Table, y: IntArray, rngs: list[np.random.Generator]
+    problem: MixtureProblem,
+    table: Table,
+    y: IntArray,
+    weight: FloatArray,
+    rngs: list[np.random.Generator],
 ) -> MixtureParams:
-    """The labelled rows' own estimate first, then starts from single labelled rows."""
+    """The labelled rows' own estimate first, then starts near single labelled rows."""
     estimates = [product.estimate(problem.known, problem.prior, problem.layout)]
     # a class may have no row here: in a fold of `calibrate`, say
     everything = np.arange(len(y))
@@ -305,9 +323,10 @@ def _starts(
         for k in range(len(problem.known_rows))
     ]
     for rng in rngs[1:]:
-        chosen = table.take(np.array([rng.choice(rows) for rows in by_class]))
+        picked = [rng.choice(rows, p=weight[rows] / weight[rows].sum()) for rows in by_class]
+        chosen = table.take(np.array(picked))
         seeds = product.to_rows(*chosen.block(slice(None)), problem.layout)
-        estimates.append(seed_components(seeds, problem.prior, problem.layout))
+        estimates.append(seed_components(seeds, problem.prior, problem.layout, rng))
     with np.errstate(divide="ignore"):
         shares = np.log(problem.known_rows / problem.known_rows.sum())
     stacked = (np.stack(arrays) for arrays in zip(*estimates, strict=True))
