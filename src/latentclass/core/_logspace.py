@@ -10,17 +10,25 @@ FloatArray = npt.NDArray[np.float64]
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:
     """log of the sum of exp over the last axis; -inf where all terms are -inf."""
-    top, _, log_sum = _relative(log_values)
-    return top + log_sum
+    return split_log(log_values)[1]
 
 
-def _relative(log_values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The largest term, all terms relative to it, and the log of the sum of exp of those."""
+def log_normalise(log_values: FloatArray) -> FloatArray:
+    """Logarithms that sum to one over the last axis; even where nothing is possible."""
+    return split_log(log_values)[0]
+
+
+def split_log(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Shares and size: `log_normalise` and `log_sum_exp` of the same terms."""
+    # shares relative to the largest term throughout: at -1e17 the log of a sum would be lost
     top = _fold(np.maximum, log_values)
     top[~np.isfinite(top)] = 0.0
-    relative = log_values - top[..., None]
-    with np.errstate(divide="ignore"):
-        return top, relative, np.log(_fold(np.add, np.exp(relative)))
+    shares = log_values - top[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_sum = np.log(_fold(np.add, np.exp(shares)))
+        shares -= log_sum[..., None]
+    shares[np.isneginf(log_sum)] = -np.log(log_values.shape[-1])
+    return shares, top + log_sum
 
 
 def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
@@ -32,14 +40,3 @@ def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
     for k in range(1, n_terms):
         function(out, values[..., k], out=out)
     return out
-
-
-def log_normalise(log_values: FloatArray) -> FloatArray:
-    """Logarithms that sum to one over the last axis; even where nothing is possible."""
-    # relative to the largest term throughout: at -1e17 the log of the sum itself would be lost
-    _, relative, log_sum = _relative(log_values)
-    impossible = np.isneginf(log_sum)
-    with np.errstate(invalid="ignore"):
-        relative -= log_sum[..., None]
-    relative[impossible] = -np.log(log_values.shape[-1])
-    return relative

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from latentclass.core import _product as product
 from latentclass.core._blocks import map_blocks
-from latentclass.core._logspace import log_normalise, log_sum_exp
+from latentclass.core._logspace import log_normalise, split_log
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -91,9 +91,10 @@ class MixtureProblem:
             rows, weight = item
             log_joint = product.log_density(flat, rows, self.layout)
             log_joint = log_joint.reshape(-1, n_starts, n_components) + params.log_weight
-            responsibility = np.exp(log_normalise(log_joint)) * weight[:, None, None]
+            log_share, log_total = split_log(log_joint)
+            responsibility = np.exp(log_share) * weight[:, None, None]
             part = product.soft_stats(rows, responsibility.reshape(len(weight), -1), self.layout)
-            return weight @ log_sum_exp(log_joint), responsibility.sum(axis=0), part
+            return weight @ log_total, responsibility.sum(axis=0), part
 
         for part_likelihood, part_rows, part in map_blocks(visit, self.blocks, self.n_jobs):
             log_likelihood += part_likelihood

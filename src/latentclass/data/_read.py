@@ -197,22 +197,23 @@ def _read_frame(X: Any, owner: str) -> RawTable:
     _refuse_duplicates(names)
     frame = nw.from_native(X, eager_only=True)
     _refuse_empty(frame.shape, owner)
-    columns = list(frame.iter_columns())  # one by one, each would look through all names
+    columns: list[nw.Series[Any]] = []
 
     def read_column(j: int) -> RawColumn:
+        if not columns:
+            columns.extend(frame.iter_columns())  # by number, each would look through all names
         return _read_series(columns[j], names[j])
 
     container = str(frame.implementation)
     header = None if all(isinstance(name, str) for name in given) else tuple(given)
     matrix = None
-    if frame.implementation.is_pandas_like() and all(_plain_number(c) for c in columns):
+    if frame.implementation.is_pandas_like() and all(map(_plain_number, X.dtypes)):
         matrix = np.asarray(X.to_numpy(), dtype=np.float64)  # wide frames: not column by column
     return RawTable(names, len(frame), container, matrix, read_column, named=True, header=header)
 
 
-def _plain_number(series: nw.Series[Any]) -> bool:
-    """Whether a pandas column is an ordinary array of numbers."""
-    dtype = series.to_native().dtype
+def _plain_number(dtype: Any) -> bool:
+    """Whether a pandas column of this type is an ordinary array of numbers."""
     return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
 
 
