@@ -51,6 +51,7 @@ wheel: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/mdl_discretizer.py
 
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:

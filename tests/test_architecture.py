@@ -19,6 +19,7 @@ ALLOWED = {
     "datasets": BASE | {"data"},
     "models": BASE | {"core", "data"},
     "baselines": BASE | {"models"},
+    "evaluation": BASE | {"core", "data", "datasets", "models"},
 }
 
 

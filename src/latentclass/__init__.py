@@ -8,14 +8,17 @@ from typing import Any
 
 from latentclass._version import __version__
 
-__all__ = ["__version__", "baselines", "datasets"]
+__all__ = ["MDLDiscretizer", "__version__", "baselines", "datasets", "evaluation"]
 
-_SUBMODULES = ("baselines", "datasets")
+_SUBMODULES = ("baselines", "datasets", "evaluation")
+_HOMES = {"MDLDiscretizer": "latentclass.models._mdl_discretizer"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"latentclass.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'latentclass' has no attribute {name!r}")
 
 

@@ -39,7 +39,13 @@ def encode_labels(
     >>> encode_labels(["b", None, "a"])
     (array(['a', 'b'], dtype='<U1'), array([ 1, -1,  0]))
     """
-    values = label_array(y)
+    return code_labels(label_array(y), weight)
+
+
+def code_labels(
+    values: npt.NDArray[Any], weight: npt.NDArray[np.float64] | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """`encode_labels` of what `label_array` gave."""
     if not len(values):
         raise ValueError("y is empty. Give one label a row; None or NaN marks a row without label.")
     missing = _missing(values)

@@ -10,40 +10,31 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._blocks import map_blocks
 from latentclass.core._logspace import log_normalise, log_sum_exp
-from latentclass.data._labels import UNLABELLED, encode_labels, label_array
-from latentclass.data._read import listed_to_array, refuse_non_table
-from latentclass.data._schema import Block, Schema, Table, learn_schema
+from latentclass.data._schema import Block, Table
 from latentclass.data._write import build_table, fill_missing
 from latentclass.models._calibration import learn_temperature
 from latentclass.models._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.models._explanation import Explanation
+from latentclass.models._reading import FloatArray, IntArray, TableReader, Training
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
-
-class Training(NamedTuple):
-    """What a model learns from: coded rows, class codes (-1: unlabelled), positive weights."""
-
-    table: Table
-    y: IntArray
-    weight: FloatArray
+__all__ = ["FloatArray", "GenerativeClassifier", "IntArray", "Training"]
 
 
 class GenerativeClassifier(
+    TableReader,
     CallbackSupportMixin,
     ClassifierMixin,
     TransformerMixin,
@@ -59,8 +50,6 @@ class GenerativeClassifier(
     `temperature_`, `log_likelihood_`, `history_`, `n_iter_`, `converged_`, `restarts_`.
     """
 
-    categorical_features: Any
-    handle_unknown: str
     calibrate: bool
     random_state: Any
     n_jobs: int | None
@@ -68,10 +57,7 @@ class GenerativeClassifier(
     max_iter: int
     tol: float
 
-    classes_: npt.NDArray[Any]
-    schema_: Schema
     class_prior_: FloatArray
-    n_unlabelled_: int
     temperature_: float
     calibration_: dict[str, float]
     history_: list[float]
@@ -129,45 +115,6 @@ class GenerativeClassifier(
                     "n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores."
                 )
         check_option("calibrate", self.calibrate, (True, False))
-
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        owner = type(self).__name__
-        labels = label_array(y)
-        weight = _check_weight(sample_weight, len(labels))
-        classes, codes = encode_labels(labels, weight)
-        self.schema_, table = learn_schema(
-            X,
-            categorical_features=self.categorical_features,
-            weight=weight if np.any(weight == 0) else None,
-            owner=owner,
-        )
-        validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
-        n_rows = table.n_rows + int(np.sum(weight == 0))
-        if n_rows != len(codes):
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-                f"y has {len(codes)} labels. Give one label a row."
-            )
-        keep = weight > 0
-        codes, weight = codes[keep], weight[keep]
-        present = np.flatnonzero(np.bincount(codes[codes != UNLABELLED], minlength=1))
-        if present.size == 0:
-            raise ValueError(
-                "y has no labelled row of positive weight. Label at least one row of each class."
-            )
-        # a class all of whose rows weigh nothing is not there
-        self.classes_ = classes[present]
-        position = np.full(len(classes) + 1, UNLABELLED)
-        position[present] = np.arange(len(present))
-        codes = position[codes]
-        self.n_unlabelled_ = int(np.sum(codes == UNLABELLED))
-        empty = [column.name for column in self.schema_.columns if not column.observed]
-        if empty:
-            warn_user(
-                f"Columns {empty} have no value in any row: they are ignored, now and in "
-                "prediction. Drop them to silence this warning."
-            )
-        return Training(table, codes, weight)
 
     def _warn_if_not_converged(self) -> None:
         if self.converged_:
@@ -340,25 +287,6 @@ class GenerativeClassifier(
 
     # ---------------------------------------------------------------- helpers
 
-    def _read(self, X: Any) -> Table:
-        check_is_fitted(self)
-        refuse_non_table(X)
-        X = listed_to_array(X)
-        if isinstance(X, np.ndarray) and X.ndim == 1:
-            raise ValueError(
-                f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
-                "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
-            )
-        try:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        except ValueError as error:
-            if "feature names should match" not in str(error):
-                raise
-            raise ValueError(
-                f"{error}Select the columns of fit in their order: X[model.feature_names_in_]."
-            ) from None
-        return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
-
     def _log_posterior(self, table: Table, priors: Any) -> FloatArray:
         log_priors, temperature = self._log_priors(priors), self.temperature_
 
@@ -459,34 +387,6 @@ class GenerativeClassifier(
 
     def _latent_names(self) -> list[str]:
         return [str(label) for label in self.classes_]
-
-
-def _check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: give one weight a row."
-        )
-    wrong = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
-    if wrong.size:
-        raise ValueError(
-            f"sample_weight[{wrong[0]}] is {weight[wrong[0]]:g}; weights must be finite and not "
-            "negative (0 leaves the row out; NaN and inf have no meaning)."
-        )
-    if np.any((weight > 1e100) | ((weight > 0) & (weight < 1e-100))):
-        raise ValueError(
-            f"sample_weight goes from {weight[weight > 0].min():g} to {weight.max():g}: beyond "
-            "1e-100 and 1e100 sums are lost to rounding. Rescale the weights."
-        )
-    if not np.any(weight > 0):
-        raise ValueError(
-            "Sample weights are all zero: sample_weight must hold at least one positive weight."
-        )
-    return weight
 
 
 def _log_odds(log_posterior: FloatArray, target: IntArray) -> FloatArray:

@@ -1,0 +1,44 @@
+"""Comparing classifiers: same folds for all, tests of significance, tables, a store to resume."""
+
+from latentclass.evaluation._compare import compare
+from latentclass.evaluation._comparison import Comparison
+from latentclass.evaluation._metrics import Metric, Predictions
+from latentclass.evaluation._plots import CriticalDifferenceDisplay, ErrorScatterDisplay
+from latentclass.evaluation._significance import (
+    FriedmanResult,
+    PairResult,
+    corrected_t_test,
+    friedman_test,
+    kohavi_pooled_test,
+    kohavi_sd,
+    nemenyi_difference,
+    nemenyi_p_values,
+    paired_t_test,
+    wilcoxon_test,
+)
+from latentclass.evaluation._store import Store, merge_stores
+from latentclass.evaluation._table_classifier import TableClassifier
+from latentclass.evaluation._tables import TextTable
+
+__all__ = [
+    "Comparison",
+    "CriticalDifferenceDisplay",
+    "ErrorScatterDisplay",
+    "FriedmanResult",
+    "Metric",
+    "PairResult",
+    "Predictions",
+    "Store",
+    "TableClassifier",
+    "TextTable",
+    "compare",
+    "corrected_t_test",
+    "friedman_test",
+    "kohavi_pooled_test",
+    "kohavi_sd",
+    "merge_stores",
+    "nemenyi_difference",
+    "nemenyi_p_values",
+    "paired_t_test",
+    "wilcoxon_test",
+]

@@ -1,0 +1,123 @@
+"""Folds: which rows train and which test, the same for all classifiers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold
+
+from latentclass._validation import check_number
+from latentclass.data._labels import UNLABELLED
+from latentclass.evaluation._problem import IntArray, Problem
+from latentclass.evaluation._store import checksum
+
+
+class Fold(NamedTuple):
+    """One training part and one test part.
+
+    Attributes
+    ----------
+    number : int
+    train : array of row numbers, rising
+        All unlabelled rows are here.
+    test : array of row numbers, rising
+        Labelled rows only.
+    checksum : str
+        Of the two lists of rows: a fold is what it holds, however it was drawn.
+    """
+
+    number: int
+    train: IntArray
+    test: IntArray
+    checksum: str
+
+
+def make_folds(problem: Problem, cv: Any, random_state: int) -> list[Fold]:
+    """Folds of one data set.
+
+    Parameters
+    ----------
+    problem : Problem
+    cv : int, "split", scikit-learn splitter, iterable of (train, test), or dict
+        As in `compare`; a dict is looked up by the data set's name.
+    random_state : int
+        Seed of the shuffle if `cv` is a number of folds.
+    """
+    if isinstance(cv, Mapping):
+        if problem.name not in cv:
+            raise ValueError(
+                f"cv has no entry for data set {problem.name!r}; it has {list(cv)}. Give every "
+                "data set its folds, or one cv for all."
+            )
+        cv = cv[problem.name]
+    labelled = np.flatnonzero(problem.codes != UNLABELLED)
+    unlabelled = np.flatnonzero(problem.codes == UNLABELLED)
+    folds = []
+    for number, (train, test) in enumerate(_pairs(problem, cv, labelled, random_state)):
+        train = np.union1d(train, unlabelled).astype(np.intp)
+        test = np.setdiff1d(test, unlabelled).astype(np.intp)
+        _check_fold(problem, number, train, test)
+        text = f"train {train.tolist()} test {test.tolist()}"
+        folds.append(Fold(number, train, test, checksum(text)))
+    if not folds:
+        raise ValueError(f"cv={cv!r} gives no fold for data set {problem.name!r}.")
+    return folds
+
+
+def _pairs(
+    problem: Problem, cv: Any, labelled: IntArray, random_state: int
+) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Row numbers of the parts; only labelled rows are shared out by a splitter."""
+    if isinstance(cv, str) and cv == "split":
+        if problem.split is None:
+            raise ValueError(
+                f'cv="split" needs a data set with a fixed split, but {problem.name!r} has none. '
+                "Give a number of folds."
+            )
+        parts = np.asarray(problem.split)
+        yield np.flatnonzero(parts == "train"), np.flatnonzero(parts == "test")
+        return
+    if isinstance(cv, int | np.integer):
+        check_number("cv", cv, low=2, whole=True)
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        _check_seeded(cv)
+        codes = problem.codes[labelled]
+        with warnings.catch_warnings():
+            # a class with fewer rows than folds is missing from some test parts; that is all
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            for train, test in cv.split(np.zeros((len(codes), 1)), codes):
+                yield labelled[train], labelled[test]
+        return
+    if isinstance(cv, str) or not isinstance(cv, Iterable):
+        raise ValueError(
+            f'cv={cv!r} must be a number of folds, "split", a scikit-learn splitter, a list of '
+            "(train, test) pairs, or a dict of data set name to one of these."
+        )
+    for train, test in cv:
+        yield np.asarray(train), np.asarray(test)
+
+
+def _check_seeded(cv: Any) -> None:
+    """Refuse a splitter that draws other folds each time: nothing stored would be found again."""
+    seed = getattr(cv, "random_state", 0)
+    if getattr(cv, "shuffle", True) and not isinstance(seed, Integral):
+        raise ValueError(
+            f"cv={cv!r} draws other folds at each call, so no stored result could be found again. "
+            "Give it a whole number as random_state."
+        )
+
+
+def _check_fold(problem: Problem, number: int, train: IntArray, test: IntArray) -> None:
+    where = f"Fold {number} of data set {problem.name!r}"
+    if not len(test):
+        raise ValueError(f"{where} has no labelled row to test on.")
+    if np.intersect1d(train, test).size:
+        raise ValueError(f"{where} tests on rows that it trains on. Give parts without overlap.")
+    if not np.any(problem.codes[train] != UNLABELLED):
+        raise ValueError(f"{where} has no labelled row to train on.")

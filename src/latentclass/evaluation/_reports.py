@@ -1,0 +1,354 @@
+"""The tables of a comparison: scores, summary, one against all, and everything by fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass._validation import check_option
+from latentclass.evaluation._metrics import METRICS, Metric
+from latentclass.evaluation._significance import (
+    nemenyi_difference,
+    nemenyi_p_values,
+    rank_rows,
+)
+from latentclass.evaluation._tables import LEAK, Cell, TextTable, number, p_text
+
+if TYPE_CHECKING:
+    from latentclass.evaluation._comparison import Comparison
+
+MARKS = ("-", "*")
+"""Significantly worse than the best at the first and at the second level, as in the LCM paper."""
+
+TEST_NAMES = {"corrected": "corrected resampled t-test", "paired": "paired t-test"}
+
+
+def score_table(
+    comparison: Comparison,
+    metric: Any,
+    sd: str | None,
+    test: str | None,
+    alpha: tuple[float, ...],
+    published: dict[tuple[str, str], float],
+) -> TextTable:
+    """See `Comparison.table`."""
+    check_option("sd", sd, ("auto", "kohavi", "folds", None))
+    check_option("test", test, (*TEST_NAMES, None))
+    if len(alpha) > len(MARKS) or list(alpha) != sorted(alpha, reverse=True):
+        raise ValueError(f"alpha={alpha!r} must be at most {len(MARKS)} levels, falling.")
+    metric = comparison.find_metric(metric)
+    scores = comparison.scores(metric)
+    spread = comparison.sd(metric, sd) if sd is not None else None
+    best = _best(scores, metric)
+    rows: list[tuple[str | Cell, ...]] = []
+    for i, dataset in enumerate(comparison.datasets):
+        marks = _marks(comparison, dataset, best[i], test, alpha, metric)
+        cells = [
+            Cell(
+                _shown(scores[i, j], metric),
+                "" if spread is None else _shown_sd(spread[i, j], metric),
+                marks[j],
+                bool(best[i, j]),
+                _published(published.get((dataset, name)), metric),
+            )
+            for j, name in enumerate(comparison.classifiers)
+        ]
+        rows.append((dataset, *cells))
+    rows += _foot(scores, best, metric)
+    notes = []
+    if spread is not None:
+        kohavi = sd == "kohavi" or (sd == "auto" and metric.name == "accuracy")
+        words = "Kohavi's theoretical one, sqrt(a(1-a)/N)" if kohavi else "that of the folds"
+        notes.append(f"±: standard deviation, {words}.")
+    if test is not None and alpha:
+        levels = ", ".join(
+            f"{mark} at {100 * level:g} %" for mark, level in zip(MARKS, alpha, strict=False)
+        )
+        notes.append(
+            f"Significantly worse than the best ({TEST_NAMES[test]}): {levels}; not corrected "
+            "for the number of comparisons."
+        )
+    if published:
+        notes.append("In brackets: published.")
+    notes += _failure_notes(comparison)
+    return TextTable(
+        f"{_title(metric)} of {_count(comparison.classifiers, 'classifier')} on "
+        f"{_count(comparison.datasets, 'data set')}",
+        ("data set", *comparison.classifiers),
+        tuple(rows),
+        tuple(notes),
+        _score_data(comparison, scores, spread, published),
+        comparison.leaks,
+    )
+
+
+def _score_data(
+    comparison: Comparison,
+    scores: npt.NDArray[np.float64],
+    spread: npt.NDArray[np.float64] | None,
+    published: dict[tuple[str, str], float],
+) -> dict[str, list[Any]]:
+    data: dict[str, list[Any]] = {"data set": list(comparison.datasets)}
+    for j, name in enumerate(comparison.classifiers):
+        data[name] = scores[:, j].tolist()
+        if spread is not None:
+            data[f"{name} sd"] = spread[:, j].tolist()
+        if any(classifier == name for _, classifier in published):
+            data[f"{name} published"] = [
+                published.get((dataset, name), float("nan")) for dataset in comparison.datasets
+            ]
+    return data
+
+
+def _best(scores: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[np.bool_]:
+    """The best of each row, all of them if several are equal."""
+    signed = np.where(np.isnan(scores), -np.inf, scores if metric.greater_is_better else -scores)
+    return np.asarray((signed == signed.max(axis=1, keepdims=True)) & ~np.isnan(scores))
+
+
+def _marks(
+    comparison: Comparison,
+    dataset: str,
+    best: npt.NDArray[np.bool_],
+    test: str | None,
+    alpha: tuple[float, ...],
+    metric: Metric,
+) -> list[str]:
+    if test is None or not best.any():
+        return [""] * len(best)
+    winner = comparison.classifiers[int(np.argmax(best))]
+    marks = []
+    for j, name in enumerate(comparison.classifiers):
+        mark = ""
+        if not best[j]:
+            p_value = comparison.test(winner, name, test, dataset=dataset, metric=metric).p_value
+            passed = [m for m, level in zip(MARKS, alpha, strict=False) if p_value <= level]
+            mark = passed[-1] if passed else ""
+        marks.append(mark)
+    return marks
+
+
+def _foot(
+    scores: npt.NDArray[np.float64], best: npt.NDArray[np.bool_], metric: Metric
+) -> list[tuple[str | Cell, ...]]:
+    """Averages over the data sets where every classifier has a score: the others are unfair."""
+    if len(scores) < 2:
+        return []
+    complete = scores[~np.isnan(scores).any(axis=1)]
+    foot: list[tuple[str | Cell, ...]] = []
+    if len(complete):
+        means = complete.mean(axis=0)
+        ranks = rank_rows(complete, greater_is_better=metric.greater_is_better).mean(axis=0)
+        foot.append(("average", *(Cell(_shown(mean, metric)) for mean in means)))
+        foot.append(("mean rank", *(Cell(number(rank, 2)) for rank in ranks)))
+    foot.append(("best", *(Cell(str(int(count))) for count in best.sum(axis=0))))
+    return foot
+
+
+def summary_table(comparison: Comparison, metric: Any, test: str | None, alpha: float) -> TextTable:
+    """See `Comparison.summary`."""
+    check_option("test", test, (*TEST_NAMES, None))
+    metric = comparison.find_metric(metric)
+    scores = comparison.scores(metric)
+    best, friedman = _best(scores, metric), comparison.friedman(metric)
+    data: dict[str, list[Any]] = {"classifier": list(comparison.classifiers)}
+    digits: dict[str, Metric] = {}
+    for shown in comparison.metrics:
+        values = comparison.scores(shown)
+        complete = values[~np.isnan(values).any(axis=1)]
+        mean = complete.mean(axis=0) if len(complete) else np.full(values.shape[1], np.nan)
+        data[shown.name], digits[shown.name] = mean.tolist(), shown
+    data["mean rank"] = friedman.mean_ranks.tolist()
+    data["best"] = best.sum(axis=0).tolist()
+    if test is not None:
+        data["worse"] = _times_worse(comparison, best, test, alpha, metric)
+    data["failed"] = [
+        sum(record["classifier"] == name for record in comparison.failures)
+        for name in comparison.classifiers
+    ]
+    rows: list[tuple[str | Cell, ...]] = []
+    for j, name in enumerate(comparison.classifiers):
+        cells = []
+        for column, numbers in list(data.items())[1:]:
+            if column in digits:
+                cells.append(Cell(_shown(numbers[j], digits[column])))
+            else:
+                cells.append(Cell(number(numbers[j], 2 if column == "mean rank" else 0)))
+        rows.append((name, *cells))
+    notes = [
+        f"Averages and mean ranks ({metric.name}): of the {friedman.n_datasets} data set(s) with a "
+        "score of every classifier. best: data sets on which it is the best."
+    ]
+    if test is not None:
+        notes.append(
+            f"worse: data sets on which it is significantly worse than the best "
+            f"({TEST_NAMES[test]}, {100 * alpha:g} %)."
+        )
+    notes += _friedman_notes(comparison, metric, alpha)
+    return TextTable(
+        f"Summary over {_count(comparison.datasets, 'data set')}",
+        tuple(data),
+        tuple(rows),
+        tuple(notes),
+        data,
+        comparison.leaks,
+    )
+
+
+def _times_worse(
+    comparison: Comparison, best: npt.NDArray[np.bool_], test: str, alpha: float, metric: Metric
+) -> list[int]:
+    marks = [
+        _marks(comparison, dataset, best[i], test, (alpha,), metric)
+        for i, dataset in enumerate(comparison.datasets)
+    ]
+    return [sum(bool(mark) for mark in column) for column in zip(*marks, strict=True)]
+
+
+def _friedman_notes(comparison: Comparison, metric: Metric, alpha: float) -> list[str]:
+    friedman = comparison.friedman(metric)
+    n, k = friedman.n_datasets, len(comparison.classifiers)
+    if n < 2 or k < 3:
+        return []
+    return [
+        f"Friedman: chi2({k - 1}) = {friedman.chi2:.2f}, p = {p_text(friedman.p_chi2)}; Iman and "
+        f"Davenport: F({k - 1}, {(k - 1) * (n - 1)}) = {friedman.f:.2f}, "
+        f"p = {p_text(friedman.p_f)}.",
+        f"Nemenyi's critical difference of mean ranks at {100 * alpha:g} %: "
+        f"{nemenyi_difference(k, n, alpha):.2f}.",
+    ]
+
+
+def versus_table(
+    comparison: Comparison, reference: str, metric: Any, test: str, alpha: float
+) -> TextTable:
+    """See `Comparison.versus`."""
+    check_option("test", test, tuple(TEST_NAMES))
+    metric = comparison.find_metric(metric)
+    friedman = comparison.friedman(metric)
+    place = comparison.classifiers.index(reference)
+    ranked = friedman.n_datasets > 1 and len(comparison.classifiers) > 2
+    nemenyi = nemenyi_p_values(friedman.mean_ranks, friedman.n_datasets)[place] if ranked else None
+    columns = ["versus", "difference", "w/t/l", "significant w/t/l", "Wilcoxon p"]
+    columns += ["Nemenyi p"] * ranked + ["Kohavi p"] * (metric.name == "accuracy")
+    data: dict[str, list[Any]] = {column: [] for column in columns}
+    rows: list[tuple[str | Cell, ...]] = []
+    for j, name in enumerate(comparison.classifiers):
+        if name == reference:
+            continue
+        wilcoxon = comparison.test(reference, name, "wilcoxon", metric=metric)
+        p_values = [wilcoxon.p_value]
+        if nemenyi is not None:
+            p_values.append(float(nemenyi[j]))
+        if metric.name == "accuracy":
+            p_values.append(comparison.test(reference, name, "kohavi").p_value)
+        counts = [
+            "/".join(
+                map(
+                    str,
+                    comparison.wins_ties_losses(
+                        reference, name, test=kind, alpha=alpha, metric=metric
+                    ),
+                )
+            )
+            for kind in (None, test)
+        ]
+        for column, value in zip(
+            columns, [name, wilcoxon.difference, *counts, *p_values], strict=True
+        ):
+            data[column].append(value)
+        shown = [_shown(wilcoxon.difference, metric), *counts, *map(p_text, p_values)]
+        rows.append((name, *map(Cell, shown)))
+    notes = [
+        f"w/t/l: data sets won, tied, lost; significant by the {TEST_NAMES[test]} at "
+        f"{100 * alpha:g} %. Kohavi's test is one-sided, the others two-sided."
+        if metric.name == "accuracy"
+        else f"w/t/l: data sets won, tied, lost; significant by the {TEST_NAMES[test]} at "
+        f"{100 * alpha:g} %. The tests are two-sided."
+    ]
+    if nemenyi is not None:
+        notes.append("Wilcoxon's and Kohavi's p-values are of one pair each, Nemenyi's of all.")
+    notes += _friedman_notes(comparison, metric, alpha) + _failure_notes(comparison)
+    return TextTable(
+        f"{reference} against the others: {_title(metric)}",
+        tuple(columns),
+        tuple(rows),
+        tuple(notes),
+        data,
+        comparison.leaks,
+    )
+
+
+def tidy_columns(comparison: Comparison) -> dict[str, list[Any]]:
+    """See `Comparison.columns`."""
+    more = {metric.name: metric for metric in comparison.metrics}
+    metrics = (METRICS | more).values()
+    scores = {
+        dataset: {metric.name: comparison.fold_scores(dataset, metric) for metric in metrics}
+        for dataset in comparison.datasets
+    }
+    data: dict[str, list[Any]] = {name: [] for name in ("dataset", "classifier", "fold")}
+    data |= {name: [] for name in ("n_train", "n_test", *(metric.name for metric in metrics))}
+    data |= {name: [] for name in ("warnings", "error", "protocol")}
+    for dataset, folds in comparison.folds.items():
+        for j, name in enumerate(comparison.classifiers):
+            for place, fold in enumerate(folds):
+                record = comparison.record(dataset, name, fold.number)
+                values = {
+                    "dataset": dataset,
+                    "classifier": name,
+                    "fold": fold.number,
+                    "n_train": record["n_train"],
+                    "n_test": record["n_test"],
+                    "warnings": len(record["warnings"]),
+                    "error": record["error"] or "",
+                    "protocol": comparison.protocol,
+                }
+                for metric_name, matrix in scores[dataset].items():
+                    values[metric_name] = float(matrix[place, j])
+                for column, value in values.items():
+                    data[column].append(value)
+    if comparison.leaks:
+        data["note"] = [LEAK] * len(data["dataset"])
+    return data
+
+
+def _count(things: Sequence[str], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
+
+
+def _title(metric: Metric) -> str:
+    unit = " (%)" if metric.percent else ""
+    better = "" if metric.greater_is_better else " (less is better)"
+    return f"{metric.name}{unit}{better}"
+
+
+def _shown(value: float, metric: Metric) -> str:
+    return number(float(value), metric.digits, percent=metric.percent)
+
+
+def _shown_sd(value: float, metric: Metric) -> str:
+    return "" if np.isnan(value) else _shown(value, metric)
+
+
+def _published(value: float | None, metric: Metric) -> str:
+    return "" if value is None else number(float(value), metric.digits)
+
+
+def _failure_notes(comparison: Comparison) -> list[str]:
+    if not comparison.failures:
+        return []
+    first = comparison.failures[0]
+    return [
+        f"{len(comparison.failures)} fit(s) failed; a classifier has no score (-) on a data set "
+        f"where it failed. First: {first['classifier']} on {first['dataset']}, fold "
+        f"{first['fold']}: {_one_line(first['error'])}"
+    ]
+
+
+def _one_line(text: str, limit: int = 160) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 3] + "..."

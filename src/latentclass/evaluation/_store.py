@@ -1,0 +1,196 @@
+"""Results on disk: one append-only file of JSON lines, each record complete in itself."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from latentclass._warn import warn_user
+
+Record = dict[str, Any]
+
+CHECK = "check"
+"""The last field of a line: a checksum of the others, so that a damaged line is seen."""
+
+
+class Store:
+    """Finished folds in a file of JSON lines, found again by key.
+
+    A record is written in one piece at the end of the file and is on the disk when `add`
+    returns; nothing is ever changed in place. So a run that is killed loses at most the record
+    it was writing, several processes may write to one file, and `cat a.jsonl b.jsonl` is a store
+    too. Lines that are damaged (the last one of a killed run, as a rule) are skipped and
+    counted.
+
+    Parameters
+    ----------
+    path : path-like or None
+        File to read and append to; it is made when the first record comes. None keeps the
+        records in memory only.
+
+    Attributes
+    ----------
+    records : dict of str to dict
+        Record by key. Of several with one key the first counts, but one that failed gives way
+        to one that did not.
+    n_damaged : int
+        Lines that could not be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "results.jsonl"
+    >>> Store(path).add({"key": "k1", "error": None})
+    >>> list(Store(path).records)
+    ['k1']
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self.records: dict[str, Record] = {}
+        self.n_damaged = 0
+        if self.path is not None and self.path.exists():
+            self._read(self.path)
+
+    def _read(self, path: Path) -> None:
+        damaged = []
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                record = _parse(line)
+                if record is None:
+                    damaged.append(number)
+                else:
+                    self._keep(record)
+        self.n_damaged = len(damaged)
+        if damaged:
+            places = ", ".join(map(str, damaged[:5])) + (", ..." if len(damaged) > 5 else "")
+            warn_user(
+                f"{path.name}: {len(damaged)} damaged record(s) skipped (line {places}), most "
+                "likely cut off when a run was killed. What they held is computed again."
+            )
+
+    def _keep(self, record: Record) -> bool:
+        """Take a record in; tell whether it says something new."""
+        known = self.records.get(record["key"])
+        if known is not None and (known["error"] is None or record["error"] is not None):
+            return False
+        self.records[record["key"]] = record
+        return True
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Append a record with at least `key` and `error`, unless it says nothing new."""
+        record = dict(record)
+        if self._keep(record) and self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _append(self.path, _line(record))
+
+
+def merge_stores(
+    target: str | os.PathLike[str], *sources: str | os.PathLike[str]
+) -> dict[str, Record]:
+    """Append to `target` what other stores have and it has not.
+
+    Parameters
+    ----------
+    target : path-like
+        Store to extend; it need not exist yet.
+    *sources : path-like
+        Stores to read; they are left as they are.
+
+    Returns
+    -------
+    dict of str to dict
+        All records by key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> home = Path(tempfile.mkdtemp())
+    >>> Store(home / "a.jsonl").add({"key": "k1", "error": None})
+    >>> Store(home / "b.jsonl").add({"key": "k2", "error": None})
+    >>> sorted(merge_stores(home / "all.jsonl", home / "a.jsonl", home / "b.jsonl"))
+    ['k1', 'k2']
+    """
+    for source in sources:
+        if not Path(source).exists():
+            raise FileNotFoundError(
+                f"No store to merge at {Path(source).name!r}: there is no such file. Give paths "
+                "that were used as store= in compare."
+            )
+    merged = Store(target)
+    for source in sources:
+        for record in Store(source).records.values():
+            merged.add(record)
+    return merged.records
+
+
+def canonical_json(content: Any) -> str:
+    """Text that is the same whenever the content is."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def checksum(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _line(record: Record) -> bytes:
+    body = canonical_json(record).encode()
+    return body[:-1] + f',"{CHECK}":"'.encode() + _check(body) + b'"}\n'
+
+
+def _check(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:16].encode()
+
+
+def _parse(line: bytes) -> Record | None:
+    """The record of a line, or None if it is damaged."""
+    head, _, tail = line.rstrip().rpartition(f',"{CHECK}":"'.encode())
+    body = head + b"}"
+    if tail != _check(body) + b'"}':
+        return None
+    record: Record = json.loads(body)
+    return record
+
+
+def _append(path: Path, line: bytes) -> None:
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with _locked(handle):
+            end = os.lseek(handle, 0, os.SEEK_END)
+            if end:
+                os.lseek(handle, end - 1, os.SEEK_SET)
+                if os.read(handle, 1) != b"\n":
+                    line = b"\n" + line  # a killed run left half a line: ours must not join it
+            written = os.write(handle, line)
+            if written < len(line):
+                raise OSError(
+                    f"Only {written} of {len(line)} bytes could be written to {path.name}: is the "
+                    "disk full? Make room and run again; finished folds are kept."
+                )
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _locked(handle: int) -> Iterator[None]:
+    """Hold the file for one record; where files cannot be locked, one write must do."""
+    if sys.platform == "win32":  # pragma: no cover
+        yield
+        return
+    import fcntl
+
+    with contextlib.suppress(OSError):  # some network file systems have no locks
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    yield  # closing the file releases it

@@ -1,0 +1,216 @@
+"""A table once, in every form: console, Markdown, LaTeX, CSV, data frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+LEAK = (
+    'protocol="paper": the continuous columns were discretised once, by class, on all rows. The '
+    "test folds leaked into that discretisation, so the scores are biased upwards."
+)
+"""What every output of a comparison by the papers' protocol says."""
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+class Cell(NamedTuple):
+    """One cell: a number as text, and what stands beside it."""
+
+    text: str
+    sd: str = ""
+    mark: str = ""
+    best: bool = False
+    published: str = ""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table to print or to write into a document.
+
+    `print(table)` shows it; `to_markdown`, `to_latex`, `to_csv` and `to_frame` give it in other
+    forms.
+
+    Attributes
+    ----------
+    caption : str
+    header : tuple of str
+    rows : tuple of tuples
+        First a label, then cells.
+    notes : tuple of str
+        Lines below the table.
+    data : dict of str to list
+        The numbers behind the cells, by column, in full precision.
+    leaks : bool
+        Whether the papers' protocol was used; every form says so.
+    """
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
+    notes: tuple[str, ...]
+    data: dict[str, list[Any]]
+    leaks: bool = False
+
+    def all_notes(self, best: str = "Bold") -> list[str]:
+        """The notes: first that the protocol leaks, if it does, and what marks the best."""
+        cells = (cell for row in self.rows for cell in row)
+        has_best = any(isinstance(cell, Cell) and cell.best for cell in cells)
+        legend = [f"{best}: the best of a data set."] if has_best else []
+        return [LEAK] * self.leaks + legend + list(self.notes)
+
+    def __str__(self) -> str:
+        columns = [
+            [name, *_plain_column(cells)]
+            for name, *cells in zip(self.header, *self.rows, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        shown = ["  ".join(_pad(line, widths)).rstrip() for line in zip(*columns, strict=True)]
+        rule = "-" * max(map(len, shown))
+        return "\n".join(
+            [self.caption, rule, shown[0], rule, *shown[1:], rule, *self.all_notes(">")]
+        )
+
+    def to_markdown(self) -> str:
+        """The table as GitHub's Markdown."""
+        head = [_markdown(name) for name in self.header]
+        lines = [
+            f"**{_markdown(self.caption)}**",
+            "",
+            f"| {' | '.join(head)} |",
+            f"| --- |{' ---: |' * (len(head) - 1)}",
+            *(f"| {' | '.join(_markdown_cell(cell) for cell in row)} |" for row in self.rows),
+        ]
+        for note in self.all_notes():
+            lines += ["", _markdown(note)]
+        return "\n".join(lines) + "\n"
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def to_latex(self) -> str:
+        """The table as a LaTeX float; it needs the package booktabs."""
+        lines = [
+            r"\begin{table}",
+            rf"\caption{{{_latex(self.caption)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            r"\toprule",
+            " & ".join(map(_latex, self.header)) + r" \\",
+            r"\midrule",
+            *(" & ".join(map(_latex_cell, row)) + r" \\" for row in self.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(rf"\par\footnotesize {_latex(note)}" for note in self.all_notes()),
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        n_rows = len(next(iter(self.data.values())))
+        return self.data | ({"note": [LEAK] * n_rows} if self.leaks else {})
+
+    def to_csv(self) -> str:
+        """The numbers in full precision, as CSV with a header; an empty field is no number."""
+        return csv_text(self._columns())
+
+    def to_frame(self) -> Any:
+        """The numbers in full precision, as a pandas data frame."""
+        return data_frame(self._columns())
+
+
+def csv_text(columns: dict[str, list[Any]]) -> str:
+    """Columns as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow(
+            "" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row
+        )
+    return out.getvalue()
+
+
+def data_frame(columns: dict[str, list[Any]]) -> Any:
+    """Columns as a pandas data frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError(
+            'Data frames need pandas: pip install "latentclass[cli]". Without it use to_csv.'
+        ) from None
+    return pd.DataFrame(columns)
+
+
+def number(value: float, digits: int, *, percent: bool = False) -> str:
+    """A number with so many decimals; a dash for NaN."""
+    return "-" if math.isnan(value) else f"{value * (100 if percent else 1):.{digits}f}"
+
+
+def p_text(p_value: float) -> str:
+    """A p-value with two significant digits."""
+    if math.isnan(p_value):
+        return "-"
+    return f"{p_value:.1e}" if p_value < 0.0095 else f"{p_value:.2f}"
+
+
+def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    first, *rest = zip(line, widths, strict=True)
+    return [first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)]
+
+
+def _joined(text: str, cell: Cell, plus_minus: str, mark: str) -> str:
+    sd = f" {plus_minus}{cell.sd}" if cell.sd else ""
+    return f"{text}{sd}{mark}" + (f" ({cell.published})" if cell.published else "")
+
+
+def _plain_column(cells: Sequence[Any]) -> list[str]:
+    """Cells of one column; blanks keep numbers below one another where only some have a mark."""
+    numbers = [cell for cell in cells if isinstance(cell, Cell)]
+    marked = any(cell.mark for cell in numbers)
+    bracket = max((len(cell.published) + 3 for cell in numbers if cell.published), default=0)
+    texts = []
+    for cell in cells:
+        if isinstance(cell, str):
+            texts.append(cell)
+            continue
+        text = _joined(
+            f"{'>' if cell.best else ''}{cell.text}", cell._replace(published=""), "±", ""
+        )
+        tail = f" ({cell.published})" if cell.published else ""
+        texts.append(text + cell.mark.ljust(marked) + tail.ljust(bracket))
+    return texts
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_|<>])", r"\\\1", text)
+
+
+def _markdown_cell(cell: str | Cell) -> str:
+    if isinstance(cell, str):
+        return _markdown(cell)
+    text = f"**{cell.text}**" if cell.best else cell.text
+    return _joined(text, cell, "± ", _markdown(cell.mark))
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _latex_cell(cell: str | Cell) -> str:
+    if isinstance(cell, str):
+        return _latex(cell)
+    text = rf"\textbf{{{cell.text}}}" if cell.best else cell.text
+    return _joined(text, cell, r"$\pm$ ", f"$^{{{cell.mark}}}$" if cell.mark else "")

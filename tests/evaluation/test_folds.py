@@ -1,0 +1,101 @@
+"""Folds: identical for all, seeded, unlabelled rows only in training."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import (
+    KFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+
+from latentclass.datasets import load_dataset
+from latentclass.evaluation._folds import make_folds
+from latentclass.evaluation._problem import read_problems
+
+
+@pytest.fixture
+def problem(blobs):
+    return read_problems(blobs[0])[0]
+
+
+@pytest.fixture
+def partly(blobs):
+    """A third of the rows without label."""
+    name, X, y = blobs[0]
+    y = y.astype(object)
+    y[::3] = None
+    y[3] = np.nan
+    y[0] = "c0"
+    return read_problems((name, X, y))[0]
+
+
+def test_folds_are_stratified_seeded_and_cover_all_rows_once(problem):
+    folds = make_folds(problem, 5, random_state=0)
+    assert_array_equal(np.sort(np.concatenate([fold.test for fold in folds])), np.arange(60))
+    for fold in folds:
+        assert_array_equal(np.sort(np.r_[fold.train, fold.test]), np.arange(60))
+        assert_array_equal(np.bincount(problem.codes[fold.test]), [4, 4, 4])
+    again = make_folds(problem, np.int64(5), random_state=0)
+    assert [fold.checksum for fold in again] == [fold.checksum for fold in folds]
+    other = make_folds(problem, 5, random_state=1)
+    assert not {fold.checksum for fold in other} & {fold.checksum for fold in folds}
+
+
+def test_unlabelled_rows_train_and_never_test(partly):
+    unlabelled = np.flatnonzero(partly.codes < 0)
+    assert len(unlabelled) == 19
+    for cv in (4, KFold(3), [(range(30), range(30, 60)), (range(30, 60), range(30))]):
+        for fold in make_folds(partly, cv, random_state=0):
+            assert set(unlabelled) <= set(fold.train)
+            assert not set(unlabelled) & set(fold.test)
+
+
+def test_splitters_of_scikit_learn_are_taken(problem):
+    repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=7)
+    assert len(make_folds(problem, repeated, 0)) == 6
+    ours = make_folds(problem, StratifiedKFold(3, shuffle=True, random_state=0), 99)
+    assert [f.checksum for f in ours] == [f.checksum for f in make_folds(problem, 3, 0)]
+    assert len(make_folds(problem, KFold(3), 0)) == 3  # no shuffle, so no seed needed
+    assert [len(f.test) for f in make_folds(problem, {"three": 3, "other": 4}, 0)] == [20] * 3
+
+
+def test_the_data_sets_own_split():
+    rows = np.array(["train"] * 300 + ["test"] * 132, dtype=object)
+    monks = replace(load_dataset("monks-1/test"), split=rows)
+    (fold,) = make_folds(read_problems(monks)[0], "split", random_state=0)
+    assert_array_equal(fold.train, np.arange(300))
+    assert_array_equal(fold.test, np.arange(300, 432))
+
+
+def test_a_class_smaller_than_the_number_of_folds_is_no_warning():
+    y = ["a"] * 20 + ["b"] * 3
+    problem = read_problems(("rare", np.arange(23.0)[:, None], y))[0]
+    assert len(make_folds(problem, 5, 0)) == 5
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (1, "cv=1 must be a number"),
+        (True, "must be a whole number of at least 2"),
+        ("leave one out", "cv='leave one out' must be a number of folds"),
+        (2.5, "cv=2.5 must be a number of folds"),
+        ("split", "needs a data set with a fixed split, but 'three' has none"),
+        ({"two": 5}, "cv has no entry for data set 'three'; it has ['two']"),
+        (StratifiedKFold(3, shuffle=True), "draws other folds at each call"),
+        (ShuffleSplit(3), "Give it a whole number as random_state"),
+        (ShuffleSplit(3, random_state=np.random.RandomState(0)), "draws other folds"),
+        ([], "cv=[] gives no fold for data set 'three'"),
+        ([(range(10), [])], "Fold 0 of data set 'three' has no labelled row to test on"),
+        ([(range(10), range(9, 12))], "Fold 0 of data set 'three' tests on rows that it trains"),
+        ([([], range(9, 12))], "Fold 0 of data set 'three' has no labelled row to train on"),
+    ],
+)
+def test_impossible_folds_are_refused(problem, cv, message):
+    with pytest.raises(ValueError, match=re.escape(message).replace("number", ".*number", 1)):
+        make_folds(problem, cv, random_state=0)
