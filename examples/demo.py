@@ -9,36 +9,27 @@ from __future__ import annotations
 import argparse
 import base64
 import io
-import time
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
-from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
+from latentclass.evaluation import TableClassifier, compare
 
 SEED = 0
 OURS = "latentclass NaiveBayes"
 
 
-def damaged_wine() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Return the wines with one text column, holes in a tenth of the cells, and a third unlabelled.
-
-    The last array tells which rows keep their label.
-    """
+def damaged_wine() -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the wines with a text column, holes in a tenth of the cells, a third unlabelled."""
     rng = np.random.default_rng(SEED)
     wine = load_dataset("wine", container="pandas")
     X = wine.X.rename(columns={"OD280/OD315_of_diluted_wines": "Dilution"})
@@ -46,64 +37,20 @@ def damaged_wine() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     X["Shade"] = shade.astype(str)
     X = X.mask(rng.random(X.shape) < 0.10)
     labelled = rng.random(len(X)) >= 1 / 3
-    return X, np.array([f"grower {k}" for k in wine.y], dtype=object), labelled
+    return X, np.array(
+        [f"grower {k}" if known else None for k, known in zip(wine.y, labelled, strict=True)]
+    )
 
 
 def contenders() -> dict[str, Any]:
     """Return the classifiers; scikit-learn's need their table filled and coded first."""
-    text = make_pipeline(
-        SimpleImputer(strategy="most_frequent"),
-        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-    )
-    prepare = make_column_transformer(
-        (
-            make_pipeline(SimpleImputer(), StandardScaler()),
-            make_column_selector(dtype_include="number"),
-        ),
-        (text, make_column_selector(dtype_exclude="number")),
-    )
     return {
-        OURS: NaiveBayes(random_state=SEED),
-        f"{OURS}, calibrated": NaiveBayes(calibrate=True, random_state=SEED),
-        "GaussianNB after imputing": make_pipeline(prepare, GaussianNB()),
-        "LogisticRegression after imputing": make_pipeline(
-            prepare, LogisticRegression(max_iter=1000)
-        ),
-        "RandomForest after imputing": make_pipeline(
-            prepare, RandomForestClassifier(random_state=SEED)
-        ),
+        OURS: NaiveBayes(),
+        f"{OURS}, calibrated": NaiveBayes(calibrate=True),
+        "GaussianNB after imputing": TableClassifier(GaussianNB()),
+        "LogisticRegression after imputing": TableClassifier(LogisticRegression(max_iter=1000)),
+        "RandomForest after imputing": TableClassifier(RandomForestClassifier()),
     }
-
-
-def compare(X: pd.DataFrame, y: np.ndarray, labelled: np.ndarray) -> pd.DataFrame:
-    """Score every classifier on the same folds: one line a classifier and fold.
-
-    Ours learns from all training rows, the others from those with a label: they cannot use the
-    rest. All are tested on all test rows, holes included.
-    """
-    folds = list(RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=SEED).split(X, y))
-    lines = []
-    for name, estimator in contenders().items():
-        for fold, (train, test) in enumerate(folds):
-            known = train[labelled[train]]
-            rows, labels = X.iloc[known], y[known]
-            if isinstance(estimator, NaiveBayes):
-                rows, labels = X.iloc[train], np.where(labelled[train], y[train], None)
-            start = time.perf_counter()
-            model = clone(estimator).fit(rows, labels)
-            proba = model.predict_proba(X.iloc[test])
-            seconds = time.perf_counter() - start
-            best = model.classes_[proba.argmax(axis=1)]
-            lines.append(
-                {
-                    "classifier": name,
-                    "fold": fold,
-                    "accuracy": accuracy_score(y[test], best),
-                    "log-loss": log_loss(y[test], proba, labels=model.classes_),
-                    "ms a fold": 1000 * seconds,
-                }
-            )
-    return pd.DataFrame(lines)
 
 
 def unusual(model: NaiveBayes, X: pd.DataFrame, n_draws: int = 1000) -> np.ndarray:
@@ -144,7 +91,9 @@ def shown(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(object).map(cell)
 
 
-def pictures(scores: pd.DataFrame, names: list[str], weights: np.ndarray, title: str) -> list[str]:
+def pictures(
+    scores: dict[str, np.ndarray], names: list[str], weights: np.ndarray, title: str
+) -> list[str]:
     """Return two pictures as HTML, or none where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure  # no pyplot: no window, no global state
@@ -152,11 +101,10 @@ def pictures(scores: pd.DataFrame, names: list[str], weights: np.ndarray, title:
         return []
     results = Figure(figsize=(8, 3), layout="constrained")
     axes = results.subplots()
-    groups = list(scores.groupby("classifier", sort=False))
-    for place, (_, group) in enumerate(groups):
-        axes.plot(group["log-loss"], np.full(len(group), place), "o", color="#0072B2", alpha=0.3)
-        axes.plot(group["log-loss"].mean(), place, "D", color="#D55E00")
-    axes.set_yticks(range(len(groups)), [name for name, _ in groups])
+    for place, losses in enumerate(scores.values()):
+        axes.plot(losses, np.full(len(losses), place), "o", color="#0072B2", alpha=0.3)
+        axes.plot(losses.mean(), place, "D", color="#D55E00")
+    axes.set_yticks(range(len(scores)), list(scores))
     axes.invert_yaxis()
     axes.set_xlabel("log-loss of each fold and their mean (diamond); lower is better")
 
@@ -207,27 +155,23 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("demo-report.html"))
     output = parser.parse_args().output
 
-    X, y, labelled = damaged_wine()
+    X, y = damaged_wine()
     setting = (
         f"Wine: {len(X)} rows, {X.shape[1]} columns, one of them text; {int(X.isna().sum().sum())} "
-        f"cells missing, {int(np.sum(~labelled))} rows unlabelled; 4 times 5 stratified folds."
+        f"cells missing, {int(pd.isna(y).sum())} rows unlabelled; 4 times 5 stratified folds. Only "
+        "latentclass learns from the unlabelled rows; all are tested on the labelled ones."
     )
     print(setting, "\n")
-    scores = compare(X, y, labelled)
-    by_classifier = scores.groupby("classifier", sort=False)[["accuracy", "log-loss", "ms a fold"]]
-    means, spread = by_classifier.mean(), by_classifier.std()
-    table = pd.DataFrame(
-        {
-            "classifier": means.index,
-            "accuracy": means["accuracy"].map("{:.3f}".format),
-            "s.d. of folds": spread["accuracy"].map("{:.3f}".format),
-            "log-loss": means["log-loss"].map("{:.3f}".format),
-            "ms a fold": means["ms a fold"].map("{:.0f}".format),
-        }
+    result = compare(
+        contenders(),
+        [("wine, damaged", X, y)],
+        cv=RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=SEED),
+        random_state=SEED,
     )
-    print(table.to_string(index=False), "\n")
+    table = result.summary()
+    print(table, "\n")
 
-    model = NaiveBayes(random_state=SEED).fit(X, np.where(labelled, y, None))
+    model = NaiveBayes(random_state=SEED).fit(X, y)
     posterior = model.predict_proba(X)
     row = int(np.argmin(posterior.max(axis=1)))  # the hardest row is the one worth a question
     explanation = model.explain(X.iloc[[row]])
@@ -244,8 +188,9 @@ def main() -> None:
     odd.insert(0, "row", strange)
     print("Most unusual rows:", ", ".join(f"{r} ({share[r]:.3f})" for r in strange))
 
+    by_fold = result.fold_scores("wine, damaged", "log_loss")
     images = pictures(
-        scores,
+        dict(zip(result.classifiers, by_fold.T, strict=True)),
         explanation.feature_names,
         explanation.weights[0],
         f"Row {row}: why {explanation.target[0]}?",
@@ -253,7 +198,7 @@ def main() -> None:
     score_picture, evidence_picture = images or ("", "")
     page = PAGE.format(
         setting=escape(setting),
-        scores=html_table(table),
+        scores=html_table(shown(table.to_frame())),
         score_picture=score_picture,
         explanation=escape(sentence),
         evidence_picture=evidence_picture,

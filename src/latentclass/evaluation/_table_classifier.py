@@ -8,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._validation import check_option
-from latentclass.data._labels import UNLABELLED, encode_labels
-from latentclass.data._read import listed_to_array
-from latentclass.data._schema import Schema, Table, learn_schema
-
-FloatArray = npt.NDArray[np.float64]
+from latentclass.data._labels import UNLABELLED
+from latentclass.data._schema import Table
+from latentclass.models._reading import FloatArray, TableReader
 
 
 def _has_proba(model: TableClassifier) -> bool:
@@ -23,7 +20,7 @@ def _has_proba(model: TableClassifier) -> bool:
     return True
 
 
-class TableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Give a scikit-learn classifier a table with text, categories and missing cells.
 
     All it needs is learned in `fit`, so in cross-validation from the training part only:
@@ -56,9 +53,9 @@ class TableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array(['a', 'b'], dtype='<U1')
     """
 
+    handle_unknown = "missing"
+
     estimator_: Any
-    classes_: npt.NDArray[Any]
-    schema_: Schema
     mean_: FloatArray
     scale_: FloatArray
 
@@ -79,17 +76,8 @@ class TableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn how to code the table, and fit the classifier on the coded labelled rows."""
         check_option("scale", self.scale, (True, False))
-        classes, codes = encode_labels(y)
+        table, codes, _ = self._read_training(X, y, None)
         known = codes != UNLABELLED
-        self.schema_, table = learn_schema(
-            X, categorical_features=self.categorical_features, owner=type(self).__name__
-        )
-        if table.n_rows != len(codes):
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has "
-                f"{table.n_rows} rows, y has {len(codes)} labels. Give one label a row."
-            )
-        validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
         table = table.take(np.flatnonzero(known))
         numeric = np.asarray(table.block(slice(None)).numeric)
         seen = np.maximum(np.sum(~np.isnan(numeric), axis=0), 1)
@@ -98,7 +86,9 @@ class TableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # a spread of rounding errors is that of a constant column
         varies = spread > 1e-12 * np.maximum(np.abs(self.mean_), 1e-300)
         self.scale_ = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
-        self.estimator_ = clone(self.estimator).fit(self._numbers(table), classes[codes[known]])
+        self.estimator_ = clone(self.estimator).fit(
+            self._numbers(table), self.classes_[codes[known]]
+        )
         self.classes_ = self.estimator_.classes_
         return self
 
@@ -110,24 +100,13 @@ class TableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
         return np.hstack(parts)
 
-    def _read(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        X = listed_to_array(X)
-        if isinstance(X, np.ndarray) and X.ndim == 1:
-            raise ValueError(
-                f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
-                "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
-            )
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self._numbers(self.schema_.encode(X, owner=type(self).__name__))
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predicted class of each row."""
-        numbers = self._read(X)
+        numbers = self._numbers(self._read(X))
         return np.asarray(self.estimator_.predict(numbers))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`."""
-        numbers = self._read(X)
+        numbers = self._numbers(self._read(X))
         return np.asarray(self.estimator_.predict_proba(numbers), dtype=np.float64)
