@@ -1,5 +1,15 @@
-"""The public estimators, listed once: every common test runs on each of them."""
+"""The public classifiers, listed once: every common test runs on each of them."""
 
-from latentclass.baselines import NaiveBayes
+from latentclass.baselines import AODE, BAN, K2, TAN, HiddenNaiveBayes, NaiveBayes
 
-CLASSIFIERS = [NaiveBayes(random_state=0)]
+CLASSIFIERS = [
+    NaiveBayes(random_state=0),
+    TAN(random_state=0),
+    BAN(random_state=0),
+    K2(random_state=0),
+    AODE(random_state=0),
+    HiddenNaiveBayes(random_state=0),
+]
+
+IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over x, as published"}
+"""Classifiers whose joint distribution is not one, and why."""

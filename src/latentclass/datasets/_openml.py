@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import tempfile
 import warnings
 import zipfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from latentclass._files import replacing
 from latentclass.datasets._facts import Facts
 from latentclass.datasets._sources import Found, NotHere
 from latentclass.datasets._table import Column, Nominal, Table, text_array
@@ -186,15 +186,8 @@ def _keep(table: Table, path: Path) -> None:
     arrays["columns"] = np.array(json.dumps(declared))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            try:
-                np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
-                part.close()
-                os.replace(part.name, path)
-            except BaseException:
-                part.close()
-                os.unlink(part.name)
-                raise
+        with replacing(path) as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     except OSError as error:
         warnings.warn(
             f"{path} could not be written ({error}): the data set will be downloaded again next "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from latentclass.core._mixture import MixtureParams, MixtureProblem, seed_compon
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, GenerativeClassifier, IntArray, Training
+from latentclass.models._bif import naive_bayes_variables, write_bif
 from latentclass.models._callbacks import FitProgress
 
 
@@ -236,6 +238,17 @@ class NaiveBayes(GenerativeClassifier):
         check_is_fitted(self)
         names = [self.schema_.columns[j].name for j in self.schema_.discrete]
         return dict(zip(names, map(np.exp, self._level_log_probs()), strict=True))
+
+    def to_bif(self, path: str | PathLike[str] | None = None) -> str:
+        """The model as a Bayesian network in the BIF format; discrete columns only.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            File to write; the text is returned in any case.
+        """
+        check_is_fitted(self)
+        return write_bif(naive_bayes_variables(self), path)
 
     def _level_log_probs(self) -> list[FloatArray]:
         """log P(category | class) of each discrete column, shape (n_classes, n_categories)."""

@@ -1,0 +1,139 @@
+"""Bayesian networks in the BIF text format, which most Bayesian-network programs read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass._files import replacing
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class BifVariable(NamedTuple):
+    """One variable of a network.
+
+    Attributes
+    ----------
+    name : str
+    states : sequence
+    parents : tuple of str
+        Names of the parents.
+    table : array of shape (states of each parent, own states)
+        Probabilities; the last axis sums to 1.
+    """
+
+    name: str
+    states: Sequence[Any]
+    parents: tuple[str, ...]
+    table: FloatArray
+
+
+def write_bif(
+    variables: Iterable[BifVariable],
+    path: str | PathLike[str] | None = None,
+    *,
+    title: str = "latentclass",
+) -> str:
+    """A network as BIF text, also written to `path` if that is given.
+
+    Names and states are made of letters, digits and underscores, for that is all that every
+    reader takes: other characters become underscores, a state that starts with a digit gets an
+    `s`, and what is no longer unique a number. The names as they were stand in `property` lines.
+
+    Examples
+    --------
+    >>> rain = BifVariable("rain", ["no", "yes"], (), np.array([0.8, 0.2]))
+    >>> wet = BifVariable("wet?", [0, 1], ("rain",), np.array([[0.9, 0.1], [0.2, 0.8]]))
+    >>> text = write_bif([rain, wet])
+    >>> print(text.split("probability")[-1].strip())
+    ( wet_ | rain ) {
+      (no) 0.9, 0.1;
+      (yes) 0.2, 0.8;
+    }
+    """
+    variables = list(variables)
+    names = [v.name for v in variables]
+    safe = dict(zip(names, _unique(names, "v"), strict=True))
+    states = {v.name: _unique([str(s) for s in v.states], "s") for v in variables}
+    lines = [f"network {_unique([title], 'n')[0]} {{", "}"]
+    for v in variables:
+        labels = states[v.name]
+        lines += [
+            f"variable {safe[v.name]} {{",
+            f"  type discrete [ {len(labels)} ] {{ {', '.join(labels)} }};",
+            f"  property name = {_quoted([v.name])} ;",
+            f"  property states = {_quoted([str(s) for s in v.states])} ;",
+            "}",
+        ]
+    for v in variables:
+        given = f" | {', '.join(safe[p] for p in v.parents)}" if v.parents else ""
+        lines.append(f"probability ( {safe[v.name]}{given} ) {{")
+        if v.parents:
+            for config in np.ndindex(v.table.shape[:-1]):
+                chosen = ", ".join(states[p][i] for p, i in zip(v.parents, config, strict=True))
+                lines.append(f"  ({chosen}) {_numbers(v.table[config])};")
+        else:
+            lines.append(f"  table {_numbers(v.table)};")
+        lines.append("}")
+    text = "\n".join(lines) + "\n"
+    if path is not None:
+        with replacing(path) as file:
+            file.write(text.encode())
+    return text
+
+
+def _numbers(row: FloatArray) -> str:
+    return ", ".join(repr(float(value)) for value in row)
+
+
+def _quoted(texts: list[str]) -> str:
+    words = ", ".join(texts).replace('"', "'").replace(";", ",")
+    return '"' + re.sub(r"[\s{}]+", " ", words) + '"'
+
+
+def _unique(texts: list[str], prefix: str) -> list[str]:
+    """Words of letters, digits and underscores, all different."""
+    words: list[str] = []
+    for text in texts:
+        word = re.sub(r"[^A-Za-z0-9_]", "_", text)
+        if not re.match(r"[A-Za-z]", word):
+            word = prefix + word
+        candidate, number = word, 1
+        while candidate in words:
+            number += 1
+            candidate = f"{word}_{number}"
+        words.append(candidate)
+    return words
+
+
+def naive_bayes_variables(model: Any, class_name: str = "class") -> list[BifVariable]:
+    """A fitted `NaiveBayes` of discrete columns as a network."""
+    continuous = [c.name for c in model.schema_.columns if c.kind == "continuous" and c.observed]
+    if continuous:
+        raise ValueError(
+            f"BIF holds discrete variables only, but {continuous} are continuous. Discretise them "
+            "first, e.g. with MDLDiscretizer."
+        )
+    name = free_name(class_name, model.schema_.names)
+    labels = model.classes_.tolist()
+    return [
+        BifVariable(name, labels, (), model.class_prior_),
+        *(
+            BifVariable(c.name, c.categories, (name,), model.probabilities_[c.name])
+            for c in model.schema_.columns
+            if c.categories
+        ),
+    ]
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """`name`, with underscores added until no column has it."""
+    while name in taken:
+        name += "_"
+    return name
