@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -254,25 +253,14 @@ def _sum_out(
 def _elimination_order(
     scopes: list[tuple[int, ...]], group: tuple[int, ...], n_levels: tuple[int, ...]
 ) -> tuple[list[int], int]:
-    """An order that ties few attributes together, and the largest table it needs.
-
-    First what ties the fewest pairs that were not tied yet (none in a tree, from its leaves
-    inwards), then what needs the smallest table. The table alone would not do: beside an attribute
-    of thousands of levels it would rather tie all the others to each other.
-    """
+    """Attributes in the order of the smallest table each needs, and the largest such table."""
     current = [set(scope) for scope in scopes]
     left, order, largest = list(group), [], 1
     while left:
         unions = {v: set().union(*(s for s in current if v in s)) for v in left}
+        # Python's integers: 4**32 would be 0 in numpy's
         cells = {v: math.prod(n_levels[u] for u in unions[v]) for v in left}
-        ties = {
-            v: sum(
-                not any(a in s and b in s for s in current)
-                for a, b in combinations(unions[v] - {v}, 2)
-            )
-            for v in left
-        }
-        best = min(left, key=lambda v: (ties[v], cells[v], v))
+        best = min(left, key=lambda v: (cells[v], v))
         largest = max(largest, cells[best])
         current = [s for s in current if best not in s] + [unions[best] - {best}]
         order.append(best)
