@@ -7,6 +7,7 @@ for a model is decided one layer up, in `_schema`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -228,8 +229,7 @@ def _refuse_empty(shape: tuple[int, ...], owner: str) -> None:
 
 
 def _refuse_duplicates(names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    repeated = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
+    repeated = sorted(name for name, n_times in Counter(names).items() if n_times > 1)
     if repeated:
         raise ValueError(
             f"Column names must differ, but {repeated} occur more than once. "

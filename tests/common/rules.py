@@ -1,0 +1,17 @@
+"""What the common tests share."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+
+def proba(model, X):
+    values = model.predict_proba(X)
+    assert np.isfinite(values).all()
+    assert_allclose(values.sum(axis=1), 1.0, rtol=1e-12)
+    return values
+
+
+def number_grid(fitted, name):
+    """Numbers to integrate over, both sides of every cut of a discretised column included."""
+    cuts = np.asarray(getattr(fitted, "cut_points_", {}).get(name, []))
+    return np.sort(np.r_[np.linspace(-15, 15, 4001), cuts, np.nextafter(cuts, np.inf)])

@@ -1,0 +1,130 @@
+"""Tables of all sorts, for every generative classifier."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+from rules import proba
+from sklearn.base import clone
+
+from estimators import CLASSIFIERS
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_all_data_frames_give_the_same(model, table, convert):
+    X, y = table
+    expected = clone(model).fit(X, y)
+    other = convert(X)
+    fitted = clone(model).fit(other, y)
+    assert fitted.feature_names_in_.tolist() == list(X.columns)
+    assert_allclose(proba(fitted, other), proba(expected, X), rtol=1e-12)
+    assert_allclose(proba(expected, other), proba(expected, X), rtol=1e-12)
+
+
+def test_an_object_array_gives_the_same(model, table):
+    X, y = table
+    array = X.astype(object).to_numpy()
+    expected = proba(clone(model).fit(X, y), X)
+    assert_allclose(proba(clone(model).fit(array, y), array), expected, rtol=1e-12)
+
+
+def test_memory_layout_and_precision_do_not_matter(model):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(60, 3)).astype(np.float32).astype(float), rng.integers(0, 2, 60)
+    expected = proba(clone(model).fit(X, y), X)
+    locked = X.copy()
+    locked.flags.writeable = False
+    for other in (np.asfortranarray(X), X[::-1][::-1], locked, X.astype(np.float32), X.tolist()):
+        assert_allclose(proba(clone(model).fit(other, y), other), expected, rtol=1e-12)
+
+
+def test_input_is_left_as_it_was(model, table):
+    X, y = table
+    before = X.copy()
+    fitted = model.fit(X, y)
+    fitted.predict(X)
+    fitted.complete(X)
+    fitted.explain(X.iloc[:5])
+    pd.testing.assert_frame_equal(X, before)
+
+
+def test_renamed_columns_are_refused_by_name(model, table):
+    X, y = table
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- tall\n.*missing:\n- height\nSel"):
+        model.predict(X.rename(columns={"height": "tall"}))
+
+
+def test_reordered_columns_are_refused_with_a_remedy(model, table):
+    X, y = table
+    model.fit(X, y)
+    remedy = r"must be in the same order .*\n.*X\[model.feature_names_in_\]"
+    with pytest.raises(ValueError, match=remedy):
+        model.predict(X[X.columns[::-1]])
+
+
+def test_unknown_categories_are_missing_or_refused(model, table):
+    X, y = table
+    fitted = clone(model).fit(X, y)
+    assert_allclose(
+        proba(fitted, X.assign(town="Paris")), proba(fitted, X.assign(town=None)), rtol=1e-12
+    )
+    strict = clone(model).set_params(handle_unknown="error").fit(X, y)
+    words = (
+        r"Row 0, column 'town' holds 'Paris', not seen in fit \(levels: 'Oslo', 'Rome'\). "
+        r'Use handle_unknown="missing" to treat it as missing.'
+    )
+    with pytest.raises(ValueError, match=words):
+        strict.predict(X.assign(town="Paris"))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_cells_are_named(model, table, value):
+    X, y = table
+    X.loc[17, "weight"] = value
+    with pytest.raises(ValueError, match="Column 'weight', row 17 is infinity"):
+        model.fit(X, y)
+
+
+def test_text_in_a_continuous_column_is_named(model, table):
+    X, y = table
+    model.fit(X, y)
+    X["height"] = X["height"].astype(object)
+    X.loc[5, "height"] = "tall"
+    with pytest.raises(ValueError, match=r"Column 'height' mixes .*row 5 holds 'tall'"):
+        model.predict(X)
+
+
+def test_duplicate_names_are_refused(model, table):
+    X, y = table
+    X.columns = ["height", "height", *X.columns[2:]]
+    with pytest.raises(ValueError, match=r"Column names must differ, but \['height'\] occur more"):
+        model.fit(X, y)
+
+
+cells = st.one_of(st.floats(-1e6, 1e6, width=32), st.just(np.nan))
+
+
+@given(
+    numbers=arrays(float, (12, 3), elements=cells),
+    words=arrays(object, (12, 2), elements=st.sampled_from(["a", "b", "c", None])),
+    y=st.lists(st.sampled_from(["p", "q", None]), min_size=12, max_size=12),
+)
+@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("prototype", CLASSIFIERS, ids=lambda model: type(model).__name__)
+@pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:EM was stopped")
+def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):
+    if all(label is None for label in y):
+        y[0] = "p"
+    X = np.concatenate([numbers.astype(object), words], axis=1)
+    fitted = clone(prototype).fit(X, y)
+    proba(fitted, X)
+    assert np.isfinite(fitted.score_samples(X)).all()
+    assert np.isfinite(fitted.explain(X[:3]).weights).all()
+    hole = np.full((1, 5), None)
+    assert_allclose(proba(fitted, hole)[0], fitted.class_prior_, rtol=1e-9)

@@ -1,0 +1,141 @@
+"""Latent variables, samples, completion and explanation, for every generative classifier."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+from rules import number_grid
+from scipy.integrate import trapezoid
+from sklearn.base import clone
+
+
+def test_transform_is_named_and_sums_up(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    values = fitted.transform(X)
+    names = fitted.get_feature_names_out()
+    assert values.shape == (80, len(names))
+    assert all(name.startswith(type(model).__name__.lower() + "_") for name in names)
+    framed = clone(model).set_output(transform="pandas").fit(X, y).transform(X)
+    assert list(framed.columns) == list(names)
+    assert_allclose(framed, values)
+
+
+def test_samples_look_like_the_data(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    drawn, labels = fitted.sample(4000, random_state=1)
+    assert type(drawn) is pd.DataFrame
+    assert list(drawn.columns) == list(X.columns)
+    assert drawn["band"].dtype == "category"
+    assert drawn.notna().all(axis=None)
+    shares = [np.mean(labels == label) for label in fitted.classes_]
+    assert_allclose(shares, fitted.class_prior_, atol=0.03)
+    assert_allclose(drawn["height"].mean(), X["height"].mean(), atol=0.15)
+    assert_allclose(
+        (drawn["town"] == "Oslo").mean(), (X["town"].dropna() == "Oslo").mean(), atol=0.05
+    )
+    again, _ = fitted.sample(4000, random_state=1)
+    pd.testing.assert_frame_equal(drawn, again)
+
+
+def test_samples_of_a_class(model, table):
+    fitted = model.fit(*table)
+    assert set(fitted.sample(5, y="mid")[1]) == {"mid"}
+    assert fitted.sample(2, y=["top", "low"])[1].tolist() == ["top", "low"]
+    with pytest.raises(ValueError, match="y holds 'huge', which is not a class"):
+        fitted.sample(2, y="huge")
+    with pytest.raises(ValueError, match="y has 2 labels for 3 rows"):
+        fitted.sample(3, y=["top", "low"])
+    with pytest.raises(ValueError, match="n_samples=0 must be a whole number of at least 1"):
+        fitted.sample(0)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_samples_come_in_the_container_of_fit(model, table, convert):
+    X, y = table
+    fitted = model.fit(convert(X), y)
+    drawn, _ = fitted.sample(10)
+    assert type(drawn) is type(convert(X))
+    fitted.predict(drawn)
+
+
+@pytest.mark.parametrize("how", ["expected", "most_probable"])
+def test_completion_fills_only_the_holes(model, table, how):
+    X, y = table
+    filled = model.fit(X, y).complete(X, how=how)
+    assert filled.notna().all(axis=None)
+    assert filled.index.equals(X.index)
+    seen = X.notna().to_numpy()
+    before, after = (frame.astype(object).to_numpy()[seen] for frame in (X, filled))
+    assert np.all(before == after)
+    assert model.predict(filled).shape == (80,)
+
+
+def test_expected_category_is_the_most_probable_given_the_rest(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    rows = X.iloc[:20].assign(band=None)
+    levels = list(fitted.schema_.columns[4].categories)
+    by_level = np.stack([fitted.score_samples(rows.assign(band=v)) for v in levels])
+    filled = fitted.complete(rows)
+    assert filled["band"].tolist() == [levels[i] for i in by_level.argmax(axis=0)]
+
+
+def test_expected_number_is_the_mean_given_the_rest(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    row = X.iloc[[3]]
+    grid = number_grid(fitted, "height")
+    rows = pd.concat([row] * len(grid), ignore_index=True).assign(height=grid)
+    density = np.exp(fitted.score_samples(rows))
+    mean = trapezoid(density * grid, grid) / trapezoid(density, grid)
+    filled = fitted.complete(row.assign(height=np.nan))
+    assert_allclose(filled["height"].iloc[0], mean, rtol=1e-4)
+
+
+def test_most_probable_completion_is_the_best_of_all(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    rows = X.iloc[:10].assign(band=None, town=None)
+    filled = fitted.complete(rows, how="most_probable")
+    best = fitted.predict_joint_log_proba(filled.astype({"band": str})).max(axis=1)
+    for band in fitted.schema_.columns[4].categories:
+        for town in ("Oslo", "Rome"):
+            other = filled.astype({"band": str}).assign(
+                band=np.where(rows["band"].isna(), band, filled["band"]),
+                town=np.where(rows["town"].isna(), town, filled["town"]),
+            )
+            assert np.all(fitted.predict_joint_log_proba(other).max(axis=1) <= best + 1e-9)
+
+
+def test_unknown_how_is_refused(model, table):
+    with pytest.raises(ValueError, match="how='guess' must be one of 'expected', 'most_probable'"):
+        model.fit(*table).complete(table[0], how="guess")
+
+
+def test_weight_of_evidence_is_the_change_in_log_odds(model, table):
+    X, y = table
+    fitted = model.fit(X, y)
+    rows = X.iloc[5:15]
+
+    def log_odds(data, label):
+        p = fitted.predict_proba(data)[:, fitted.classes_.tolist().index(label)]
+        return np.log(p / (1 - p))
+
+    told = fitted.explain(rows, y="mid")
+    assert told.feature_names == list(X.columns)
+    assert_allclose(told.log_odds, log_odds(rows, "mid"), rtol=1e-8)
+    for j, name in enumerate(X.columns):
+        without = rows.assign(**{name: None})
+        expected = log_odds(rows, "mid") - log_odds(without, "mid")
+        assert_allclose(told.weights[:, j], expected, rtol=1e-6, atol=1e-9)
+        assert np.all(told.weights[rows[name].isna(), j] == 0.0)
+    default = fitted.explain(rows)
+    assert default.target.tolist() == fitted.predict(rows).tolist()
+    frame = default.to_frame()
+    assert list(frame.columns) == ["target", *X.columns]
+    assert list(frame.index) == list(range(5, 15))
+    assert str(default).startswith(f"row 5: {default.target[0]} with log-odds")
