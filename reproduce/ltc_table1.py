@@ -9,12 +9,11 @@ out the data sets with more than 1000 rows.
 """
 
 import argparse
-import csv
 from pathlib import Path
 
-import numpy as np
 from sklearn.pipeline import make_pipeline
 
+from _beside import print_differences, read_published
 from latentclass import MDLDiscretizer
 from latentclass.baselines import AODE, BAN, TAN, NaiveBayes
 from latentclass.datasets import list_datasets, load_dataset
@@ -28,15 +27,6 @@ def classifiers(protocol: str) -> dict[str, object]:
     return {"NB": naive, "TAN": TAN(), "AODE": AODE(), "BAN": BAN()}
 
 
-def read_published(path: Path) -> dict[tuple[str, str], float]:
-    with path.open(encoding="utf-8") as lines:
-        return {
-            (row["dataset"], row["classifier"]): float(row["accuracy"])
-            for row in csv.DictReader(lines)
-            if row["dataset"].lower() != "average"
-        }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--published", type=Path, required=True)
@@ -46,7 +36,6 @@ def main() -> None:
     parser.add_argument("--n-jobs", type=int, default=1)
     options = parser.parse_args()
 
-    published = read_published(options.published)
     infos = [info for info in list_datasets("ltc") if not options.quick or info.rows <= 1000]
     result = compare(
         classifiers(options.protocol),
@@ -59,17 +48,7 @@ def main() -> None:
         verbose=1,
     )
     print(result)
-    print("\nOurs less the paper's, in points:\n")
-    print(f"{'data set':24}" + "".join(f"{name:>8}" for name in result.classifiers))
-    ours, gaps = 100 * result.scores("accuracy"), []
-    for row, info in enumerate(infos):
-        theirs = [
-            next((published[c, name] for c in info.called if (c, name) in published), np.nan)
-            for name in result.classifiers
-        ]
-        gaps.append(ours[row] - theirs)
-        print(f"{info.name:24}" + "".join(f"{gap:8.2f}" for gap in gaps[-1]))
-    print(f"{'mean':24}" + "".join(f"{gap:8.2f}" for gap in np.nanmean(gaps, axis=0)))
+    print_differences(result, infos, read_published(options.published))
 
 
 if __name__ == "__main__":

@@ -504,3 +504,9 @@ def test_table_classifier_codes_by_the_training_rows():
     with pytest.raises(ValueError, match="X has 4 rows, y has 3 labels"):
         TableClassifier(Peek()).fit(X, y[:3])
     assert TableClassifier(GaussianNB()).__sklearn_tags__().input_tags.allow_nan
+
+
+def test_one_classifier_alone_is_tabled_too():
+    result = compare({"NB": NaiveBayes()}, ["iris", "wine"], cv=3)
+    assert "mean rank" in str(result)
+    assert np.isnan(result.friedman().p_f)

@@ -219,10 +219,10 @@ def friedman_test(
     [1.    2.375 2.625] 6.533 0.0381
     """
     table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or table.shape[1] < 2:
+    if table.ndim != 2 or table.shape[1] < 1:
         raise ValueError(
-            f"scores has shape {table.shape}; Friedman's test needs one row a data set and at "
-            "least two columns, one a classifier."
+            f"scores has shape {table.shape}; Friedman's test needs one row a data set and one "
+            "column a classifier."
         )
     table = table[~np.isnan(table).any(axis=1)]
     n, k = table.shape
@@ -230,7 +230,7 @@ def friedman_test(
         return FriedmanResult(np.full(k, math.nan), math.nan, math.nan, math.nan, math.nan, n)
     ranks = rank_rows(table, greater_is_better=greater_is_better)
     means = ranks.mean(axis=0)
-    if n < 2:
+    if n < 2 or k < 2:
         return FriedmanResult(means, math.nan, math.nan, math.nan, math.nan, n)
     chi2 = 12 * n / (k * (k + 1)) * float(np.sum((means - (k + 1) / 2) ** 2))
     if correct_ties:
