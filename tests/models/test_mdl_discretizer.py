@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -247,7 +248,9 @@ def test_all_data_frames_give_the_same(table, convert, output):
         came = back[name].astype(object).where(back[name].notna(), None).tolist()
         assert came == as_given, name
         if j in CONTINUOUS and output != "codes":
-            assert back[name].cat.ordered
+            # an Enum is ordered; what older polars versions make of it in pandas is not
+            ordered = isinstance(out[name].dtype, pl.Enum) if type(out) is pl.DataFrame else None
+            assert back[name].cat.ordered if ordered is None else ordered
             assert back[name].cat.categories.tolist() == expected[name].cat.categories.tolist()
 
 
@@ -529,10 +532,11 @@ def test_works_in_a_column_transformer_with_search_and_routing(table):
         step = MDLDiscretizer(output="codes").set_fit_request(sample_weight=True)
         parts = make_column_transformer((step, ["height", "noise"]))
         last = NaiveBayes().set_fit_request(sample_weight=True)
-        last.set_score_request(sample_weight=True)
+        scoring = get_scorer("accuracy").set_score_request(sample_weight=True)
         pipe = make_pipeline(parts, last)
         grid = {"columntransformer__mdldiscretizer__output": ["codes", "intervals"]}
-        search = GridSearchCV(pipe, grid, cv=3).fit(X, y, sample_weight=np.ones(120))
+        search = GridSearchCV(pipe, grid, cv=3, scoring=scoring)
+        search.fit(X, y, sample_weight=np.ones(120))
     assert search.best_score_ > 0.7
 
 

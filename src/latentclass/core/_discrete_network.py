@@ -184,14 +184,15 @@ def _missing_groups(
     """Sets of missing attributes connected by families, each with its rows."""
     missing = codes < 0
     n_rows, n = codes.shape
-    node = np.arange(n_rows * n).reshape(n_rows, n)
+    # rows come in blocks, so 32 bits do, and older versions of csgraph take no more
+    node = np.arange(n_rows * n, dtype=np.int32).reshape(n_rows, n)
     ends = [
         (node[both, u], node[both, v])
         for u, v in structure.neighbours
         if (both := missing[:, u] & missing[:, v]).any()
     ]
-    first = np.concatenate([np.empty(0, dtype=np.intp), *(u for u, _ in ends)])
-    second = np.concatenate([np.empty(0, dtype=np.intp), *(v for _, v in ends)])
+    first = np.concatenate([np.empty(0, dtype=np.int32), *(u for u, _ in ends)])
+    second = np.concatenate([np.empty(0, dtype=np.int32), *(v for _, v in ends)])
     graph = sp.coo_array((np.ones(len(first)), (first, second)), shape=(n_rows * n, n_rows * n))
     _, labels = csgraph.connected_components(graph, directed=False)
     row, column = np.nonzero(missing)
