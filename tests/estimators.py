@@ -1,5 +1,6 @@
 """The public classifiers, listed once: every common test runs on each of them."""
 
+from latentclass import LCMClassifier
 from latentclass.baselines import AODE, BAN, K2, TAN, HiddenNaiveBayes, NaiveBayes
 
 CLASSIFIERS = [
@@ -9,7 +10,11 @@ CLASSIFIERS = [
     K2(random_state=0),
     AODE(random_state=0),
     HiddenNaiveBayes(random_state=0),
+    LCMClassifier(random_state=0),
 ]
 
 IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over x, as published"}
 """Classifiers whose joint distribution is not one, and why."""
+
+SEE_COPIES = {"LCMClassifier"}
+"""Classifiers that are not too sure where one attribute comes several times over."""

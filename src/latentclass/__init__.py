@@ -8,10 +8,13 @@ from typing import Any
 
 from latentclass._version import __version__
 
-__all__ = ["MDLDiscretizer", "__version__", "baselines", "datasets", "evaluation"]
+__all__ = ["LCMClassifier", "MDLDiscretizer", "__version__", "baselines", "datasets", "evaluation"]
 
 _SUBMODULES = ("baselines", "datasets", "evaluation")
-_HOMES = {"MDLDiscretizer": "latentclass.models._mdl_discretizer"}
+_HOMES = {
+    "LCMClassifier": "latentclass.models._lcm",
+    "MDLDiscretizer": "latentclass.models._mdl_discretizer",
+}
 
 
 def __getattr__(name: str) -> Any:

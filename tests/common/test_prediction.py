@@ -8,6 +8,8 @@ from rules import number_grid, proba
 from scipy.integrate import trapezoid
 from sklearn.base import clone
 
+from estimators import SEE_COPIES
+
 
 def test_a_row_without_values_gets_the_prior(model, table):
     X, y = table
@@ -90,15 +92,16 @@ def test_calibration_is_kept_only_where_it_helps_on_held_out_folds(model):
     signal = rng.normal(y, 1.5)
     copies = np.column_stack([signal] * 8)  # one attribute eight times over: far too sure
     fitted = clone(model).set_params(calibrate=True).fit(copies, y)
-    facts = fitted.calibration_
-    assert fitted.temperature_ == facts["temperature"]
     if type(model).__name__ == "NaiveBayes":
         assert 4 < fitted.temperature_ < 16  # the truth is eight
-    assert facts["log_loss_after"] < facts["log_loss_before"]
+    if type(model).__name__ not in SEE_COPIES:
+        assert fitted.calibration_["log_loss_after"] < fitted.calibration_["log_loss_before"]
 
     alone = clone(model).set_params(calibrate=True).fit(signal[:, None], y)
-    kept = alone.calibration_["log_loss_after"] < alone.calibration_["log_loss_before"]
-    assert alone.temperature_ == (alone.calibration_["temperature"] if kept else 1.0)
+    for one in (fitted, alone):
+        facts = one.calibration_
+        kept = facts["log_loss_after"] < facts["log_loss_before"]
+        assert one.temperature_ == (facts["temperature"] if kept else 1.0)
 
 
 def test_calibrated_predictions_are_the_most_probable(model):

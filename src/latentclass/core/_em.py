@@ -18,6 +18,7 @@ import numpy.typing as npt
 from latentclass._warn import warn_user
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 P = TypeVar("P", bound=tuple[Any, ...])
@@ -25,7 +26,8 @@ S = TypeVar("S", bound=tuple[Any, ...])
 T = TypeVar("T", bound=tuple[Any, ...])
 
 ROUNDING = 1e-9
-"""Relative fall of the objective that rounding may cause; a larger one is a bug."""
+"""Relative fall of the objective that rounding may cause; a larger one is a bug. A problem that
+must allow for more says so by an attribute `rounding`."""
 
 RESEED_ROUNDS = 4
 """After this many rounds dead components stay dead, so that the objective rises from there on."""
@@ -60,9 +62,10 @@ class EMResult(Generic[P]):
     Attributes
     ----------
     params : P
-        Parameters of the start that was kept (first axis of length 1).
+        Parameters of the starts that were kept, the best first.
     history : list of float
-        Its objective per row, at its start and after each step; the last belongs to `params`.
+        The best one's objective per row, at its start and after each step; the last belongs to
+        its parameters.
     n_iter : int
         M-steps it took, the one that made the start included.
     converged : bool
@@ -92,7 +95,9 @@ class _Batch(Generic[P, S]):
         return cls(params, stats, np.where(np.isnan(objective), -np.inf, objective))
 
     def take(self, index: Any) -> _Batch[P, S]:
-        return _Batch(_take(self.params, index), _take(self.stats, index), self.objective[index])
+        return _Batch(
+            take_starts(self.params, index), take_starts(self.stats, index), self.objective[index]
+        )
 
     def put(self, index: Any, part: _Batch[P, S]) -> None:
         self.objective[index] = part.objective
@@ -101,7 +106,8 @@ class _Batch(Generic[P, S]):
                 array[index] = values
 
 
-def _take(arrays: T, index: Any) -> T:
+def take_starts(arrays: T, index: Any) -> T:
+    """Some starts of parameters or statistics."""
     return type(arrays)(*(array[index] for array in arrays))
 
 
@@ -114,6 +120,7 @@ def run_restarts(
     rngs: list[np.random.Generator],
     halving: bool = True,
     accelerate: bool = False,
+    keep: int = 1,
     score: Callable[[P], FloatArray] | None = None,
     on_iteration: Callable[[int, float], bool] | None = None,
 ) -> EMResult[P]:
@@ -136,11 +143,48 @@ def run_restarts(
     accelerate : bool
         Extrapolate pairs of EM steps (SQUAREM, Varadhan and Roland 2008); an extrapolation that
         would lower the objective is replaced by the EM steps themselves.
+    keep : int
+        How many of the best starts are kept; halving leaves as many.
     score : callable, optional
         Ranks the starts' parameters, higher is better; the objective breaks ties. By default the
         objective ranks them.
     on_iteration : callable, optional
         Called with the iteration and the best objective; a true answer stops the run.
+    """
+    (result,) = run_groups(
+        problem,
+        params,
+        np.zeros(len(params[0]), dtype=np.intp),
+        tol=tol,
+        max_iter=max_iter,
+        rngs=rngs,
+        halving=halving,
+        accelerate=accelerate,
+        keep=keep,
+        score=score,
+        on_iteration=on_iteration,
+    )
+    return result
+
+
+def run_groups(
+    problem: Problem[P, S],
+    params: P,
+    groups: IntArray,
+    *,
+    tol: float,
+    max_iter: int,
+    rngs: list[np.random.Generator],
+    halving: bool = True,
+    accelerate: bool = False,
+    keep: int = 1,
+    score: Callable[[P], FloatArray] | None = None,
+    on_iteration: Callable[[int, float], bool] | None = None,
+) -> list[EMResult[P]]:
+    """`run_restarts` of several groups of starts in one batch: the folds of a cross-validation.
+
+    Starts compete within their group (`groups`, 0 to the number of groups less 1) only, and each
+    group gets a result of its own.
     """
     batch = _Batch.at(problem, type(params)(*(array.copy() for array in params)))
     n_starts = len(batch.objective)
@@ -151,12 +195,15 @@ def run_restarts(
     alive = np.arange(n_starts)
     stopped = False
 
-    def ranking(starts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    def ranking(starts: IntArray) -> list[IntArray]:
+        """The starts of each group, best first."""
         objective = batch.objective[starts]
-        first = objective if score is None else score(_take(batch.params, starts))
-        return starts[np.lexsort((starts, -objective, -first))]
+        first = objective if score is None else score(take_starts(batch.params, starts))
+        order = np.lexsort((starts, -objective, -first, groups[starts]))
+        ends = np.bincount(groups[starts], minlength=groups.max() + 1).cumsum()
+        return np.split(starts[order], ends[:-1])
 
-    def moving() -> npt.NDArray[np.intp]:
+    def moving() -> IntArray:
         return alive[~converged[alive] & (n_iter[alive] < max_iter)]
 
     n_rounds = 0
@@ -169,7 +216,7 @@ def run_restarts(
             # of an accelerated step's two M-steps, the last iteration has room for one only
             squared = accelerate and n_iter[starts].max() + 2 <= max_iter
             after = _squarem_step(problem, before) if squared else _em_step(problem, before)
-            _check_rise(before.objective, after.objective)
+            _check_rise(before.objective, after.objective, getattr(problem, "rounding", ROUNDING))
             batch.put(starts, after)
             n_iter[starts] += 2 if squared else 1
             # A start that fell to -inf is lost, not converged; -inf - -inf is not a gain.
@@ -180,37 +227,49 @@ def run_restarts(
             if on_iteration is not None:
                 stopped = bool(on_iteration(int(n_iter.max()), float(batch.objective.max())))
         n_rounds += 1
-        if halving and len(alive) > 1:
-            alive = np.sort(ranking(alive)[: (len(alive) + 1) // 2])
+        if halving and len(alive) > keep * (groups.max() + 1):
+            ranked = ranking(alive)
+            alive = np.sort(
+                np.concatenate([starts[: max(keep, (len(starts) + 1) // 2)] for starts in ranked])
+            )
         # only a start that has steps left to find its place again
         room = alive[n_iter[alive] < max_iter]
         if n_rounds <= RESEED_ROUNDS and not stopped and room.size:
-            dead = problem.dead(_take(batch.params, room))
+            dead = problem.dead(take_starts(batch.params, room))
             hit, dead = room[dead.any(axis=1)], dead[dead.any(axis=1)]
             if hit.size:
-                seeded = problem.reseed(_take(batch.params, hit), dead, [rngs[s] for s in hit])
+                seeded = problem.reseed(
+                    take_starts(batch.params, hit), dead, [rngs[s] for s in hit]
+                )
                 batch.put(hit, _Batch.at(problem, seeded))
                 reseeded[hit] += dead.sum(axis=1)
                 converged[hit] = False
                 for start in hit.tolist():
                     history[start].append(float(batch.objective[start]))
 
-    kept = int(ranking(alive)[0])
-    restarts: dict[str, npt.NDArray[Any]] = {
-        "start": np.arange(n_starts),
-        "objective": batch.objective,
-        "n_iter": n_iter,
-        "converged": converged,
-        "reseeded": reseeded,
-        "kept": np.arange(n_starts) == kept,
-    }
-    return EMResult(
-        params=_take(batch.params, [kept]),
-        history=history[kept],
-        n_iter=int(n_iter[kept]),
-        converged=bool(converged[kept]),
-        restarts=restarts,
-    )
+    results = []
+    for group, ranked_starts in enumerate(ranking(alive)):
+        kept = ranked_starts[:keep]
+        members = np.flatnonzero(groups == group)
+        restarts: dict[str, npt.NDArray[Any]] = {
+            "start": np.arange(len(members)),
+            "objective": batch.objective[members],
+            "n_iter": n_iter[members],
+            "converged": converged[members],
+            "reseeded": reseeded[members],
+            "kept": np.isin(members, kept),
+        }
+        best = int(kept[0])
+        results.append(
+            EMResult(
+                params=take_starts(batch.params, kept),
+                history=history[best],
+                n_iter=int(n_iter[best]),
+                converged=bool(converged[best]),
+                restarts=restarts,
+            )
+        )
+    return results
 
 
 def _em_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
@@ -243,14 +302,14 @@ def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
     redo = np.flatnonzero(worse | ~usable)
     if redo.size:
         # not by way of coordinates: the second EM step itself, to the bit
-        candidate.put(redo, _Batch.at(problem, _take(second_params, redo)))
+        candidate.put(redo, _Batch.at(problem, take_starts(second_params, redo)))
     return candidate
 
 
-def _check_rise(before: FloatArray, after: FloatArray) -> None:
+def _check_rise(before: FloatArray, after: FloatArray, rounding: float) -> None:
     with np.errstate(invalid="ignore"):
         fall = before - after
-    if np.any(fall > ROUNDING * (1.0 + np.abs(before))):
+    if np.any(fall > rounding * (1.0 + np.abs(before))):
         warn_user(
             f"EM's objective fell by {np.nanmax(fall):.3g} per row, which it must not. Please "
             "report this with the data and parameters that show it.",

@@ -1,0 +1,272 @@
+"""Many Gaussians with full covariance on the same rows: densities and weighted moments.
+
+A row's *features* are 1, its values x_i, and their products x_i x_j for i <= j. In them every
+Gaussian's log-density is a linear function, and every weighted moment a weighted sum: so the
+densities of K Gaussians are one matrix product, and their moments another. Rows with holes are
+grouped by their pattern and conditioned on what they show.
+
+K counts Gaussians, n columns, f = (n + 1)(n + 2) / 2 features. Columns should be near 0 and of size
+about 1 (standardised): the products are not centred.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+FAR = 1e100
+"""Values are counted as no farther out than this, so that squares stay finite."""
+
+STEEP = 1e6
+"""Precision above which the products lose too many digits, and rows are centred first."""
+
+ROUNDING = 1e-13
+"""Least eigenvalue of a matrix that should be positive definite, as a part of its largest."""
+
+BLOCK_VALUES = 2**21
+"""Numbers that a temporary array of the missing-value code may hold (16 MB)."""
+
+
+class Gaussians(NamedTuple):
+    """K Gaussians; `mean` (K, n), `covariance` and `precision` (K, n, n), `log_det` (K,)."""
+
+    mean: FloatArray
+    covariance: FloatArray
+    precision: FloatArray
+    log_det: FloatArray
+
+
+class Moments(NamedTuple):
+    """Weighted sums over rows: `weight` (K,), `total` (K, n) of x, `square` (K, n, n) of x x'."""
+
+    weight: FloatArray
+    total: FloatArray
+    square: FloatArray
+
+
+class Patterns(NamedTuple):
+    """Rows with holes, grouped.
+
+    `rows` (n_rows, n) has NaN in its holes; `observed` (P, n) tells each pattern's cells, and
+    `pattern` (n_rows,), ascending, to which of them a row belongs.
+    """
+
+    rows: FloatArray
+    observed: BoolArray
+    pattern: IntArray
+
+
+def from_covariance(mean: FloatArray, covariance: FloatArray) -> Gaussians:
+    """Gaussians from positive definite covariances."""
+    precision, log_det = invert(covariance)
+    return Gaussians(mean, covariance, precision, log_det)
+
+
+def invert(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Inverse and log-determinant of positive definite matrices."""
+    factor, log_det = inverse_factor(matrices)
+    return np.asarray(np.swapaxes(factor, -2, -1) @ factor), log_det
+
+
+def inverse_factor(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Factor F with F' F = inverse, and log-determinant, of positive definite matrices.
+
+    Where rounding leaves one of them singular, all have their eigenvalues raised to ROUNDING
+    times the largest: no start of a batch may stop the others.
+    """
+    try:
+        lower = np.linalg.cholesky(matrices)
+        factor = np.asarray(np.linalg.inv(lower), dtype=np.float64)
+        log_det = 2.0 * np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(axis=-1)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrices)
+        values = np.maximum(values, ROUNDING * values[..., -1:])
+        factor = np.swapaxes(vectors / np.sqrt(values)[..., None, :], -2, -1)
+        log_det = np.log(values).sum(axis=-1)
+    return factor, log_det
+
+
+def count_features(n_columns: int) -> int:
+    """Number of features of rows of `n_columns` values."""
+    return (n_columns + 1) * (n_columns + 2) // 2
+
+
+def features(rows: FloatArray) -> FloatArray:
+    """Features of complete rows, shape (f, n_rows)."""
+    n_rows, n = rows.shape
+    out = np.empty((count_features(n), n_rows))
+    out[0] = 1.0
+    values = out[1 : n + 1]
+    np.clip(rows.T, -FAR, FAR, out=values)
+    place = n + 1
+    for i in range(n):
+        np.multiply(values[i], values[i:], out=out[place : place + n - i])
+        place += n - i
+    return out
+
+
+def coefficients(gaussians: Gaussians) -> FloatArray:
+    """Weights of the features in each log-density, shape (K, f)."""
+    mean, _, precision, log_det = gaussians
+    n = mean.shape[-1]
+    pull = (precision @ mean[..., None])[..., 0]
+    out = np.empty((*mean.shape[:-1], count_features(n)))
+    out[..., 0] = -0.5 * (n * LOG_2PI + log_det + (pull * mean).sum(axis=-1))
+    out[..., 1 : n + 1] = pull
+    upper = np.triu_indices(n)
+    # x_i x_j stands for both halves of the matrix, x_i x_i for one cell of it
+    out[..., n + 1 :] = precision[..., upper[0], upper[1]] * np.where(
+        upper[0] == upper[1], -0.5, -1.0
+    )
+    return out
+
+
+def log_density(gaussians: Gaussians, table: FloatArray) -> FloatArray:
+    """log N(x; k) of rows given by their features, shape (K, n_rows)."""
+    n = gaussians.mean.shape[1]
+    out = coefficients(gaussians) @ table
+    steep = np.diagonal(gaussians.precision, axis1=1, axis2=2).max(axis=1, initial=0.0) > STEEP
+    for k in np.flatnonzero(steep):
+        distance = table[1 : n + 1] - gaussians.mean[k][:, None]
+        squares = (distance * (gaussians.precision[k] @ distance)).sum(axis=0)
+        out[k] = -0.5 * (n * LOG_2PI + gaussians.log_det[k] + squares)
+    return out
+
+
+def count_columns(n_features: int) -> int:
+    """Number of columns that have `n_features` features."""
+    return round(float(np.sqrt(2 * n_features + 0.25)) - 1.5)
+
+
+def pack_moments(moments: Moments) -> FloatArray:
+    """Sums of features, shape (K, f)."""
+    upper = np.triu_indices(moments.total.shape[-1])
+    return np.concatenate(
+        [moments.weight[..., None], moments.total, moments.square[..., upper[0], upper[1]]], axis=-1
+    )
+
+
+def unpack_moments(sums: FloatArray) -> Moments:
+    """Moments from sums of features, shape (K, f)."""
+    n = count_columns(sums.shape[-1])
+    upper = np.triu_indices(n)
+    square = np.empty((*sums.shape[:-1], n, n))
+    square[..., upper[0], upper[1]] = sums[..., n + 1 :]
+    square[..., upper[1], upper[0]] = sums[..., n + 1 :]
+    return Moments(sums[..., 0], sums[..., 1 : n + 1], square)
+
+
+def group_patterns(rows: FloatArray) -> tuple[Patterns, IntArray]:
+    """Rows sorted by which cells they show, and the order that sorts them."""
+    observed, pattern = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
+    pattern = pattern.reshape(-1)
+    order = np.argsort(pattern, kind="stable")
+    return Patterns(np.clip(rows[order], -FAR, FAR), observed, pattern[order]), order
+
+
+def split_patterns(patterns: Patterns, n_gaussians: int) -> list[Patterns]:
+    """Parts whose temporary arrays stay within BLOCK_VALUES, each with whole patterns or one."""
+    n = patterns.rows.shape[1]
+    most_patterns = max(1, BLOCK_VALUES // max(1, n_gaussians * n * n))
+    most_rows = max(1, BLOCK_VALUES // max(1, n_gaussians * n))
+    counts = np.bincount(patterns.pattern, minlength=len(patterns.observed))
+    edges = np.concatenate([[0], np.cumsum(counts)])
+    parts = []
+    first = 0
+    while first < len(counts):
+        end = first + 1
+        while (
+            end < len(counts)
+            and end - first < most_patterns
+            and edges[end + 1] - edges[first] <= most_rows
+        ):
+            end += 1
+        for start in range(int(edges[first]), int(edges[end]), most_rows):
+            stop = min(start + most_rows, int(edges[end]))
+            parts.append(
+                Patterns(
+                    patterns.rows[start:stop],
+                    patterns.observed[first:end],
+                    patterns.pattern[start:stop] - first,
+                )
+            )
+        first = end
+    return parts
+
+
+class Conditioned(NamedTuple):
+    """What K Gaussians say of rows with holes.
+
+    `log_density` (n_rows, K) of the observed cells; `shift` (n_rows, K, n), the row's expected
+    distance from each mean, exact in the observed cells; `inverse` (P, K, n, n), each pattern's
+    inverse covariance of the observed cells, 0 elsewhere, and `log_det` (P, K) of that covariance.
+    """
+
+    log_density: FloatArray
+    shift: FloatArray
+    inverse: FloatArray
+    log_det: FloatArray
+
+
+def condition(gaussians: Gaussians, part: Patterns) -> Conditioned:
+    """Condition each Gaussian on the observed cells of each row."""
+    shown = part.observed.astype(np.float64)
+    both = shown[:, None, :, None] * shown[:, None, None, :]
+    # a missing column becomes independent with variance 1: it changes no determinant
+    masked = gaussians.covariance * both
+    diagonal = np.einsum("pkii->pki", masked)
+    diagonal += (1.0 - shown)[:, None, :]
+    inverse, log_det = invert(masked)
+    inverse *= both
+    distance = np.nan_to_num(part.rows[:, None, :] - gaussians.mean)
+    pull = _by_pattern(inverse, distance, part.pattern)
+    squares = (distance * pull).sum(axis=-1)
+    constant = shown.sum(axis=1)[:, None] * LOG_2PI + log_det
+    shift = np.matmul(pull.transpose(1, 0, 2), gaussians.covariance).transpose(1, 0, 2)
+    return Conditioned(-0.5 * (constant[part.pattern] + squares), shift, inverse, log_det)
+
+
+def conditional_moments(
+    gaussians: Gaussians, part: Patterns, conditioned: Conditioned, weights: FloatArray
+) -> Moments:
+    """Expected moments of completed rows; `weights` has shape (n_rows, K)."""
+    mean, covariance = gaussians.mean, gaussians.covariance
+    weight = weights.sum(axis=0)
+    weighted = (weights[:, :, None] * conditioned.shift).transpose(1, 2, 0)
+    shift_total = weighted.sum(axis=2)
+    square = weighted @ conditioned.shift.transpose(1, 0, 2)
+    # what the holes could be, beyond their expectation
+    share = np.zeros((len(part.observed), weights.shape[1]))
+    np.add.at(share, part.pattern, weights)
+    explained = np.einsum("pk,pkij->kij", share, conditioned.inverse)
+    square += weight[:, None, None] * covariance - covariance @ explained @ covariance
+    cross = mean[:, :, None] * shift_total[:, None, :]
+    square += cross + cross.transpose(0, 2, 1)
+    square += weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    return Moments(weight, shift_total + weight[:, None] * mean, square)
+
+
+MANY_ROWS = 8
+"""Rows a pattern has on average above which patterns are visited one by one."""
+
+
+def _by_pattern(matrices: FloatArray, vectors: FloatArray, pattern: IntArray) -> FloatArray:
+    """matrices[pattern[r], k] @ vectors[r, k] for every row r and Gaussian k."""
+    n_patterns, n_rows = len(matrices), len(vectors)
+    if n_rows < MANY_ROWS * n_patterns:
+        return np.asarray(np.matmul(matrices[pattern], vectors[..., None])[..., 0])
+    out = np.empty_like(vectors)
+    edges = np.searchsorted(pattern, np.arange(n_patterns + 1))
+    for p in range(n_patterns):
+        rows = slice(edges[p], edges[p + 1])
+        product = np.matmul(vectors[rows].transpose(1, 0, 2), matrices[p])
+        out[rows] = product.transpose(1, 0, 2)
+    return out

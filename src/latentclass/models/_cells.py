@@ -1,0 +1,349 @@
+"""Base of the models that are Gaussian given the class and a component (see `core._cells`).
+
+Continuous columns that vary are standardised and go to the model; discrete columns are independent
+of all others given the class, as in naive Bayes; a column with one value only is the same in all
+classes. What a subclass learns are `Cells`: all verbs follow from them here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.core import _gaussian as gaussian
+from latentclass.core import _product as product
+from latentclass.core._blocks import map_blocks
+from latentclass.core._cells import (
+    CellData,
+    Cells,
+    add_known,
+    flatten_gaussians,
+    gather_rows,
+    log_joint_rows,
+)
+from latentclass.core._logspace import log_normalise, log_sum_exp, split_log
+from latentclass.data._labels import UNLABELLED
+from latentclass.data._schema import Block, Table
+from latentclass.models._base import FloatArray, GenerativeClassifier, IntArray, Training
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+LEVEL_SWEEPS = 5
+"""Most rounds over the discrete columns in search of the most probable completion."""
+
+
+class Scaling(NamedTuple):
+    """How continuous columns become the model's: (x - centre) / unit of those that vary.
+
+    `varies` and `constant` (p,) tell the columns that vary and those of one value; a column
+    without any value is neither, and ignored. `centre`, `unit` (p,) are mean and standard
+    deviation, or value and size of a constant.
+    """
+
+    varies: npt.NDArray[np.bool_]
+    constant: npt.NDArray[np.bool_]
+    centre: FloatArray
+    unit: FloatArray
+
+    def values(self, numeric: FloatArray) -> FloatArray:
+        """Standardised columns that vary."""
+        return np.asarray((numeric[:, self.varies] - self.centre[self.varies]) / self._varying)
+
+    def log_density_outside(self, numeric: FloatArray) -> FloatArray:
+        """What must be added to the model's log-density to give that of the columns."""
+        shown = ~np.isnan(numeric)
+        out: FloatArray = -(shown[:, self.varies] @ np.log(self._varying))
+        for j in np.flatnonzero(self.constant):
+            rows = shown[:, j]
+            distance = (numeric[rows, j] - self.centre[j]) / self.unit[j]
+            distance = np.clip(distance, -gaussian.FAR, gaussian.FAR)
+            out[rows] -= 0.5 * (distance**2 + LOG_2PI) + np.log(self.unit[j])
+        return out
+
+    def restore(self, values: FloatArray) -> FloatArray:
+        """Columns in their own units from standardised ones."""
+        numeric = np.full((len(values), len(self.unit)), np.nan)
+        numeric[:, self.varies] = self.centre[self.varies] + self._varying * values
+        numeric[:, self.constant] = self.centre[self.constant]
+        return numeric
+
+    @property
+    def _varying(self) -> FloatArray:
+        return self.unit[self.varies]
+
+
+class CellClassifier(GenerativeClassifier):
+    """Base of the models made of cells; a subclass sets `_cells` (see `Cells`)."""
+
+    _scaling: Scaling
+    _offsets: npt.NDArray[np.intp]
+    _cells: Cells
+    _outside_log_likelihood: float
+    """What to add to the model's log-likelihood of the training rows to give the columns' own."""
+
+    # -------------------------------------------------------------------- fit
+
+    def _measure(self, training: Training) -> None:
+        """Learn how the columns are scaled; weight two is the row twice."""
+        table, weight = training.table, training.weight
+        n_columns = table.numeric.shape[1]
+        low = np.full(n_columns, np.nan)
+        high = low.copy()
+        for block in table.blocks():
+            low = np.fmin(low, np.fmin.reduce(block.numeric, axis=0))
+            high = np.fmax(high, np.fmax.reduce(block.numeric, axis=0))
+        centre, unit = product.measure_range(low, high)
+        layout = product.Layout(centre, unit, np.zeros(1, dtype=np.intp))
+        none = np.zeros((0, 0), dtype=np.int32)
+
+        def visit(span: slice) -> product.Stats:
+            rows = product.to_rows(table.block(span).numeric, none, layout)
+            members = np.zeros(len(rows.numeric), dtype=np.intp)
+            return product.hard_stats(rows, members, weight[span], 1, layout)
+
+        stats = product.empty_stats(1, layout)
+        for part in map_blocks(visit, table.spans(), self.n_jobs):
+            stats = product.merge_stats(stats, part)
+        varies = high > low
+        spread = np.sqrt(stats.scatter[0] / np.where(stats.weight[0] > 0, stats.weight[0], 1.0))
+        # a spread that underflows next to the range is that of a single row among very many
+        spread = np.maximum(spread, product.SCALE_FLOOR)
+        self._scaling = Scaling(
+            varies,
+            (high == low),
+            np.where(varies, centre + unit * stats.mean[0], centre),
+            np.where(varies, unit * spread, unit),
+        )
+        constant = 0.5 * LOG_2PI * self._scaling.constant + np.log(self._scaling.unit)
+        self._outside_log_likelihood = -float(stats.weight[0] @ constant)
+        self._offsets = np.concatenate([[0], np.cumsum(self.schema_.n_levels)]).astype(np.intp)
+
+    def _gather(
+        self, training: Training, *, one_component: bool, width: int, labels: bool = True
+    ) -> CellData:
+        """Rows as the E-step wants them; without `labels` as if there were one class."""
+        table, y, weight = training
+        if not labels:
+            y = np.zeros_like(y)
+        n_classes = len(self.classes_) if labels else 1
+        scaling, offsets = self._scaling, self._offsets
+        if not labels:
+            offsets = np.zeros(1, dtype=np.intp)
+
+        def read(span: slice) -> tuple[FloatArray, npt.NDArray[np.int32]]:
+            numeric, codes = table.block(span)
+            return scaling.values(numeric), codes if labels else codes[:, :0]
+
+        def sums(span: slice) -> tuple[CellData, npt.NDArray[np.bool_], Any]:
+            """Sums over the rows that hide nothing, and the other rows."""
+            values, codes = read(span)
+            known = (y[span] != UNLABELLED) & ~np.isnan(values).any(axis=1)
+            part = gather_rows(
+                values[known],
+                codes[known],
+                y[span][known],
+                weight[None, span][:, known],
+                n_classes=n_classes,
+                one_component=True,
+                offsets=offsets,
+            )
+            return part, ~known, (values[~known], codes[~known])
+
+        if one_component:
+            parts = list(map_blocks(sums, table.spans(least=n_classes), self.n_jobs))
+            hidden = np.concatenate([mask for _, mask, _ in parts])
+            values = np.concatenate([rows[0] for _, _, rows in parts])
+            codes = np.concatenate([rows[1] for _, _, rows in parts])
+            y, weight = y[hidden], weight[hidden]
+        else:
+            values, codes = read(slice(0, table.n_rows))
+        data = gather_rows(
+            values,
+            codes,
+            y,
+            weight[None],
+            n_classes=n_classes,
+            one_component=one_component,
+            offsets=offsets,
+            width=width,
+            n_jobs=self.n_jobs,
+        )
+        if one_component:
+            for part, _, _ in parts:
+                data = add_known(data, part)
+        return data
+
+    # ------------------------------------------------------------------ hooks
+
+    def _log_likelihood(self, block: Block) -> FloatArray:
+        values = self._scaling.values(block.numeric)
+        # given the class, so that a class without any weight has a density too
+        given = self._cells._replace(log_weight=log_normalise(self._cells.log_weight))
+        by_cell = log_joint_rows(given, values, block.codes, self._offsets)
+        evidence = log_sum_exp(np.moveaxis(by_cell, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
+        outside = self._scaling.log_density_outside(block.numeric)[:, None]
+        if len(evidence) == 1:
+            return np.asarray(evidence[0] + outside)
+        # several models: their density mixed, their class probabilities averaged
+        log_prior = log_sum_exp(self._cells.log_weight)[:, None]
+        posterior, density = split_log(evidence + log_prior)
+        combined = _log_mean(posterior) + _log_mean(density)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            combined = combined - np.log(self.class_prior_)
+        combined = np.where(self.class_prior_ > 0, combined, _log_mean(evidence))
+        return np.asarray(combined + outside)
+
+    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+        cells = flatten_starts(self._cells)
+        log_weight = cells.log_weight[0]
+        n_classes, n_components = log_weight.shape
+        values = np.empty((len(y), int(self._scaling.varies.sum())))
+        codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
+        share = np.exp(log_normalise(log_weight))
+        for k in range(n_classes):
+            rows = np.flatnonzero(y == k)
+            component = rng.choice(n_components, size=len(rows), p=share[k])
+            for m in np.unique(component):
+                mine = rows[component == m]
+                covariance = cells.gaussians.covariance[0, k, m]
+                spread, axes = np.linalg.eigh(covariance)
+                root = axes * np.sqrt(np.maximum(spread, 0.0))
+                noise = rng.standard_normal((len(mine), values.shape[1]))
+                values[mine] = cells.gaussians.mean[0, k, m] + noise @ root.T
+            for place, log_prob in enumerate(self._level_log_probs()):
+                if log_prob.shape[1]:
+                    edges = np.cumsum(np.exp(log_prob[k]))[:-1]
+                    chance = rng.random(len(rows))
+                    codes[rows, place] = np.searchsorted(edges, chance, side="right")
+        return Table(self._scaling.restore(values), codes)
+
+    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
+        del posterior  # of the classes: the cells' own is what completion needs
+        return self._complete_cells(table, best=False)
+
+    def _most_probable_cells(self, table: Table) -> Table:
+        filled = self._complete_cells(table, best=True)
+        if len(self._cells.weighting) > 1:
+            self._improve_levels(table, filled)
+        return filled
+
+    def _improve_levels(self, table: Table, filled: Table) -> None:
+        """Where models are averaged, a class's own most probable levels may not be the best."""
+        numeric, codes = table.block(slice(0, table.n_rows))
+        numeric = np.where(np.isnan(numeric), filled.numeric, numeric)
+        levels = np.where(codes < 0, filled.codes, codes)
+
+        def best_joint(trial: npt.NDArray[np.int32], rows: IntArray) -> FloatArray:
+            evidence = self._evidence(Table(numeric[rows], trial[rows]))
+            return np.asarray((evidence + np.log(self.class_prior_)).max(axis=1))
+
+        for _ in range(LEVEL_SWEEPS):
+            before = levels.copy()
+            for place, log_prob in enumerate(self._level_log_probs()):
+                rows = np.flatnonzero(codes[:, place] < 0)
+                if not rows.size or log_prob.shape[1] < 2:
+                    continue
+                trial = levels.copy()
+                score = []
+                for level in range(log_prob.shape[1]):
+                    trial[:, place] = level
+                    score.append(best_joint(trial, rows))
+                levels[rows, place] = np.argmax(score, axis=0)
+            if np.array_equal(before, levels):
+                break
+        filled.codes[:] = levels
+
+    def _complete_cells(self, table: Table, *, best: bool) -> Table:
+        """Fill holes by the mean over all cells, or by the mode of the most probable cell."""
+        cells = flatten_starts(self._cells)
+        n_classes, n_components, n = cells.gaussians.mean.shape[1:]
+        n_cells = n_classes * n_components
+        log_probs = self._level_log_probs()
+
+        def visit(span: slice) -> Table:
+            numeric, codes = table.block(span)
+            values = self._scaling.values(numeric)
+            joint = log_joint_rows(cells, values, codes, self._offsets)[0]
+            if best:
+                for place, log_prob in enumerate(log_probs):
+                    if log_prob.shape[1]:
+                        hidden = codes[:, place] < 0
+                        joint[:, :, hidden] += log_prob.max(axis=1)[:, None, None]
+            weights = joint.reshape(n_cells, -1).T
+            flat = flatten_gaussians(cells.gaussians)
+            if best:
+                weights = weights + _peak_log_density(flat, values)
+            shift = expected_shift(flat, values)
+            if best:
+                share = np.zeros_like(weights)
+                share[np.arange(len(weights)), weights.argmax(axis=1)] = 1.0
+            else:
+                share = np.exp(log_normalise(weights))
+            centre = cells.gaussians.mean.reshape(n_cells, n)
+            filled = share @ centre + np.einsum("rk,rkn->rn", share, shift)
+            by_class = share.reshape(-1, n_classes, n_components).sum(axis=2)
+            levels = np.full(codes.shape, -1, dtype=np.int32)
+            for place, log_prob in enumerate(log_probs):
+                if log_prob.shape[1]:
+                    levels[:, place] = (by_class @ np.exp(log_prob)).argmax(axis=1)
+            return Table(self._scaling.restore(filled), levels)
+
+        spans = table.spans(beside=n_cells * (n + 1) * (n + 1))
+        parts = list(map_blocks(visit, spans, self.n_jobs))
+        return Table(
+            np.concatenate([part.numeric for part in parts]),
+            np.concatenate([part.codes for part in parts]),
+        )
+
+    def _level_log_probs(self) -> list[FloatArray]:
+        """log P(category | class) of each discrete column, averaged over the models kept."""
+        log_prob = _log_mean(self._cells.log_prob)
+        return np.split(log_prob, self._offsets[1:-1], axis=1)[: len(self.schema_.discrete)]
+
+
+def _log_mean(log_values: FloatArray) -> FloatArray:
+    """log of the mean of exp over the first axis."""
+    return log_sum_exp(np.moveaxis(log_values, 0, -1)) - float(np.log(len(log_values)))
+
+
+def flatten_starts(cells: Cells) -> Cells:
+    """Several models as the components of one."""
+    n_starts, n_classes, n_components = cells.log_weight.shape
+    if n_starts == 1:
+        return cells
+
+    def flatten(array: FloatArray) -> FloatArray:
+        moved = np.moveaxis(array, 0, 1)
+        return moved.reshape(1, n_classes, n_starts * n_components, *array.shape[3:])
+
+    return Cells(
+        cells.weighting[:1],
+        flatten(cells.log_weight) - np.log(n_starts),
+        gaussian.Gaussians(*(flatten(array) for array in cells.gaussians)),
+        _log_mean(cells.log_prob)[None],
+    )
+
+
+def expected_shift(gaussians: gaussian.Gaussians, values: FloatArray) -> FloatArray:
+    """Expected distance of each row from each mean given its observed cells: (n_rows, K, n)."""
+    shift = values[:, None] - gaussians.mean
+    holes = np.flatnonzero(np.isnan(values).any(axis=1))
+    if holes.size:
+        patterns, order = gaussian.group_patterns(values[holes])
+        shift[holes[order]] = gaussian.condition(gaussians, patterns).shift
+    return shift
+
+
+def _peak_log_density(gaussians: gaussian.Gaussians, values: FloatArray) -> FloatArray:
+    """log-density of each row's holes at their mode given its observed cells: (n_rows, K)."""
+    out = np.zeros((len(values), len(gaussians.mean)))
+    holes = np.flatnonzero(np.isnan(values).any(axis=1))
+    if holes.size:
+        patterns, order = gaussian.group_patterns(values[holes])
+        hidden_log_det = gaussians.log_det - gaussian.condition(gaussians, patterns).log_det
+        n_hidden = np.sum(~patterns.observed, axis=1)[:, None]
+        peak = -0.5 * (n_hidden * LOG_2PI + hidden_log_det)
+        out[holes[order]] = peak[patterns.pattern]
+    return out
