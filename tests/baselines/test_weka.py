@@ -22,7 +22,8 @@ from sklearn.utils.estimator_checks import (
     check_parameters_default_constructible,
 )
 
-from latentclass.baselines import _weka
+from latentclass import MDLDiscretizer
+from latentclass.baselines import NaiveBayes, _weka
 from latentclass.baselines._sklearn import LeaveOneOutKNN
 from latentclass.baselines._weka import (
     Attribute,
@@ -35,6 +36,7 @@ from latentclass.baselines._weka import (
     readable_names,
     weka_adtree,
     weka_aode,
+    weka_ban,
     weka_hidden_naive_bayes,
     weka_id3,
     weka_j48,
@@ -309,6 +311,20 @@ def test_our_leave_one_out_chooses_wekas_k():
     assert_allclose(ours.predict_proba(X), proba, atol=0.0011)
 
 
+@needs_weka
+def test_our_discretised_naive_bayes_is_wekas():
+    X, y = load_iris(return_X_y=True)
+    cut = ("-F", "weka.filters.supervised.attribute.Discretize -R first-last")
+    naive = ("-W", "weka.classifiers.bayes.NaiveBayes")
+    weka = WekaClassifier("meta.FilteredClassifier", cut + naive).fit(X[::2], y[::2])
+    cutter = MDLDiscretizer().fit(X[::2], y[::2])
+    ours = NaiveBayes(categorical_features=range(4)).fit(cutter.transform(X[::2]), y[::2])
+    rows = cutter.transform(X[1::2])
+    assert_array_equal(ours.predict(rows), weka.predict(X[1::2]))
+    # 25 rows a class, so Weka's smoothed class probabilities are ours
+    assert_allclose(ours.predict_proba(rows), weka.predict_proba(X[1::2]), atol=0.0016)
+
+
 def corral():
     """All 64 rows of corral: (A0 and A1) or (B0 and B1); the fifth column does not matter."""
     bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
@@ -325,6 +341,7 @@ ON_CORRAL = [  # what training rows must at least get right
     (weka_aode(30), 0.85),
     (weka_hidden_naive_bayes(), 0.85),
     (weka_tan(), 0.85),
+    (weka_ban(), 0.85),
     (weka_k2(max_parents=2), 0.85),
 ]
 

@@ -187,6 +187,12 @@ def test_markov_blanket_correction_by_hand():
     assert corrected == (False, True, True, True)
 
 
+def test_a_class_arc_of_the_correction_brings_in_the_parents_too():
+    # as in Weka 3.6: 0 gets the class, so its parent 1 is in the blanket, but not its child 2
+    corrected = search.correct_markov_blanket(((1,), (), (0,)), [False, False, False])
+    assert corrected == (True, False, True)
+
+
 def test_families_too_large_are_not_considered(monkeypatch):
     monkeypatch.setattr(search, "MAX_FAMILY_CELLS", 1)
     gains = search.FamilyScorer(make_sample(), Score("aic")).gains(0, (), True)

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 
 from latentclass.data import encode_labels
@@ -293,3 +294,23 @@ def test_labels_of_other_or_several_types_are_refused(y, types, refuses):
     )
     with refuses(ValueError, message):
         encode_labels(y)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("values", [[3, 5, 9], [0, 127], [100, 3, 60, 7], [4]])
+def test_whole_numbers_are_coded_as_by_a_sort(dtype, values):
+    for low in (0, np.iinfo(dtype).max - 127, np.iinfo(dtype).min):  # at both ends of the type
+        y = (np.tile(values, 80).astype(object) + int(low)).astype(dtype)
+        classes, codes = encode_labels(y)
+        expected, places = np.unique(y, return_inverse=True)
+        assert classes.dtype == dtype
+        assert_array_equal(classes, expected)
+        assert_array_equal(codes, places)
+
+
+def test_labels_are_not_written_to():
+    y = np.array([2, 1, 2, 1])
+    y.flags.writeable = False
+    _, codes = encode_labels(y)
+    codes += 1
+    assert_array_equal(y, [2, 1, 2, 1])

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import (
+    GridSearchCV,
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedKFold,
+    cross_validate,
 )
 
+from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
+from latentclass.evaluation import LabelledKFold
 from latentclass.evaluation._folds import make_folds
 from latentclass.evaluation._problem import read_problems
 
@@ -99,3 +103,69 @@ def test_a_class_smaller_than_the_number_of_folds_is_no_warning():
 def test_impossible_folds_are_refused(problem, cv, message):
     with pytest.raises(ValueError, match=re.escape(message).replace("number", ".*number", 1)):
         make_folds(problem, cv, random_state=0)
+
+
+# ------------------------------------------------------------------ for scikit-learn's own tools
+
+
+def make_partly_labelled(n_rows=90):
+    """Two classes of text that one column tells apart; two thirds of the labels are None."""
+    rng = np.random.default_rng(0)
+    y = np.array(["left", "right"], dtype=object)[np.arange(n_rows) % 2]
+    X = np.c_[rng.normal(0, 1, n_rows) + 3.0 * (y == "right"), rng.normal(size=n_rows)]
+    y[rng.permutation(n_rows)[: 2 * n_rows // 3]] = None
+    return X, y
+
+
+@pytest.mark.parametrize("settings", [{}, {"shuffle": True, "random_state": 3}])
+def test_labelled_folds_are_stratified_and_keep_the_others_in_training(settings):
+    X, y = make_partly_labelled()
+    labelled = np.flatnonzero([label is not None for label in y])
+    expected = StratifiedKFold(4, **settings).split(X[labelled], y[labelled].astype(str))
+    splitter = LabelledKFold(4, **settings)
+    assert splitter.get_n_splits(X, y) == 4
+    for (train, test), (_, places) in zip(splitter.split(X, y), expected, strict=True):
+        assert_array_equal(test, labelled[places])
+        assert_array_equal(train, np.setdiff1d(np.arange(90), test))
+
+
+@pytest.mark.parametrize("hole", [None, np.nan])
+def test_labelled_folds_know_all_marks_of_unlabelled_rows(hole):
+    y = ["a", "b", hole, "a", hole, "b"]
+    found = [test.tolist() for _, test in LabelledKFold(2).split(np.zeros((6, 1)), y)]
+    assert found == [[0, 1], [3, 5]]
+
+
+def test_minus_one_is_unlabelled_beside_two_classes():
+    y = np.array([0, 1, -1, 0, -1, 1])
+    with pytest.warns(UserWarning, match="y is -1 in 2 rows"):
+        found = [test.tolist() for _, test in LabelledKFold(2).split(np.zeros((6, 1)), y)]
+    assert found == [[0, 1], [3, 5]]
+    signs = np.array([-1, 1, -1, 1])  # here -1 is a class
+    assert [len(test) for _, test in LabelledKFold(2).split(np.zeros((4, 1)), signs)] == [2, 2]
+
+
+def test_scikit_learns_tools_take_labelled_folds():
+    X, y = make_partly_labelled()
+    folds = LabelledKFold(3, shuffle=True, random_state=0)
+    scores = cross_validate(NaiveBayes(), X, y, cv=folds, error_score="raise")["test_score"]
+    assert np.mean(scores) > 0.8
+    search = GridSearchCV(NaiveBayes(), {"prior": [0.5, 5.0]}, cv=folds, error_score="raise")
+    search.fit(X, y)
+    assert search.n_splits_ == 3
+    assert search.best_estimator_.n_unlabelled_ == 60
+
+
+def test_compare_takes_labelled_folds_as_its_own(partly):
+    ours = make_folds(partly, LabelledKFold(4, shuffle=True, random_state=0), 99)
+    assert [f.checksum for f in ours] == [f.checksum for f in make_folds(partly, 4, 0)]
+
+
+def test_labelled_folds_are_told_what_is_wrong():
+    with pytest.raises(ValueError, match="LabelledKFold needs y: one label a row"):
+        next(LabelledKFold(2).split([[0.0]]))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        next(LabelledKFold(2).split([[0.0]], ["a", "b"]))
+    with pytest.raises(ValueError, match="n_splits=1"):
+        LabelledKFold(1)
+    assert repr(LabelledKFold(3)) == "LabelledKFold(n_splits=3, random_state=None, shuffle=False)"

@@ -516,6 +516,22 @@ def weka_tan(alpha: float = 0.5) -> WekaClassifier:
     return _bayes_net("TAN", ("-S", "BAYES"), alpha)
 
 
+def weka_ban(alpha: float = 1.0) -> WekaClassifier:
+    """Bayesian network augmented naive Bayes, the LTC paper's "BAN".
+
+    Hill climbing by AIC from naive Bayes: arcs are added, deleted and reversed, and attributes
+    outside the class's Markov blanket are brought into it at the end. The number of parents has
+    no limit. Weka may turn arcs of the class round, too, and leaves ties to rounding. It cuts
+    continuous columns into intervals and fills missing cells by itself.
+
+    Examples
+    --------
+    >>> weka_ban().options[4:10]
+    ('-R', '-P', '100000', '-mbc', '-S', 'AIC')
+    """
+    return _bayes_net("HillClimber", ("-R", "-P", "100000", "-mbc", "-S", "AIC"), alpha)
+
+
 def weka_k2(max_parents: int = 1, alpha: float = 0.5) -> WekaClassifier:
     """Bayesian network by K2 from a naive Bayes start: the binary LCM paper's "BayesNet".
 

@@ -30,6 +30,9 @@ UNLABELLED = -1
 BLOCK_FEATURES = 2**18
 """Numbers in one block of features (2 MB): small enough to stay in the processor's cache."""
 
+FAR = 1e100
+"""Values are counted as no farther out than this, so that squares stay finite."""
+
 KEPT_FEATURES = 2**24
 """Features are kept from one step to the next up to this many numbers (128 MB)."""
 
@@ -236,7 +239,7 @@ def square_root(covariance: FloatArray) -> FloatArray:
 def _sum_features(block: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted sums of features, shape (G, f), without making the features."""
     n = block.shape[1]
-    upper = np.triu_indices(n)
+    upper = gaussian.upper_cells(n)
     out = np.empty((len(weights), gaussian.count_features(n)))
     for g, weight in enumerate(weights):
         out[g, 0] = weight.sum()
@@ -251,15 +254,16 @@ def expect(data: CellData, cells: Cells) -> tuple[CellStats, FloatArray]:
     sums = np.zeros((n_starts, n_classes, n_components, data.known.shape[2]))
     counts = data.known_counts[cells.weighting]
     log_likelihood = np.where(counts > 0, counts * cells.log_prob, 0.0).sum(axis=(1, 2))
+    weights = gaussian.coefficients(cells.gaussians)
     if n_components == 1:
         known = data.known[cells.weighting]
         sums[:, :, 0] += known
-        weights = gaussian.coefficients(cells.gaussians)[:, :, 0]
-        weights[..., 0] += np.where(known[..., 0] > 0, cells.log_weight[..., 0], 0.0)
-        log_likelihood += np.einsum("syf,syf->s", weights, known)
+        log_likelihood += np.einsum("syf,syf->s", weights[:, :, 0], known)
+        rows = known[..., 0]
+        log_likelihood += np.where(rows > 0, rows * cells.log_weight[..., 0], 0.0).sum(axis=1)
 
     def visit(group: _Group) -> tuple[int, FloatArray, FloatArray, FloatArray | None]:
-        return group.label, *_expect_group(data, cells, group)
+        return group.label, *_expect_group(data, cells, weights, group)
 
     for label, part_likelihood, part, part_counts in map_blocks(visit, data.groups, data.n_jobs):
         log_likelihood += part_likelihood
@@ -274,9 +278,12 @@ def expect(data: CellData, cells: Cells) -> tuple[CellStats, FloatArray]:
 
 
 def _expect_group(
-    data: CellData, cells: Cells, group: _Group
+    data: CellData, cells: Cells, weights: FloatArray, group: _Group
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Log-likelihood (S,), sums of features (S, classes, M, f), level counts of a group."""
+    """Log-likelihood (S,), sums of features (S, classes, M, f), level counts of a group.
+
+    `weights` are the coefficients of the cells' Gaussians.
+    """
     classes = slice(None) if group.label == UNLABELLED else slice(group.label, group.label + 1)
     log_weight = cells.log_weight[:, classes]
     shape = log_weight.shape
@@ -302,7 +309,10 @@ def _expect_group(
     everything = slice(0, n_rows)
     if group.patterns is None:
         table = gaussian.features(group.rows) if group.table is None else group.table
-        log_likelihood, responsibility = share(gaussian.log_density(gaussians, table), everything)
+        density = gaussian.log_density(
+            gaussians, table, weights[:, classes].reshape(-1, n_features)
+        )
+        log_likelihood, responsibility = share(density, everything)
         sums = responsibility.reshape(-1, n_rows) @ table.T
         if discrete is not None:
             part_counts = _level_counts(responsibility, group.codes, data.offsets)
@@ -329,15 +339,17 @@ def log_joint_rows(
     cells: Cells, values: FloatArray, codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.intp]
 ) -> FloatArray:
     """log p(x, class, component) of rows in any state, shape (S, Y, M, n_rows)."""
+    values = np.clip(values, -FAR, FAR)
     shape = cells.log_weight.shape
     gaussians = flatten_gaussians(cells.gaussians)
     out = np.empty((len(gaussians.mean), len(values)))
     incomplete = np.isnan(values).any(axis=1)
     complete = np.flatnonzero(~incomplete)
+    weights = gaussian.coefficients(gaussians)
     most = max(1, BLOCK_FEATURES // gaussian.count_features(values.shape[1]))
     for start in range(0, len(complete), most):
         rows = complete[start : start + most]
-        density = gaussian.log_density(gaussians, gaussian.features(values[rows]))
+        density = gaussian.log_density(gaussians, gaussian.features(values[rows]), weights)
         if len(rows) == len(values):
             out = density
         else:

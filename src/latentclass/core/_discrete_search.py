@@ -242,10 +242,17 @@ def correct_markov_blanket(
 ) -> tuple[bool, ...]:
     """The class made a parent of each attribute that it would otherwise tell nothing about.
 
-    An attribute without the class as parent stays so if it is a parent of one that has it.
+    An attribute without the class as parent stays so if it is a parent of one that has it. One
+    after the other, as in Weka: a class arc added to an attribute brings in its parents too, so
+    those that come later need none.
     """
-    inside = {p for j, ps in enumerate(parents) if with_class[j] for p in ps}
-    return tuple(has or j not in inside for j, has in enumerate(with_class))
+    corrected = list(with_class)
+    inside = {p for j, ps in enumerate(parents) if corrected[j] for p in ps}
+    for j, ps in enumerate(parents):
+        if not corrected[j] and j not in inside:
+            corrected[j] = True
+            inside.update(ps)
+    return tuple(corrected)
 
 
 def _first_best(gain: FloatArray) -> int:

@@ -72,6 +72,8 @@ class EMResult(Generic[P]):
         Whether its last gain was at most `tol`.
     restarts : dict of str to array
         One entry a start: start, objective, n_iter, converged, reseeded, kept.
+    histories : list of list of float
+        Every start's `history`.
     """
 
     params: P
@@ -79,6 +81,7 @@ class EMResult(Generic[P]):
     n_iter: int
     converged: bool
     restarts: dict[str, npt.NDArray[Any]]
+    histories: list[list[float]]
 
 
 @dataclass
@@ -267,6 +270,7 @@ def run_groups(
                 n_iter=int(n_iter[best]),
                 converged=bool(converged[best]),
                 restarts=restarts,
+                histories=[history[start] for start in members.tolist()],
             )
         )
     return results

@@ -11,6 +11,7 @@ about 1 (standardised): the products are not centred.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,6 @@ IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
-
-FAR = 1e100
-"""Values are counted as no farther out than this, so that squares stay finite."""
 
 STEEP = 1e6
 """Precision above which the products lose too many digits, and rows are centred first."""
@@ -99,13 +97,19 @@ def count_features(n_columns: int) -> int:
     return (n_columns + 1) * (n_columns + 2) // 2
 
 
+@lru_cache(maxsize=64)
+def upper_cells(n: int) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the upper half of a matrix, in the order of the features."""
+    return np.triu_indices(n)
+
+
 def features(rows: FloatArray) -> FloatArray:
     """Features of complete rows, shape (f, n_rows)."""
     n_rows, n = rows.shape
     out = np.empty((count_features(n), n_rows))
     out[0] = 1.0
     values = out[1 : n + 1]
-    np.clip(rows.T, -FAR, FAR, out=values)
+    values[:] = rows.T
     place = n + 1
     for i in range(n):
         np.multiply(values[i], values[i:], out=out[place : place + n - i])
@@ -121,7 +125,7 @@ def coefficients(gaussians: Gaussians) -> FloatArray:
     out = np.empty((*mean.shape[:-1], count_features(n)))
     out[..., 0] = -0.5 * (n * LOG_2PI + log_det + (pull * mean).sum(axis=-1))
     out[..., 1 : n + 1] = pull
-    upper = np.triu_indices(n)
+    upper = upper_cells(n)
     # x_i x_j stands for both halves of the matrix, x_i x_i for one cell of it
     out[..., n + 1 :] = precision[..., upper[0], upper[1]] * np.where(
         upper[0] == upper[1], -0.5, -1.0
@@ -129,11 +133,16 @@ def coefficients(gaussians: Gaussians) -> FloatArray:
     return out
 
 
-def log_density(gaussians: Gaussians, table: FloatArray) -> FloatArray:
-    """log N(x; k) of rows given by their features, shape (K, n_rows)."""
+def log_density(
+    gaussians: Gaussians, table: FloatArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """log N(x; k) of rows given by their features, shape (K, n_rows).
+
+    `weights` are the `coefficients`, for a caller that has many blocks of rows.
+    """
     n = gaussians.mean.shape[1]
-    out = coefficients(gaussians) @ table
-    steep = np.diagonal(gaussians.precision, axis1=1, axis2=2).max(axis=1, initial=0.0) > STEEP
+    out = (coefficients(gaussians) if weights is None else weights) @ table
+    steep = np.einsum("kii->ki", gaussians.precision).max(axis=1, initial=0.0) > STEEP
     for k in np.flatnonzero(steep):
         distance = table[1 : n + 1] - gaussians.mean[k][:, None]
         squares = (distance * (gaussians.precision[k] @ distance)).sum(axis=0)
@@ -148,7 +157,7 @@ def count_columns(n_features: int) -> int:
 
 def pack_moments(moments: Moments) -> FloatArray:
     """Sums of features, shape (K, f)."""
-    upper = np.triu_indices(moments.total.shape[-1])
+    upper = upper_cells(moments.total.shape[-1])
     return np.concatenate(
         [moments.weight[..., None], moments.total, moments.square[..., upper[0], upper[1]]], axis=-1
     )
@@ -157,7 +166,7 @@ def pack_moments(moments: Moments) -> FloatArray:
 def unpack_moments(sums: FloatArray) -> Moments:
     """Moments from sums of features, shape (K, f)."""
     n = count_columns(sums.shape[-1])
-    upper = np.triu_indices(n)
+    upper = upper_cells(n)
     square = np.empty((*sums.shape[:-1], n, n))
     square[..., upper[0], upper[1]] = sums[..., n + 1 :]
     square[..., upper[1], upper[0]] = sums[..., n + 1 :]
@@ -169,7 +178,7 @@ def group_patterns(rows: FloatArray) -> tuple[Patterns, IntArray]:
     observed, pattern = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
     pattern = pattern.reshape(-1)
     order = np.argsort(pattern, kind="stable")
-    return Patterns(np.clip(rows[order], -FAR, FAR), observed, pattern[order]), order
+    return Patterns(rows[order], observed, pattern[order]), order
 
 
 def split_patterns(patterns: Patterns, n_gaussians: int) -> list[Patterns]:

@@ -155,7 +155,8 @@ def cut_columns(
         weights = None  # counting is faster than adding
     waiting: list[_Counts] = []
     for values in columns:
-        if len(values) and np.isnan(values.min()):  # NaN if one of them is
+        low = values.min() if len(values) else 0.0  # NaN if one of them is
+        if low != low:
             seen = ~np.isnan(values)
             part = None if weights is None else weights[seen]
             waiting.append(_count(values[seen], labels[seen], part, n_classes))
@@ -210,9 +211,9 @@ def _whole_numbers(values: FloatArray, limit: int) -> tuple[FloatArray, IntArray
     # beyond 2**52 neighbouring floats are more than 1 apart, and low + 1 may be no value
     if not (high - low < limit and max(-low, high) < 2.0**52):
         return None
-    if np.any(np.rint(values) != values):
-        return None
     places = (values - low if low else values).astype(np.intp)
+    if (places + low != values if low else places != values).any():
+        return None
     return low + np.arange(int(high - low) + 1, dtype=np.float64), places
 
 
@@ -318,12 +319,13 @@ def _find_cuts(entries: _Entries, n_classes: int) -> IntArray:
         pays = _cut_pays(segments.totals, totals)
         found[cut[pays]] = True
         # the halves of the segments are the next ones, in their order
-        first, last = np.repeat(segments.first, 2), np.repeat(segments.last, 2)
+        first, last = segments.first.repeat(2), segments.last.repeat(2)
         first[1::2], last[::2] = cut + 1, cut
-        base = np.repeat(segments.base, 2, axis=0)
-        base[1::2] += totals[::2]
+        base = np.empty_like(totals)
+        base[::2] = segments.base
+        np.add(segments.base, totals[::2], out=base[1::2])
         halves = _Segments(first, last, totals, base)
-        open_, segments = _keep(open_._replace(segment=half), halves, np.repeat(pays, 2))
+        open_, segments = _keep(open_._replace(segment=half), halves, pays.repeat(2))
     return np.flatnonzero(found)
 
 
@@ -332,8 +334,10 @@ def _keep(open_: _Open, segments: _Segments, wanted: BoolArray) -> tuple[_Open, 
     totals = segments.totals
     wanted = wanted & (segments.first < segments.last)
     wanted &= (totals.sum(axis=1) >= 2.0) & ((totals > 0).sum(axis=1) > 1)
-    rows = np.flatnonzero(wanted[open_.segment])  # places are picked faster than by a mask
-    number = np.cumsum(wanted) - 1
+    if wanted.all():
+        return open_, segments
+    rows = wanted[open_.segment].nonzero()[0]  # places are picked faster than by a mask
+    number = wanted.cumsum() - 1
     entries: Any = (array[rows] for array in open_)
     left: Any = (array[wanted] for array in segments)
     segment, *rest = entries
@@ -351,18 +355,18 @@ def _best_cuts(open_: _Open, segments: _Segments) -> IntArray:
     # what the entry adds to sum_k f(c1_k) + sum_k f(c2_k) as it goes from above to below
     change = _f(after) + _f(whole - after) - _f(moved) - _f(np.maximum(whole - moved, 0.0))
     numbers = np.arange(len(segments.totals))
-    first = np.searchsorted(segment, numbers)
-    sum_f = np.cumsum(change)
-    ends = np.flatnonzero((block[1:] != block[:-1]) & (segment[1:] == segment[:-1]))
+    first = segment.searchsorted(numbers)
+    sum_f = change.cumsum()
+    ends = ((block[1:] != block[:-1]) & (segment[1:] == segment[:-1])).nonzero()[0]
     owner = segment[ends]  # each segment has two blocks, so one of these at least
     size = segments.totals.sum(axis=1)
     below = up_to[ends] - (up_to[first] - weight[first])[owner]
     above = np.maximum(size[owner] - below, 0.0)
     bits = _f(below) + _f(above) - (sum_f[ends] - (sum_f[first] - change[first])[owner])
-    least = np.minimum.reduceat(bits, np.searchsorted(owner, numbers))
-    good = np.flatnonzero(bits <= (least + TIE * size)[owner])
-    lowest = good[np.searchsorted(owner[good], numbers)]
-    return block[ends[lowest]]
+    least = np.minimum.reduceat(bits, owner.searchsorted(numbers))
+    good = (bits <= (least + TIE * size)[owner]).nonzero()[0]
+    lowest = good[owner[good].searchsorted(numbers)]
+    return np.asarray(block[ends[lowest]])
 
 
 def _cut_pays(totals: FloatArray, halves: FloatArray) -> BoolArray:
@@ -393,7 +397,8 @@ def _table(
 
 def _weight_before(group: IntArray, weight: FloatArray) -> FloatArray:
     """Sum of the weights of earlier entries of the same group."""
-    order = np.argsort(group, kind="stable")
+    short = len(group) > 0 and int(group.max()) < 2**16  # such numbers are sorted much faster
+    order = np.argsort(group.astype(np.uint16) if short else group, kind="stable")
     ordered = weight[order]
     sums = np.cumsum(ordered) - ordered
     is_new = _changes(group[order])

@@ -51,21 +51,20 @@ def code_labels(
     missing = _missing(values)
     if weight is not None and len(weight) == len(values):
         missing |= weight == 0  # such a row is not there: its label is no class
-    if missing.all():
+    whole = not missing.any()
+    if not whole and missing.all():
         raise ValueError(
             f"y has no labelled row: all {len(values)} labels are missing. "
             "Label at least one row of each class."
         )
-    known = _plain(values[~missing])
+    known = _plain(values if whole else values[~missing])
     _refuse_infinite(known, missing)
-    codes = np.full(len(values), UNLABELLED, dtype=np.intp)
-    classes: npt.NDArray[Any]
-    if known.dtype.kind in "OU":
-        labels, codes[~missing] = distinct_text(known)
-        classes = np.array(labels)
+    classes, known_codes = _distinct(known)
+    if whole:
+        codes = known_codes.astype(np.intp, copy=False)
     else:
-        check_classification_targets(known)
-        classes, codes[~missing] = np.unique(known, return_inverse=True)
+        codes = np.full(len(values), UNLABELLED, dtype=np.intp)
+        codes[~missing] = known_codes
     if classes.dtype.kind in "if" and classes[0] == -1 and len(classes) > 2:
         n_rows = int(np.sum(codes == 0))
         warn_user(
@@ -77,6 +76,26 @@ def code_labels(
     return classes, codes
 
 
+def _distinct(known: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Sorted distinct labels, and the place of each row's."""
+    if known.dtype.kind in "OU":
+        labels, places = distinct_text(known)
+        return np.array(labels), places
+    if known.dtype.kind in "iu":
+        low, high = int(known.min()), int(known.max())
+        if high - low < len(known) and high <= np.iinfo(np.intp).max:
+            # a short range of whole numbers is counted in a table, without a sort
+            offset = known.astype(np.intp) - low
+            occurs = np.bincount(offset) > 0
+            n_classes = np.count_nonzero(occurs)
+            if 2 * n_classes <= len(known):  # with more scikit-learn has something to say
+                values = (np.flatnonzero(occurs) + low).astype(known.dtype)
+                return values, (np.cumsum(occurs) - 1)[offset]
+    check_classification_targets(known)
+    classes, codes = np.unique(known, return_inverse=True)
+    return classes, codes
+
+
 def label_array(y: Any) -> npt.NDArray[Any]:
     """Labels of any container as a flat array, as they are; None where missing."""
     if y is None:
@@ -84,6 +103,8 @@ def label_array(y: Any) -> npt.NDArray[Any]:
             "fit requires y to be passed, but the target y is None. Give one label a row; "
             "None or NaN marks a row without label."
         )
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufUO":
+        return y  # the usual case, which needs none of what follows
     if nw.dependencies.is_into_dataframe(y) and y.shape[1] == 1:
         warn_user(
             "A column-vector y was passed when a 1d array was expected. Pass the column itself.",

@@ -184,6 +184,12 @@ class Schema:
     def _encode(self, raw: RawTable, handle_unknown: str) -> Table:
         self.check_columns(raw)
         if raw.matrix is not None:
+            _refuse_infinite(raw.matrix, self.names)
+        return self._code(raw, handle_unknown)
+
+    def _code(self, raw: RawTable, handle_unknown: str) -> Table:
+        """`_encode` without the checks that `learn_schema` has made."""
+        if raw.matrix is not None:
             return self._encode_matrix(raw, handle_unknown)
         numeric = np.empty((raw.n_rows, len(self.continuous)))
         codes = np.empty((raw.n_rows, len(self.discrete)), dtype=np.int32)
@@ -196,7 +202,6 @@ class Schema:
     def _encode_matrix(self, raw: RawTable, handle_unknown: str) -> Table:
         """All columns at once from one block of numbers."""
         matrix: Any = raw.matrix
-        _refuse_infinite(matrix, self.names)
         if sp.issparse(matrix):
             if all(column.kind == "continuous" and column.observed for column in self.columns):
                 return Table(matrix, np.empty((raw.n_rows, 0), dtype=np.int32))
@@ -259,6 +264,8 @@ def learn_schema(
             f"but there are {len(weight)} weights. Give one weight a row."
         )
     keep = None if weight is None or np.all(weight > 0) else np.flatnonzero(weight > 0)
+    if raw.matrix is not None:
+        _refuse_infinite(raw.matrix, raw.names)
     if sp.issparse(raw.matrix):
         columns = _sparse_columns(raw, declared, keep)
     elif raw.matrix is not None:
@@ -270,7 +277,7 @@ def learn_schema(
             for j, name in enumerate(raw.names)
         )
     schema = Schema(columns, raw.container, raw.header)
-    table = schema._encode(raw, "missing")
+    table = schema._code(raw, "missing")
     return schema, table if keep is None else table.take(keep)
 
 
@@ -378,12 +385,11 @@ def _matrix_columns(
 ) -> tuple[Column, ...]:
     """Columns of one block of numbers, a block of rows at a time: it may be large."""
     matrix = np.asarray(raw.matrix)
-    _refuse_infinite(matrix, raw.names)
     discrete = np.zeros(len(raw.names), dtype=bool) if declared is None else declared
     matrix = matrix if keep is None else matrix[keep]
     n_columns = len(raw.names)
     distinct = {int(j): DistinctNumbers() for j in np.flatnonzero(discrete)}
-    observed = np.zeros(n_columns, dtype=bool)
+    observed = ~np.isnan(matrix[:16]).all(axis=0)  # nearly always enough
     for rows in block_spans(len(matrix), n_columns):
         if observed.all() and not distinct:
             break

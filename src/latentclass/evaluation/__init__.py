@@ -2,6 +2,7 @@
 
 from latentclass.evaluation._compare import compare
 from latentclass.evaluation._comparison import Comparison
+from latentclass.evaluation._folds import LabelledKFold
 from latentclass.evaluation._metrics import Metric, Predictions
 from latentclass.evaluation._plots import CriticalDifferenceDisplay, ErrorScatterDisplay
 from latentclass.evaluation._significance import (
@@ -25,6 +26,7 @@ __all__ = [
     "CriticalDifferenceDisplay",
     "ErrorScatterDisplay",
     "FriedmanResult",
+    "LabelledKFold",
     "Metric",
     "PairResult",
     "Predictions",

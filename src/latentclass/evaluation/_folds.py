@@ -9,12 +9,78 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+from sklearn.utils import indexable
 
 from latentclass._validation import check_number
-from latentclass.data._labels import UNLABELLED
+from latentclass.data._labels import UNLABELLED, encode_labels
 from latentclass.evaluation._problem import IntArray, Problem
 from latentclass.evaluation._store import checksum
+
+
+class LabelledKFold(BaseCrossValidator):
+    """Stratified folds of the labelled rows; the others are in every training part.
+
+    For scikit-learn's `cross_validate`, `GridSearchCV` and their like, when some rows have no
+    label: its own splitters would take "unlabelled" for a class and test on it. Rows without
+    label are those that the library's classifiers read so (None, NaN, or -1 beside two other
+    labels). `compare` needs no such splitter.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds.
+    shuffle : bool, default=False
+        Whether the labelled rows of a class are shuffled before they are shared out.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffle.
+
+    Notes
+    -----
+    The labelled rows fall as in `StratifiedKFold` of these rows alone. Scores of scikit-learn
+    refuse an object array of numbers: beside None write labels as text, or mark unlabelled rows
+    of whole numbers by -1.
+
+    Examples
+    --------
+    >>> y = ["a", "b", None, "a", "b", None]
+    >>> for train, test in LabelledKFold(2).split([[0.0]] * 6, y):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 2 5] [3 4]
+    """
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
+    ) -> None:
+        inner = StratifiedKFold(n_splits, shuffle=shuffle, random_state=random_state)  # checks
+        self.n_splits = inner.n_splits
+        self.shuffle = inner.shuffle
+        self.random_state = random_state
+
+    def split(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,  # noqa: ARG002
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Row numbers of each training and test part; `groups` is not used."""
+        if y is None:
+            raise ValueError(
+                "LabelledKFold needs y: one label a row, None or NaN (or -1) where it is not known."
+            )
+        X, y = indexable(X, y)
+        _, codes = encode_labels(y)
+        labelled = np.flatnonzero(codes != UNLABELLED)
+        inner = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
+        for _, places in inner.split(np.zeros((len(labelled), 1)), codes[labelled]):
+            is_test = np.zeros(len(codes), dtype=bool)
+            is_test[labelled[places]] = True
+            yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002
+        """Number of folds; the arguments are not used."""
+        return int(self.n_splits)
 
 
 class Fold(NamedTuple):

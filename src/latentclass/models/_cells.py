@@ -16,6 +16,7 @@ from latentclass.core import _gaussian as gaussian
 from latentclass.core import _product as product
 from latentclass.core._blocks import map_blocks
 from latentclass.core._cells import (
+    FAR,
     CellData,
     Cells,
     add_known,
@@ -58,7 +59,7 @@ class Scaling(NamedTuple):
         for j in np.flatnonzero(self.constant):
             rows = shown[:, j]
             distance = (numeric[rows, j] - self.centre[j]) / self.unit[j]
-            distance = np.clip(distance, -gaussian.FAR, gaussian.FAR)
+            distance = np.clip(distance, -FAR, FAR)
             out[rows] -= 0.5 * (distance**2 + LOG_2PI) + np.log(self.unit[j])
         return out
 
@@ -88,36 +89,35 @@ class CellClassifier(GenerativeClassifier):
     def _measure(self, training: Training) -> None:
         """Learn how the columns are scaled; weight two is the row twice."""
         table, weight = training.table, training.weight
-        n_columns = table.numeric.shape[1]
-        low = np.full(n_columns, np.nan)
-        high = low.copy()
-        for block in table.blocks():
-            low = np.fmin(low, np.fmin.reduce(block.numeric, axis=0))
-            high = np.fmax(high, np.fmax.reduce(block.numeric, axis=0))
+        observed = [self.schema_.columns[j].observed for j in self.schema_.continuous]
+        # the first rows' range will do as a unit for the sums, unless a column is empty in them
+        low, high = _column_range(table, table.spans()[:1])
+        if np.any(np.isnan(low) & np.array(observed, dtype=bool)):
+            low, high = _column_range(table, table.spans())
         centre, unit = product.measure_range(low, high)
-        layout = product.Layout(centre, unit, np.zeros(1, dtype=np.intp))
-        none = np.zeros((0, 0), dtype=np.int32)
 
-        def visit(span: slice) -> product.Stats:
-            rows = product.to_rows(table.block(span).numeric, none, layout)
-            members = np.zeros(len(rows.numeric), dtype=np.intp)
-            return product.hard_stats(rows, members, weight[span], 1, layout)
+        def visit(span: slice) -> FloatArray:
+            rows = (table.block(span).numeric - centre) / unit
+            shown = ~np.isnan(rows)
+            if not shown.all():
+                rows = np.nan_to_num(rows)
+            return np.stack([weight[span] @ shown, weight[span] @ rows, weight[span] @ rows**2])
 
-        stats = product.empty_stats(1, layout)
-        for part in map_blocks(visit, table.spans(), self.n_jobs):
-            stats = product.merge_stats(stats, part)
-        varies = high > low
-        spread = np.sqrt(stats.scatter[0] / np.where(stats.weight[0] > 0, stats.weight[0], 1.0))
-        # a spread that underflows next to the range is that of a single row among very many
-        spread = np.maximum(spread, product.SCALE_FLOOR)
+        parts = map_blocks(visit, table.spans(), self.n_jobs)
+        seen, total, square = sum(parts, np.zeros((3, len(centre))))
+        mean = np.divide(total, seen, out=np.zeros_like(total), where=seen > 0)
+        variance = np.divide(square, seen, out=np.zeros_like(total), where=seen > 0) - mean**2
+        varies = square > 0  # a constant is its own centre
+        # a spread that is lost next to the unit is that of a single row among very many
+        spread = np.sqrt(np.maximum(variance, product.SCALE_FLOOR**2))
         self._scaling = Scaling(
             varies,
-            (high == low),
-            np.where(varies, centre + unit * stats.mean[0], centre),
+            np.array(observed, dtype=bool) & ~varies,
+            np.where(varies, centre + unit * mean, centre),
             np.where(varies, unit * spread, unit),
         )
         constant = 0.5 * LOG_2PI * self._scaling.constant + np.log(self._scaling.unit)
-        self._outside_log_likelihood = -float(stats.weight[0] @ constant)
+        self._outside_log_likelihood = -float(seen @ constant)
         self._offsets = np.concatenate([[0], np.cumsum(self.schema_.n_levels)]).astype(np.intp)
 
     def _gather(
@@ -303,6 +303,14 @@ class CellClassifier(GenerativeClassifier):
         return np.split(log_prob, self._offsets[1:-1], axis=1)[: len(self.schema_.discrete)]
 
 
+def _column_range(table: Table, spans: list[slice]) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value of each column in some rows, NaN where there is none."""
+    blocks = [table.block(span).numeric for span in spans]
+    low = np.fmin.reduce([np.fmin.reduce(block, axis=0) for block in blocks])
+    high = np.fmax.reduce([np.fmax.reduce(block, axis=0) for block in blocks])
+    return low, high
+
+
 def _log_mean(log_values: FloatArray) -> FloatArray:
     """log of the mean of exp over the first axis."""
     return log_sum_exp(np.moveaxis(log_values, 0, -1)) - float(np.log(len(log_values)))
@@ -328,6 +336,7 @@ def flatten_starts(cells: Cells) -> Cells:
 
 def expected_shift(gaussians: gaussian.Gaussians, values: FloatArray) -> FloatArray:
     """Expected distance of each row from each mean given its observed cells: (n_rows, K, n)."""
+    values = np.clip(values, -FAR, FAR)
     shift = values[:, None] - gaussians.mean
     holes = np.flatnonzero(np.isnan(values).any(axis=1))
     if holes.size:

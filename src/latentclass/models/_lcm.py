@@ -109,6 +109,8 @@ class LCMClassifier(CellClassifier):
         Whether its last gain was at most `tol`.
     restarts_ : dict of str to array
         One entry a start: start, objective, n_iter, converged, reseeded, kept.
+    restart_histories_ : list of list of float
+        `history_` of every start.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -224,6 +226,7 @@ class LCMClassifier(CellClassifier):
         )
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.converged_, self.restarts_ = result.converged, result.restarts
+        self.restart_histories_ = result.histories
         self._set_params(result.params, data)
 
     def _set_params(self, params: LCMParams, data: CellData) -> None:

@@ -135,8 +135,8 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         _refuse_sparse(X)
         table, codes, weight = self._read_training(X, y, sample_weight)
         numeric = table.numeric
-        labelled = codes != UNLABELLED
-        if not labelled.all():
+        if self.n_unlabelled_:
+            labelled = codes != UNLABELLED
             numeric, codes, weight = numeric[labelled], codes[labelled], weight[labelled]
         n_columns, n_classes = len(self.schema_.columns), len(self.classes_)
         self.cut_points_ = [np.empty(0)] * n_columns

@@ -39,33 +39,36 @@ class TableReader:
         owner = type(self).__name__
         labels = label_array(y)
         weight = _check_weight(sample_weight, len(labels))
-        classes, codes = code_labels(labels, weight)
+        n_out = 0 if sample_weight is None else int(np.count_nonzero(weight == 0))
+        classes, codes = code_labels(labels, weight if n_out else None)
         self.schema_, table = learn_schema(
             X,
             categorical_features=self.categorical_features,
-            weight=weight if np.any(weight == 0) else None,
+            weight=weight if n_out else None,
             owner=owner,
         )
         validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
-        n_rows = table.n_rows + int(np.sum(weight == 0))
+        n_rows = table.n_rows + n_out
         if n_rows != len(codes):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
                 f"y has {len(codes)} labels. Give one label a row."
             )
-        keep = weight > 0
-        codes, weight = codes[keep], weight[keep]
-        present = np.flatnonzero(np.bincount(codes[codes != UNLABELLED], minlength=1))
-        if present.size == 0:
-            raise ValueError(
-                "y has no labelled row of positive weight. Label at least one row of each class."
-            )
-        # a class all of whose rows weigh nothing is not there
-        self.classes_ = classes[present]
-        position = np.full(len(classes) + 1, UNLABELLED)
-        position[present] = np.arange(len(present))
-        codes = position[codes]
-        self.n_unlabelled_ = int(np.sum(codes == UNLABELLED))
+        if n_out:
+            keep = weight > 0
+            codes, weight = codes[keep], weight[keep]
+            present = np.flatnonzero(np.bincount(codes[codes != UNLABELLED], minlength=1))
+            if present.size == 0:
+                raise ValueError(
+                    "y has no labelled row of positive weight. Label at least one row of each "
+                    "class."
+                )
+            # a class all of whose rows weigh nothing is not there
+            position = np.full(len(classes) + 1, UNLABELLED)
+            position[present] = np.arange(len(present))
+            classes, codes = classes[present], position[codes]
+        self.classes_ = classes
+        self.n_unlabelled_ = int(np.count_nonzero(codes == UNLABELLED))
         empty = [column.name for column in self.schema_.columns if not column.observed]
         if empty:
             warn_user(
@@ -97,7 +100,7 @@ class TableReader:
 def _check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.array(sample_weight, dtype=np.float64)  # a copy: the caller's stays as it is
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
