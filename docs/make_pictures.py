@@ -16,7 +16,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from latentclass.baselines import NaiveBayes
+from latentclass.baselines import (
+    FiniteMixtureNaiveBayes,
+    MixtureNaiveBayes,
+    NaiveBayes,
+    ProjectedNaiveBayes,
+)
 from latentclass.datasets import load_dataset
 
 mpl.use("Agg")
@@ -253,9 +258,108 @@ def draw_restarts() -> None:
     save(figure, "restarts")
 
 
+def draw_mixtures() -> None:
+    """Show an attribute that is not bell-shaped, and two that tell the class only together."""
+    wine = load_dataset("wine", container="pandas")
+    column = "Malic_acid"
+    values = wine.X[column].to_numpy(dtype=float)
+    labels, grid = np.unique(wine.y), np.linspace(values.min() - 0.5, 5.0, 500)
+    models = {
+        "NaiveBayes": NaiveBayes().fit(wine.X[[column]], wine.y),
+        "MixtureNaiveBayes": MixtureNaiveBayes(random_state=0).fit(wine.X[[column]], wine.y),
+    }
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    mine = values[wine.y == labels[0]]
+    left.hist(mine, bins=24, density=True, color=GREY, alpha=0.3)
+    for (name, model), style, colour in zip(
+        models.items(), ["--", "-"], [ORANGE, BLUE], strict=True
+    ):
+        table = pd.DataFrame({column: grid})
+        density = np.exp(model.predict_joint_log_proba(table)[:, 0]) / model.class_prior_[0]
+        left.plot(grid, density, style, color=colour, label=name)
+    left.set_xlabel(f"{column}, grower {labels[0]}")
+    left.set_ylabel("density")
+    left.legend(frameon=False, fontsize=8)
+
+    rng = np.random.default_rng(0)
+    corner = rng.integers(0, 2, (300, 2))
+    X, y = rng.normal(4.0 * corner, 1.0), (corner[:, 0] == corner[:, 1]).astype(int)
+    model = FiniteMixtureNaiveBayes(random_state=0).fit(X, y)
+    axis = np.linspace(-3.5, 7.5, 240)
+    mesh = np.meshgrid(axis, axis)
+    points = np.column_stack([part.ravel() for part in mesh])
+    right.pcolormesh(
+        *mesh,
+        model.predict(points).reshape(mesh[0].shape),
+        cmap=ListedColormap(CLASS_COLOURS[:2]),
+        alpha=0.18,
+        shading="auto",
+        rasterized=True,
+    )
+    for k in range(2):
+        right.scatter(*X[y == k].T, s=14, marker=MARKERS[k], facecolor="none",
+                      edgecolor=CLASS_COLOURS[k], linewidth=0.7)  # fmt: skip
+        right.scatter(*model.means_[k].T, s=90, marker=MARKERS[k], color=CLASS_COLOURS[k],
+                      edgecolor="black")  # fmt: skip
+    share = [np.mean(m.fit(X, y).predict(X) == y) for m in (NaiveBayes(), model)]
+    right.set_title(
+        f"NaiveBayes {share[0]:.0%} right, FiniteMixtureNaiveBayes {share[1]:.0%}", fontsize=10
+    )
+    right.set_xlabel("two attributes; filled: the components")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "mixtures")
+
+
+def draw_axes() -> None:
+    """Show what naive Bayes sees along columns, principal axes, and the axes of clusters."""
+    rng = np.random.default_rng(0)
+    cluster, y = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    along, across = rng.normal(0, 2, 300), rng.normal(0, 0.25, 300) + 0.8 * (y - 0.5)
+    slant = np.where(cluster, 0.3, 1.2)  # radians
+    X = np.column_stack(
+        [
+            along * np.cos(slant) - across * np.sin(slant) + 5.0 * cluster,
+            along * np.sin(slant) + across * np.cos(slant) - 2.0 * cluster,
+        ]
+    )
+    models = {
+        "columns (NaiveBayes)": NaiveBayes().fit(X, y),
+        'axes="all"': ProjectedNaiveBayes().fit(X, y),
+        'axes="clusters"': ProjectedNaiveBayes(axes="clusters", random_state=0).fit(X, y),
+    }
+    low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
+    grid = np.meshgrid(np.linspace(low[0], high[0], 240), np.linspace(low[1], high[1], 240))
+    points = np.column_stack([axis.ravel() for axis in grid])
+
+    figure, panels = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
+    for axes, (title, model) in zip(panels, models.items(), strict=True):
+        axes.pcolormesh(
+            *grid,
+            model.predict(points).reshape(grid[0].shape),
+            cmap=ListedColormap(CLASS_COLOURS[:2]),
+            alpha=0.18,
+            shading="auto",
+            rasterized=True,
+        )
+        for k in range(2):
+            axes.scatter(*X[y == k].T, s=9, marker=MARKERS[k], color=CLASS_COLOURS[k])
+        if isinstance(model, ProjectedNaiveBayes):
+            for centre, matrix in zip(model.centres_, model.axes_, strict=True):
+                # two standard deviations along each axis
+                for arm in 2.0 * np.linalg.inv(matrix).T:
+                    ends = np.column_stack([centre - arm, centre + arm])
+                    axes.plot(*ends, color="black", linewidth=1.6)
+        axes.set_title(f"{title}: {model.score(X, y):.0%} right", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "axes")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     draw_evidence()
     draw_regions()
     draw_reliability()
     draw_restarts()
+    draw_mixtures()
+    draw_axes()

@@ -1,7 +1,17 @@
 """The public classifiers, listed once: every common test runs on each of them."""
 
-from latentclass import LCMClassifier
-from latentclass.baselines import AODE, BAN, K2, TAN, HiddenNaiveBayes, NaiveBayes
+from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass.baselines import (
+    AODE,
+    BAN,
+    K2,
+    TAN,
+    FiniteMixtureNaiveBayes,
+    HiddenNaiveBayes,
+    MixtureNaiveBayes,
+    NaiveBayes,
+    ProjectedNaiveBayes,
+)
 
 CLASSIFIERS = [
     NaiveBayes(random_state=0),
@@ -11,10 +21,14 @@ CLASSIFIERS = [
     AODE(random_state=0),
     HiddenNaiveBayes(random_state=0),
     LCMClassifier(random_state=0),
+    LCMClassifierCV([2], [1], random_state=0),  # with one size to try no fold sees rows
+    MixtureNaiveBayes(random_state=0),
+    FiniteMixtureNaiveBayes(random_state=0),
+    ProjectedNaiveBayes(random_state=0),
 ]
 
 IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over x, as published"}
 """Classifiers whose joint distribution is not one, and why."""
 
-SEE_COPIES = {"LCMClassifier"}
+SEE_COPIES = {"LCMClassifier", "LCMClassifierCV", "ProjectedNaiveBayes"}
 """Classifiers that are not too sure where one attribute comes several times over."""

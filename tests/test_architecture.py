@@ -20,6 +20,7 @@ ALLOWED = {
     "models": BASE | {"core", "data"},
     "baselines": BASE | {"models"},
     "evaluation": BASE | {"core", "data", "datasets", "models"},
+    "plots": BASE | {"data"},
 }
 
 
@@ -77,6 +78,10 @@ def test_a_model_loads_only_what_scikit_learn_loads_too():
     more = loaded_by("from latentclass.baselines import NaiveBayes") - base
     heavy = {"matplotlib", "numba", "dask", "polars", "sklearn.datasets", "scipy.optimize"}
     assert not more & heavy
+
+
+def test_plots_load_matplotlib_only_to_draw():
+    assert "matplotlib" not in loaded_by("import latentclass.plots")
 
 
 def test_names_are_loaded_when_asked_for():

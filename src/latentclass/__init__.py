@@ -8,11 +8,20 @@ from typing import Any
 
 from latentclass._version import __version__
 
-__all__ = ["LCMClassifier", "MDLDiscretizer", "__version__", "baselines", "datasets", "evaluation"]
+__all__ = [
+    "LCMClassifier",
+    "LCMClassifierCV",
+    "MDLDiscretizer",
+    "__version__",
+    "baselines",
+    "datasets",
+    "evaluation",
+]
 
 _SUBMODULES = ("baselines", "datasets", "evaluation")
 _HOMES = {
     "LCMClassifier": "latentclass.models._lcm",
+    "LCMClassifierCV": "latentclass.models._lcm_cv",
     "MDLDiscretizer": "latentclass.models._mdl_discretizer",
 }
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -6,7 +8,12 @@ from sklearn.mixture import GaussianMixture
 
 from latentclass.core import _product as product
 from latentclass.core._em import run_restarts
-from latentclass.core._mixture import MixtureParams, MixtureProblem, seed_components
+from latentclass.core._mixture import (
+    MixtureParams,
+    MixtureProblem,
+    seed_components,
+    spread_starts,
+)
 
 N_LEVELS = [3, 2]
 
@@ -223,3 +230,103 @@ def test_dead_component_is_seeded_anew_and_found_again():
     found = np.sort(in_data_units(result.params, problem.layout)[1].ravel())
     assert_allclose(found, [0.0, 5.0, 10.0], atol=0.2)
     assert np.exp(result.params.log_weight).min() > 0.2
+
+
+class TestRestrictedRows:
+    """Rows that may use some components only."""
+
+    @pytest.fixture
+    def problem(self, data):
+        """Three components; the first third of the rows may use 0 and 1, the next one 2 only."""
+        numeric, codes = data[:2]
+        free, _ = make_problem(
+            numeric, codes, N_LEVELS, np.full(len(numeric), -1), 3, alpha=0.5, strength=1.0,
+            block_rows=len(numeric),
+        )  # fmt: skip
+        ((rows, weight),) = free.blocks
+        third = len(weight) // 3
+        parts = [slice(0, third), slice(third, 2 * third), slice(2 * third, None)]
+        picked = [(product.Rows(*(a[p] for a in rows)), weight[p]) for p in parts]
+        return replace(
+            free,
+            blocks=[picked[2]],
+            restricted=[(*picked[0], slice(0, 2)), (*picked[1], slice(2, 3))],
+        )
+
+    def test_they_are_rows_whose_other_components_are_impossible(self, problem):
+        """By hand: one step with responsibilities outside the slice set to nought."""
+        rngs = [np.random.default_rng(s) for s in range(2)]
+        params = spread_starts(problem, rngs)
+        params = MixtureParams(np.full_like(params.log_weight, -np.log(3)), *params[1:])
+        stats, objective = problem.e_step(params)
+        for s in range(2):
+            flat = product.Params(*(a[s] for a in params[1:]))
+            total, row_weight = 0.0, np.zeros(3)
+            merged = product.empty_stats(3, problem.layout)
+            items = [(*b, slice(None)) for b in problem.blocks] + problem.restricted
+            for rows, weight, members in items:
+                joint = product.log_density(flat, rows, problem.layout) + params.log_weight[s]
+                outside = np.ones(3, dtype=bool)
+                outside[members] = False
+                joint[:, outside] = -np.inf
+                size = np.logaddexp.reduce(joint, axis=1)
+                share = np.exp(joint - size[:, None]) * weight[:, None]
+                total += weight @ size
+                row_weight += share.sum(axis=0)
+                merged = product.merge_stats(
+                    merged, product.soft_stats(rows, share, problem.layout)
+                )
+            total += product.log_prior(flat, problem.prior).sum()
+            assert_allclose(objective[s], total / problem.total_weight, rtol=1e-10)
+            assert_allclose(stats.row_weight[s], row_weight, rtol=1e-10)
+            for ours, expected in zip(stats[1:], merged, strict=True):
+                assert_allclose(ours[s], expected, rtol=1e-8, atol=1e-10)
+
+    @pytest.mark.parametrize("accelerate", [False, True])
+    def test_the_objective_rises_and_jobs_change_nothing(self, problem, accelerate):
+        results = []
+        for n_jobs in (1, 2):
+            rngs = [np.random.default_rng(s) for s in range(3)]
+            one = replace(problem, n_jobs=n_jobs)
+            results.append(
+                run_restarts(
+                    one,
+                    spread_starts(one, rngs),
+                    tol=1e-8,
+                    max_iter=200,
+                    rngs=rngs,
+                    accelerate=accelerate,
+                )
+            )
+        assert np.all(np.diff(results[0].history) >= -1e-12)
+        assert results[0].history == results[1].history
+
+    def test_starts_do_not_depend_on_the_order_of_rows_or_copies(self, problem):
+        rows, weight, members = problem.restricted[0]
+        turned = np.random.default_rng(0).permutation(len(weight))
+        copies = np.repeat(turned, 2)
+
+        def starts(index, weights):
+            block = product.Rows(*(a[index] for a in rows))
+            other = replace(problem, restricted=[(block, weights, members)])
+            return spread_starts(other, [np.random.default_rng(1)])
+
+        expected = starts(np.arange(len(weight)), 2 * np.ones(len(weight)))
+        for found in (
+            starts(turned, 2 * np.ones(len(weight))),
+            starts(copies, np.ones(len(copies))),
+        ):
+            for ours, theirs in zip(found, expected, strict=True):
+                assert_allclose(ours[:, :2], theirs[:, :2], rtol=1e-9, atol=1e-12)
+
+    def test_starts_find_clusters_far_apart(self):
+        rng = np.random.default_rng(2)
+        numeric = rng.normal(size=(90, 2)) + np.repeat([[0, 0], [20, 0], [0, 20]], 30, axis=0)
+        free, _ = make_problem(
+            numeric, np.zeros((90, 0), dtype=np.int32), [], np.full(90, -1), 3, block_rows=90
+        )
+        ((rows, weight),) = free.blocks
+        problem = replace(free, blocks=[], restricted=[(rows, weight, slice(0, 3))])
+        params = spread_starts(problem, [np.random.default_rng(s) for s in range(4)])
+        # far draws are likely, not certain: of four starts one at least has all three clusters
+        assert_allclose(np.exp(params.log_weight).min(axis=1).max(), 1 / 3, atol=0.02)

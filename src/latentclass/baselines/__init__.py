@@ -20,6 +20,7 @@ from latentclass.baselines._weka import (
     find_weka,
     weka_adtree,
     weka_aode,
+    weka_ban,
     weka_hidden_naive_bayes,
     weka_id3,
     weka_j48,
@@ -30,9 +31,12 @@ from latentclass.baselines._weka import (
 )
 from latentclass.models._aode import AODE
 from latentclass.models._ban import BAN
+from latentclass.models._finite_mixture_naive_bayes import FiniteMixtureNaiveBayes
 from latentclass.models._hidden_naive_bayes import HiddenNaiveBayes
 from latentclass.models._k2 import K2
+from latentclass.models._mixture_naive_bayes import MixtureNaiveBayes
 from latentclass.models._naive_bayes import NaiveBayes
+from latentclass.models._projected_naive_bayes import ProjectedNaiveBayes
 from latentclass.models._tan import TAN
 
 __all__ = [
@@ -41,9 +45,12 @@ __all__ = [
     "K2",
     "TAN",
     "BackpropagationNetwork",
+    "FiniteMixtureNaiveBayes",
     "HiddenNaiveBayes",
     "LeaveOneOutKNN",
+    "MixtureNaiveBayes",
     "NaiveBayes",
+    "ProjectedNaiveBayes",
     "WekaClassifier",
     "decision_tree",
     "find_weka",
@@ -55,6 +62,7 @@ __all__ = [
     "support_vector_machine",
     "weka_adtree",
     "weka_aode",
+    "weka_ban",
     "weka_hidden_naive_bayes",
     "weka_id3",
     "weka_j48",

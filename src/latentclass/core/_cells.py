@@ -201,7 +201,7 @@ def overall_covariance(data: CellData) -> FloatArray:
         for g, weight in enumerate(group.weight):
             square[g] += (rows.T * weight) @ rows
             seen[g] += (shown.T * weight) @ shown
-    return np.divide(square, seen, out=np.zeros_like(square), where=seen > 0)
+    return np.asarray(np.divide(square, seen, out=np.zeros_like(square), where=seen > 0))
 
 
 def column_ranks(data: CellData) -> IntArray:
@@ -253,14 +253,17 @@ def expect(data: CellData, cells: Cells) -> tuple[CellStats, FloatArray]:
     n_starts, n_classes, n_components = cells.log_weight.shape
     sums = np.zeros((n_starts, n_classes, n_components, data.known.shape[2]))
     counts = data.known_counts[cells.weighting]
-    log_likelihood = np.where(counts > 0, counts * cells.log_prob, 0.0).sum(axis=(1, 2))
+    with np.errstate(invalid="ignore"):  # 0 rows times log 0
+        log_likelihood = np.where(counts > 0, counts * cells.log_prob, 0.0).sum(axis=(1, 2))
     weights = gaussian.coefficients(cells.gaussians)
     if n_components == 1:
         known = data.known[cells.weighting]
         sums[:, :, 0] += known
         log_likelihood += np.einsum("syf,syf->s", weights[:, :, 0], known)
         rows = known[..., 0]
-        log_likelihood += np.where(rows > 0, rows * cells.log_weight[..., 0], 0.0).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            shares = np.where(rows > 0, rows * cells.log_weight[..., 0], 0.0)
+        log_likelihood += shares.sum(axis=1)
 
     def visit(group: _Group) -> tuple[int, FloatArray, FloatArray, FloatArray | None]:
         return group.label, *_expect_group(data, cells, weights, group)

@@ -74,6 +74,8 @@ class EMResult(Generic[P]):
         One entry a start: start, objective, n_iter, converged, reseeded, kept.
     histories : list of list of float
         Every start's `history`.
+    order : array of int
+        Which starts the kept parameters are of.
     """
 
     params: P
@@ -82,6 +84,7 @@ class EMResult(Generic[P]):
     converged: bool
     restarts: dict[str, npt.NDArray[Any]]
     histories: list[list[float]]
+    order: IntArray
 
 
 @dataclass
@@ -271,6 +274,7 @@ def run_groups(
                 converged=bool(converged[best]),
                 restarts=restarts,
                 histories=[history[start] for start in members.tolist()],
+                order=np.searchsorted(members, kept),
             )
         )
     return results

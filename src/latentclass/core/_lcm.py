@@ -14,7 +14,7 @@ The prior (MAP) is in units of pseudo-rows of a standardised column: see `Prior`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,11 +75,13 @@ class Prior(NamedTuple):
 class LCMParams(NamedTuple):
     """Parameters of S models in standardised columns.
 
-    weighting (S,); log_weight (S, Y, M) = log P(y, m); loadings (S, M, n, q); offsets (S, M, n);
+    weighting (S,); edges (S, n, q), which latent variables an attribute may depend on, in all
+    components; log_weight (S, Y, M) = log P(y, m); loadings (S, M, n, q); offsets (S, M, n);
     noise (S, M or 1, n); latent_mean, latent_variance (S, Y, q); log_prob (S, Y, L).
     """
 
     weighting: IntArray
+    edges: BoolArray
     log_weight: FloatArray
     loadings: FloatArray
     offsets: FloatArray
@@ -92,12 +94,13 @@ class LCMParams(NamedTuple):
 class LCMStats(NamedTuple):
     """Expected moments of the complete data.
 
-    weighting (S,); cell_weight (S, Y, M); latent_total, latent_square (S, Y, q): of z and z^2 by
-    class; gram (S, M, q + 1, q + 1): of (z, 1)(z, 1)' by component; cross (S, M, n, q + 1): of
-    x (z, 1)'; square (S, M, n): of x^2; counts (S, Y, L).
+    weighting (S,); edges (S, n, q); cell_weight (S, Y, M); latent_total, latent_square (S, Y, q):
+    of z and z^2 by class; gram (S, M, q + 1, q + 1): of (z, 1)(z, 1)' by component; cross (S, M,
+    n, q + 1): of x (z, 1)'; square (S, M, n): of x^2; counts (S, Y, L).
     """
 
     weighting: IntArray
+    edges: BoolArray
     cell_weight: FloatArray
     latent_total: FloatArray
     latent_square: FloatArray
@@ -178,8 +181,8 @@ class LCMProblem:
     tied : bool
         One noise for all components.
     prior : Prior
-    mask : array of shape (n, q) or None
-        Which latent variables an attribute may depend on, in all components.
+    offset : bool
+        Whether the attributes have an offset beside the latent variables.
     """
 
     data: CellData
@@ -187,7 +190,7 @@ class LCMProblem:
     n_latent: int
     tied: bool
     prior: Prior
-    mask: BoolArray | None = None
+    offset: bool = True
 
     rounding: ClassVar[float] = 1e-8
     """What rounding may take from the objective where the noise is at its floor."""
@@ -217,6 +220,7 @@ class LCMProblem:
         by_component = np.concatenate([cross.sum(axis=1), total.sum(axis=1)[..., None]], axis=-1)
         expected = LCMStats(
             params.weighting,
+            params.edges,
             weight,
             z_total.sum(axis=2),
             np.einsum("symqq->syq", z_square),
@@ -256,6 +260,7 @@ class LCMProblem:
         noise = np.where(weight > 0, _divide(rest, weight), prior.noise_level)
         return LCMParams(
             stats.weighting,
+            stats.edges,
             log_weight,
             np.ascontiguousarray(loadings),
             np.ascontiguousarray(offsets),
@@ -272,11 +277,12 @@ class LCMProblem:
         # as small as rounding: lets a component without rows, or latent variables that are one, be
         diagonal += 1e-13 * diagonal + np.finfo(float).tiny ** 0.5
         diagonal[..., :-1] += self.prior.loading
-        if self.mask is None:
+        if self.offset and stats.edges.all():
             return np.asarray(
                 np.swapaxes(np.linalg.solve(gram, np.swapaxes(stats.cross, 2, 3)), 2, 3)
             )
-        allowed = np.column_stack([self.mask, np.ones(len(self.mask), dtype=bool)])
+        offset = np.full((*stats.edges.shape[:2], 1), self.offset)
+        allowed = np.concatenate([stats.edges, offset], axis=2)
         return regress_masked(gram, stats.cross, allowed)
 
     def _level_log_probs(self, counts: FloatArray) -> FloatArray:
@@ -294,6 +300,7 @@ class LCMProblem:
             params.latent_mean,
             np.log(params.latent_variance),
             params.log_prob,
+            params.edges,
             params.weighting,
         )
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
@@ -302,18 +309,25 @@ class LCMProblem:
         """Parameters at some coordinates."""
         n_classes, n_levels = self.data.known_counts.shape[1:]
         n, q, m = self.data.n_columns, self.n_latent, self.n_components
-        n_noise = 1 if self.tied else m
-        shapes = ((n_classes, m), (m, n, q), (m, n), (n_noise, n), (n_classes, q), (n_classes, q))
-        edges = np.cumsum([np.prod(shape) for shape in (*shapes, (n_classes, n_levels))])
-        *parts, weighting = np.split(vector, edges, axis=1)
-        log_weight, loadings, offsets, noise, mean, variance, log_prob = (
-            part.reshape(len(vector), *shape)
-            for part, shape in zip(parts, (*shapes, (n_classes, n_levels)), strict=True)
+        shapes = (
+            (n_classes, m),
+            (m, n, q),
+            (m, n),
+            (1 if self.tied else m, n),
+            (n_classes, q),
+            (n_classes, q),
+            (n_classes, n_levels),
+            (n, q),
+        )
+        *parts, weighting = np.split(vector, np.cumsum([np.prod(shape) for shape in shapes]), 1)
+        log_weight, loadings, offsets, noise, mean, variance, log_prob, edges = (
+            part.reshape(len(vector), *shape) for part, shape in zip(parts, shapes, strict=True)
         )
         log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
         flat = np.exp(log_prob).reshape(len(vector) * n_classes, n_levels)
         return LCMParams(
             weighting[:, 0].astype(np.intp),
+            edges > 0.5,
             log_weight,
             np.clip(loadings, -FAR, FAR),
             np.clip(offsets, -FAR, FAR),
@@ -342,13 +356,12 @@ class LCMProblem:
             loadings[s] = np.sqrt(0.5 / q) * rng.standard_normal((m, n, q))[:, ranks[g]]
             if m > 1:
                 offsets[s] = rng.standard_normal((m, n))[:, ranks[g]] @ roots[g]
-        if self.mask is not None:
-            loadings *= self.mask
         share = self.data.labelled[weighting] + self.prior.component
         with np.errstate(divide="ignore"):
             log_weight = np.log(share / share.sum(axis=1, keepdims=True))[:, :, None] - np.log(m)
         return LCMParams(
             weighting,
+            np.ones((n_starts, n, q), dtype=bool),
             np.tile(log_weight, (1, 1, m)),
             loadings,
             offsets,
@@ -370,11 +383,13 @@ class LCMProblem:
 
 
 def regress_masked(gram: FloatArray, cross: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Solve each attribute's normal equations over its allowed regressors, the rest at 0."""
-    both = allowed[:, :, None] & allowed[:, None, :]
-    system = gram[:, :, None] * both
-    np.einsum("smiqq->smiq", system)[...] += ~allowed
-    return np.asarray(np.linalg.solve(system, (cross * allowed)[..., None])[..., 0])
+    """Solve each attribute's normal equations over its allowed regressors, the rest at 0.
+
+    `allowed` has shape (S, n, q + 1).
+    """
+    system = gram[:, :, None] * (allowed[..., :, None] & allowed[..., None, :])[:, None]
+    np.einsum("smiqq->smiq", system)[...] += ~allowed[:, None]
+    return np.asarray(np.linalg.solve(system, (cross * allowed[:, None])[..., None])[..., 0])
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
@@ -414,12 +429,13 @@ def canonical(params: LCMParams) -> LCMParams:
     low, high = loadings.min(axis=(1, 2), initial=0.0), loadings.max(axis=(1, 2), initial=0.0)
     sign = np.where(-low > high, -1.0, 1.0)
 
-    def arrange(array: FloatArray) -> FloatArray:
+    def arrange(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Latent variables, on the last axis, in their new order."""
         places = order.reshape(len(order), *[1] * (array.ndim - 2), -1)
         return np.take_along_axis(array, np.broadcast_to(places, array.shape), axis=-1)
 
     return params._replace(
+        edges=arrange(params.edges),
         loadings=arrange(loadings * sign[:, None, None]),
         offsets=params.offsets + (params.loadings @ centre[:, None, :, None])[..., 0],
         latent_mean=arrange((params.latent_mean - centre[:, None]) / (scale * sign)[:, None]),

@@ -134,7 +134,7 @@ class GenerativeClassifier(
 
     def _calibrate(self, training: Training) -> None:
         def held_out(train: IntArray, test: IntArray) -> FloatArray:
-            fold = clone(self).set_params(calibrate=False)
+            fold = self._twin()
             fold.schema_, fold.classes_ = self.schema_, self.classes_
             part = Training(training.table.take(train), training.y[train], training.weight[train])
             with warnings.catch_warnings():
@@ -150,6 +150,10 @@ class GenerativeClassifier(
             np.log(self.class_prior_),
             random_state=check_random_state(self.random_state),
         )
+
+    def _twin(self) -> Any:
+        """An unfitted model that learns as this one did, for the folds of `calibrate`."""
+        return clone(self).set_params(calibrate=False)
 
     # ------------------------------------------------------------- prediction
 

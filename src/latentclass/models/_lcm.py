@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +15,7 @@ from latentclass.core._cells import CellData, expect, flatten_gaussians, log_joi
 from latentclass.core._em import run_restarts, take_starts
 from latentclass.core._lcm import LCMParams, LCMProblem, Prior, canonical, to_cells
 from latentclass.core._logspace import log_normalise, log_sum_exp
+from latentclass.core._structure import learn_structure
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Table
 from latentclass.models._base import FloatArray, Training
@@ -41,6 +43,12 @@ class LCMClassifier(CellClassifier):
         Components M; 1 is the linear model, which reads the table once.
     noise : {"tied", "untied"}, default="tied"
         One noise variance a column, or one for each component.
+    structure : {"full", "learned"}, default="full"
+        Whether every column may depend on every latent variable, or on those alone that earn it
+        by Geiger and Heckerman's metric (structural EM; all components share the edges).
+    offset : bool, default=True
+        Give the columns an offset beside the latent variables. Without it the class means lie in
+        the plane that the loadings span.
     prior : float or None, default=1.0
         Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances drawn
         to half the column's variance, latent variances to 1. None is maximum likelihood.
@@ -87,6 +95,8 @@ class LCMClassifier(CellClassifier):
         Columns where all latent variables are 0.
     noise_variances_ : array of shape (n_components, n_continuous)
         Variance that the latent variables do not explain; equal rows if tied.
+    edges_ : array of shape (n_continuous, n_latent)
+        Which latent variables each column depends on; all true unless the structure is learned.
     latent_means_, latent_variances_ : arrays of shape (n_classes, n_latent)
         Mean and variance of each latent variable in each class.
     schema_ : Schema
@@ -147,10 +157,12 @@ class LCMClassifier(CellClassifier):
 
     def __init__(
         self,
-        n_latent: int = 2,
-        n_components: int = 1,
+        n_latent: Any = 2,
+        n_components: Any = 1,
         *,
         noise: str = "tied",
+        structure: str = "full",
+        offset: bool = True,
         prior: float | None = 1.0,
         alpha: float = 1.0,
         n_init: int = 10,
@@ -168,6 +180,8 @@ class LCMClassifier(CellClassifier):
         self.n_latent = n_latent
         self.n_components = n_components
         self.noise = noise
+        self.structure = structure
+        self.offset = offset
         self.prior = prior
         self.alpha = alpha
         self.n_init = n_init
@@ -183,9 +197,10 @@ class LCMClassifier(CellClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_number("n_latent", self.n_latent, low=1, whole=True)
-        check_number("n_components", self.n_components, low=1, whole=True)
+        self._check_size()
         check_option("noise", self.noise, ("tied", "untied"))
+        check_option("structure", self.structure, ("full", "learned"))
+        check_option("offset", self.offset, (True, False))
         check_number("prior", self.prior, low=0, none=True)
         check_number("alpha", self.alpha, low=0)
         check_number("n_init", self.n_init, low=1, whole=True)
@@ -194,27 +209,39 @@ class LCMClassifier(CellClassifier):
         check_number("tol", self.tol, low=0)
         check_option("accelerate", self.accelerate, (True, False))
 
+    def _check_size(self) -> None:
+        check_number("n_latent", self.n_latent, low=1, whole=True)
+        check_number("n_components", self.n_components, low=1, whole=True)
+
+    def _size(self, training: Training) -> tuple[int, int]:  # noqa: ARG002
+        """Numbers of latent variables and components: a search has to look at the rows."""
+        return self.n_latent, self.n_components
+
     _params: LCMParams
 
     # -------------------------------------------------------------------- fit
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
         self._measure(training)
-        one = self.n_components == 1
-        data = self._gather(training, one_component=one, width=self.n_init * self.n_components)
+        q, m = self._size(training)
+        data = self._gather(training, one_component=m == 1, width=self.n_init * m)
         problem = LCMProblem(
             data,
-            self.n_components,
-            self.n_latent,
+            m,
+            q,
             self.noise == "tied",
             make_prior(self.prior, self.alpha),
+            self.offset,
         )
         seed = check_random_state(self.random_state).randint(2**31)
         rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(self.n_init)]
+        starts = problem.starts(np.zeros(self.n_init, dtype=np.intp), rngs)
+        if self.structure == "learned":
+            starts = learn_structure(problem, starts, rngs)
         average = self.select == "average"
         result = run_restarts(
             problem,
-            problem.starts(np.zeros(self.n_init, dtype=np.intp), rngs),
+            starts,
             tol=self.tol,
             max_iter=self.max_iter,
             rngs=rngs,
@@ -265,7 +292,7 @@ class LCMClassifier(CellClassifier):
         """E[z | observed cells] under the best start."""
         cells, regression = to_cells(take_starts(self._params, [0]))
         n_cells = cells.log_weight.size
-        n, q = cells.gaussians.mean.shape[-1], self.n_latent
+        n, q = self._params.loadings.shape[2:]
         flat = flatten_gaussians(cells.gaussians)
         intercept = regression.intercept.reshape(n_cells, q)
         slope = regression.slope.reshape(n_cells, q, n)
@@ -284,7 +311,7 @@ class LCMClassifier(CellClassifier):
         return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
 
     def _latent_names(self) -> list[str]:
-        return [f"z{k}" for k in range(self.n_latent)]
+        return [f"z{k}" for k in range(self._params.loadings.shape[3])]
 
     # ------------------------------------------------------ learned attributes
 
@@ -313,8 +340,16 @@ class LCMClassifier(CellClassifier):
         """Variance that the latent variables do not explain."""
         check_is_fitted(self)
         noise = self._units**2 * self._params.noise[0]
-        noise = np.broadcast_to(noise, (self.n_components, noise.shape[1]))
+        noise = np.broadcast_to(noise, (self._params.loadings.shape[1], noise.shape[1]))
         return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
+
+    @property
+    def edges_(self) -> npt.NDArray[np.bool_]:
+        """Which latent variables each column depends on."""
+        check_is_fitted(self)
+        edges = np.zeros((len(self._scaling.varies), self._params.edges.shape[2]), dtype=bool)
+        edges[self._scaling.varies] = self._params.edges[0]
+        return edges
 
     @property
     def latent_means_(self) -> FloatArray:

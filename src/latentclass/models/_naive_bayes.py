@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._validation import check_number, check_option
 from latentclass.core import _product as product
 from latentclass.core._blocks import map_blocks
-from latentclass.core._em import run_restarts
+from latentclass.core._em import EMResult, run_restarts
 from latentclass.core._mixture import MixtureParams, MixtureProblem, seed_components
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
@@ -162,43 +162,73 @@ class NaiveBayes(GenerativeClassifier):
         check_option("accelerate", self.accelerate, (True, False))
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+        problem, labelled = self._labelled_problem(training, width=self.n_init)
+        # without unlabelled rows the first start is the answer, and the next step confirms it
+        rngs = self._generators(self.n_init if problem.blocks else 1)
+        starts = labelled_starts(problem, labelled, rngs)
+        self._keep(self._run(problem, starts, rngs, progress), problem)
+
+    def _labelled_problem(
+        self, training: Training, *, width: int
+    ) -> tuple[MixtureProblem, Training]:
+        """EM with each labelled row's class known, and the labelled rows themselves.
+
+        Beside each unlabelled row there will be `width` responsibilities for each class.
+        """
         table, y, weight = training
         labelled = y != UNLABELLED
+        n_classes = len(self.classes_)
         self._layout = _measure(table, self.schema_.n_levels)
         blocks = []
-        known_table, known_y, known_weight = table, y, weight
+        known = training
         if not labelled.all():
-            known_table, known_y, known_weight = table.take(labelled), y[labelled], weight[labelled]
-            width = len(self.classes_) * self.n_init
-            blocks = _weighted_rows(table.take(~labelled), weight[~labelled], self._layout, width)
-        n_classes = len(self.classes_)
-        known_rows = np.zeros(n_classes) + np.bincount(known_y, known_weight, n_classes)
-        known = self._class_stats(known_table, known_y, known_weight)
-        problem = MixtureProblem(
-            blocks, known_rows, known, self._prior(known, blocks), self._layout, self.n_jobs
-        )
-        # without unlabelled rows the first start is the answer, and the next step confirms it
-        n_starts = self.n_init if blocks else 1
+            known = Training(table.take(labelled), y[labelled], weight[labelled])
+            width *= n_classes
+            blocks = weighted_rows(table.take(~labelled), weight[~labelled], self._layout, width)
+        known_rows = np.zeros(n_classes) + np.bincount(known.y, known.weight, n_classes)
+        stats = self._class_stats(known)
+        prior = self._prior(stats, blocks)
+        problem = MixtureProblem(blocks, known_rows, stats, prior, self._layout, self.n_jobs)
+        return problem, known
+
+    def _generators(self, n_starts: int) -> list[np.random.Generator]:
         seed = check_random_state(self.random_state).randint(2**31)
-        rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
-        result = run_restarts(
+        return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
+
+    def _run(
+        self,
+        problem: MixtureProblem,
+        starts: MixtureParams,
+        rngs: list[np.random.Generator],
+        progress: FitProgress | None,
+    ) -> EMResult[MixtureParams]:
+        """EM, or the one step that confirms the estimate where nothing is hidden."""
+        hidden = bool(problem.blocks or problem.restricted)
+        return run_restarts(
             problem,
-            _starts(problem, known_table, known_y, known_weight, rngs),
+            starts,
             tol=self.tol,
-            max_iter=self.max_iter if blocks else 2,
+            max_iter=self.max_iter if hidden else 2,
             rngs=rngs,
-            accelerate=self.accelerate and bool(blocks),
-            on_iteration=progress.step if progress is not None and blocks else None,
+            accelerate=self.accelerate and hidden,
+            on_iteration=progress.step if progress is not None and hidden else None,
         )
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.converged_, self.restarts_ = result.converged, result.restarts
+
+    def _keep(self, result: EMResult[MixtureParams], problem: MixtureProblem) -> None:
         log_weight, *arrays = (array[0] for array in result.params)
         self.class_prior_ = np.exp(log_weight)
         self._params = product.Params(*arrays)
         penalty = product.log_prior(self._params, problem.prior).sum()
-        self.log_likelihood_ = float(self.history_[-1] * problem.total_weight - penalty)
+        self._record(result, problem.total_weight, float(penalty))
 
-    def _class_stats(self, table: Table, y: IntArray, weight: FloatArray) -> product.Stats:
+    def _record(self, result: EMResult[Any], total_weight: float, penalty: float) -> None:
+        """Set the attributes about the fit; `penalty` is the log-prior in the objective."""
+        self.history_, self.n_iter_ = result.history, result.n_iter
+        self.converged_, self.restarts_ = result.converged, result.restarts
+        self.log_likelihood_ = float(self.history_[-1] * total_weight - penalty)
+
+    def _class_stats(self, labelled: Training) -> product.Stats:
+        table, y, weight = labelled
         n_classes, layout = len(self.classes_), self._layout
 
         def visit(span: slice) -> product.Stats:
@@ -224,13 +254,13 @@ class NaiveBayes(GenerativeClassifier):
     def means_(self) -> FloatArray:
         """Mean of each continuous column in each class."""
         check_is_fitted(self)
-        return self._layout.centre + self._layout.unit * self._params.mean
+        return self._centres()
 
     @property
     def scales_(self) -> FloatArray:
         """Standard deviation of each continuous column in each class."""
         check_is_fitted(self)
-        return self._layout.unit * self._params.scale
+        return self._widths()
 
     @property
     def probabilities_(self) -> dict[str, FloatArray]:
@@ -250,6 +280,12 @@ class NaiveBayes(GenerativeClassifier):
         check_is_fitted(self)
         return write_bif(naive_bayes_variables(self), path)
 
+    def _centres(self) -> FloatArray:
+        return self._layout.centre + self._layout.unit * self._params.mean
+
+    def _widths(self) -> FloatArray:
+        return self._layout.unit * self._params.scale
+
     def _level_log_probs(self) -> list[FloatArray]:
         """log P(category | class) of each discrete column, shape (n_classes, n_categories)."""
         return np.split(self._params.log_prob, self._layout.offsets[1:-1], axis=1)[
@@ -261,7 +297,7 @@ class NaiveBayes(GenerativeClassifier):
         return product.log_density(self._params, rows, self._layout)
 
     def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
-        means, scales = self.means_[y], self.scales_[y]
+        means, scales = self._centres()[y], self._widths()[y]
         numeric = means + scales * rng.standard_normal(means.shape)
         codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
         for place, log_prob in enumerate(self._level_log_probs()):
@@ -279,13 +315,14 @@ class NaiveBayes(GenerativeClassifier):
         for place, log_prob in enumerate(self._level_log_probs()):
             if log_prob.shape[1]:
                 codes[:, place] = (posterior @ np.exp(log_prob)).argmax(axis=1)
-        return Table(posterior @ self.means_, codes)
+        return Table(posterior @ self._centres(), codes)
 
     def _most_probable_cells(self, table: Table) -> Table:
         # Given the class, each missing cell's best value stands by itself: its mode.
         hidden = np.isnan(table.block(slice(None)).numeric).astype(np.float64)
         joint = self._evidence(table) + np.log(self.class_prior_)
-        joint -= hidden @ np.log(self.scales_).T  # the density at a mean, up to a constant
+        peaks, log_peaks = self._peaks()
+        joint += hidden @ log_peaks.T
         modes = np.zeros((len(self.classes_), table.codes.shape[1]), dtype=np.int32)
         for place, log_prob in enumerate(self._level_log_probs()):
             if log_prob.shape[1]:
@@ -293,7 +330,14 @@ class NaiveBayes(GenerativeClassifier):
                 missing = table.block(slice(None)).codes[:, place] < 0
                 joint[missing] += log_prob.max(axis=1)
         best = joint.argmax(axis=1)
-        return Table(self.means_[best], modes[best])
+        return Table(peaks[best], modes[best])
+
+    def _peaks(self) -> tuple[FloatArray, FloatArray]:
+        """Where each class's density of each column is highest, and its log there, less a constant.
+
+        The constant is the same for all classes.
+        """
+        return self._centres(), -np.log(self._widths())
 
 
 WeightedRows = list[tuple[product.Rows, FloatArray]]
@@ -310,7 +354,7 @@ def _measure(table: Table, n_levels: npt.NDArray[np.intp]) -> product.Layout:
     return product.Layout(*product.measure_range(low, high), offsets)
 
 
-def _weighted_rows(
+def weighted_rows(
     table: Table, weight: FloatArray, layout: product.Layout, width: int
 ) -> WeightedRows:
     """Rows in the engine's units; `width` columns of responsibilities will stand beside them."""
@@ -320,14 +364,11 @@ def _weighted_rows(
     ]
 
 
-def _starts(
-    problem: MixtureProblem,
-    table: Table,
-    y: IntArray,
-    weight: FloatArray,
-    rngs: list[np.random.Generator],
+def labelled_starts(
+    problem: MixtureProblem, labelled: Training, rngs: list[np.random.Generator]
 ) -> MixtureParams:
     """The labelled rows' own estimate first, then starts near single labelled rows."""
+    table, y, weight = labelled
     estimates = [product.estimate(problem.known, problem.prior, problem.layout)]
     # a class may have no row here: in a fold of `calibrate`, say
     everything = np.arange(len(y))

@@ -1,0 +1,290 @@
+"""LCMClassifier and LCMClassifierCV: what is theirs alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
+
+from latentclass import LCMClassifier, LCMClassifierCV
+
+
+def two_planes(n_rows=300, seed=0):
+    """Rows whose class hides in the dependence between columns: no column tells it alone."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_rows)
+    z = rng.normal(size=(n_rows, 2)) * np.where(y == 0, [[2.0], [0.3]], [[0.3], [2.0]]).T
+    return z @ np.array([[1, 1, 0.5], [1, -1, 0.5]]) + 0.2 * rng.normal(size=(n_rows, 3)), y
+
+
+def test_it_sees_what_naive_bayes_cannot():
+    X, y = two_planes()
+    model = LCMClassifier(2, random_state=0)
+    assert cross_val_score(model, X, y, cv=5).mean() > 0.85
+
+
+@pytest.mark.parametrize("select", ["average", "accuracy", "likelihood"])
+@pytest.mark.parametrize("noise", ["tied", "untied"])
+@pytest.mark.parametrize("structure", ["full", "learned"])
+def test_all_variants_learn_iris(select, noise, structure):
+    X, y = load_iris(return_X_y=True)
+    model = LCMClassifier(
+        3, 2, select=select, noise=noise, structure=structure, n_init=4, tol=1e-2, random_state=0
+    )
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.93
+
+
+def test_the_kept_start_has_the_highest_training_accuracy():
+    X, y = load_wine(return_X_y=True)
+    X = X[:, :4]
+    options = {"n_latent": 2, "n_init": 8, "tol": 1e-2, "random_state": 1}
+    by_accuracy = LCMClassifier(**options, select="accuracy").fit(X, y)
+    by_likelihood = LCMClassifier(**options, select="likelihood").fit(X, y)
+    assert by_accuracy.score(X, y) >= by_likelihood.score(X, y)
+    assert by_likelihood.restarts_["kept"].sum() == 1
+    kept = by_likelihood.restarts_["objective"][by_likelihood.restarts_["kept"]]
+    assert_allclose(kept, by_likelihood.history_[-1])
+
+
+def test_the_average_is_over_the_starts_own_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = LCMClassifier(2, 2, n_init=3, tol=1e-2, random_state=0).fit(X, y)
+    own = []
+    for s in range(3):
+        one = LCMClassifier(2, 2, n_init=3, tol=1e-2, random_state=0).fit(X, y)
+        one._cells = type(model._cells)(
+            model._cells.weighting[[s]],
+            model._cells.log_weight[[s]],
+            type(model._cells.gaussians)(*(a[[s]] for a in model._cells.gaussians)),
+            model._cells.log_prob[[s]],
+        )
+        own.append(one)
+    assert_allclose(
+        model.predict_proba(X), np.mean([one.predict_proba(X) for one in own], axis=0), rtol=1e-6
+    )
+    density = np.mean([np.exp(one.score_samples(X)) for one in own], axis=0)
+    assert_allclose(np.exp(model.score_samples(X)), density, rtol=1e-6)
+
+
+def test_learned_attributes_give_the_density():
+    X, y = load_iris(return_X_y=True)
+    model = LCMClassifier(2, 2, select="likelihood", tol=1e-2, random_state=0).fit(X, y)
+    joint = np.zeros((len(X), 3, 2))
+    for k in range(3):
+        for m in range(2):
+            loadings = model.loadings_[m]
+            mean = loadings @ model.latent_means_[k] + model.offsets_[m]
+            covariance = (loadings * model.latent_variances_[k]) @ loadings.T
+            covariance += np.diag(model.noise_variances_[m])
+            distance = X - mean
+            squares = (distance @ np.linalg.inv(covariance) * distance).sum(axis=1)
+            log_det = np.linalg.slogdet(2 * np.pi * covariance)[1]
+            share = model.class_prior_[k] * model.component_prior_[k, m]
+            joint[:, k, m] = np.log(share + 1e-300) - 0.5 * (squares + log_det)
+    expected = np.logaddexp.reduce(joint, axis=2)
+    assert_allclose(model.predict_joint_log_proba(X), expected, rtol=1e-8)
+    assert_allclose(model.log_likelihood_, expected[np.arange(150), y].sum(), rtol=1e-8)
+
+
+def test_transform_is_the_posterior_mean_of_the_latent_variables():
+    X, y = load_iris(return_X_y=True)
+    model = LCMClassifier(2, select="likelihood", random_state=0).fit(X, y)
+    row = X[:1].copy()
+    row[0, 1] = np.nan
+    seen = [0, 2, 3]
+    posterior = model.predict_proba(row)[0]
+    expected = np.zeros(2)
+    loadings, noise = model.loadings_[0][seen], model.noise_variances_[0][seen]
+    for k in range(3):
+        gamma, mu = model.latent_variances_[k], model.latent_means_[k]
+        covariance = (loadings * gamma) @ loadings.T + np.diag(noise)
+        gain = (gamma[:, None] * loadings.T) @ np.linalg.inv(covariance)
+        centre = loadings @ mu + model.offsets_[0][seen]
+        expected += posterior[k] * (mu + gain @ (row[0, seen] - centre))
+    assert_allclose(model.transform(row)[0], expected, rtol=1e-7)
+    z = model.transform(X)
+    assert z.shape == (150, 2)
+    assert np.all(np.abs(z.mean(axis=0)) < 0.05)
+
+
+def test_constant_columns_have_no_loadings_but_a_place():
+    X, y = load_iris(return_X_y=True)
+    X = np.insert(X, 2, 7.0, axis=1)
+    model = LCMClassifier(2, n_init=2, tol=1e-2, random_state=0).fit(X, y)
+    assert model.loadings_.shape == (1, 5, 2)
+    assert np.all(model.loadings_[:, 2] == 0)
+    assert np.all(model.offsets_[:, 2] == 7.0)
+    assert not model.edges_[2].any()
+
+
+def test_the_structure_of_simulated_data_is_found():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 800)
+    z = rng.normal(size=(800, 2)) * np.where(y == 0, [[1.0], [1.0]], [[0.4], [2.0]]).T
+    z += np.where(y == 0, [[0.0], [0.0]], [[2.0], [-1.0]]).T
+    loadings = np.array([[1, 0], [2, 0], [-1, 0], [0, 1], [0, 1.5], [0, -1], [0, 0]])
+    X = z @ loadings.T + 0.5 * rng.normal(size=(800, 7))
+    model = LCMClassifier(2, structure="learned", select="likelihood", random_state=0).fit(X, y)
+    assert not model.edges_[6].any()
+    wide = np.abs(model.loadings_[0]) > 0.3
+    groups = {tuple(np.flatnonzero(wide[:, k])) for k in range(2)}
+    assert groups == {(0, 1, 2), (3, 4, 5)}
+    assert np.all(model.loadings_[0][~model.edges_] == 0)
+
+
+def test_more_latent_variables_than_rows():
+    X, y = load_iris(return_X_y=True)
+    model = LCMClassifier(12, n_init=2, tol=1e-2, random_state=0).fit(X[::15], y[::15])
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_forty_components_on_160_rows_do_not_collapse():
+    X, y = load_wine(return_X_y=True)
+    model = LCMClassifier(2, 40, noise="untied", n_init=3, tol=1e-2, random_state=0)
+    proba = cross_val_predict(model, X, y, cv=StratifiedKFold(5), method="predict_proba")
+    log_loss = -np.log(proba[np.arange(len(y)), y]).mean()
+    assert log_loss < 0.2
+
+
+def test_an_unfinished_fit_says_so():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="EM was stopped at max_iter=3 .* Raise max_iter"):
+        LCMClassifier(2, max_iter=3, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_latent": 0}, "n_latent=0 must be a whole number of at least 1"),
+        ({"n_components": 1.5}, "n_components=1.5 must be a whole number of at least 1"),
+        ({"noise": "loud"}, "noise='loud' must be one of 'tied', 'untied'"),
+        ({"structure": "some"}, "structure='some' must be one of 'full', 'learned'"),
+        ({"select": "best"}, "select='best' must be one of 'average', 'accuracy', 'likelihood'"),
+        ({"prior": -1}, "prior=-1 must be"),
+    ],
+)
+def test_impossible_parameters_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        LCMClassifier(**options).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_without_offset_the_class_means_lie_in_the_span():
+    X, y = load_iris(return_X_y=True)
+    model = LCMClassifier(1, offset=False, select="likelihood", random_state=0).fit(X, y)
+    overall = X.mean(axis=0)
+    # the canonical latent mean is 0, so the offset is a point of the plane through the centre
+    direction = model.loadings_[0][:, 0] / X.std(axis=0)
+    shift = (model.offsets_[0] - overall) / X.std(axis=0)
+    across = shift - direction * (shift @ direction) / (direction @ direction)
+    assert_allclose(across, 0, atol=1e-8)
+
+
+# --------------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize("search", ["halving", "semi_greedy", "exhaustive"])
+def test_the_search_finds_the_size(search):
+    X, y = two_planes(200)
+    options = {"n_init": 3, "tol": 1e-2, "random_state": 0, "search": search}
+    model = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X, y)
+    assert model.n_latent_ >= 2
+    assert model.score(X, y) > 0.85
+    path = pd.DataFrame(model.cv_results_)
+    assert len(path) == model.n_candidates_
+    last = path[path["round"] == path["round"].max()]
+    assert_allclose(last["mean_test_score"].max(), model.best_score_)
+    best = last.loc[last["mean_test_score"].idxmax()]
+    assert (best["n_latent"], best["n_components"]) == (model.n_latent_, model.n_components_)
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "accuracy"])
+@pytest.mark.parametrize("select", ["average", "accuracy", "likelihood"])
+def test_scores_are_those_of_fits_fold_by_fold(scoring, select):
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    options = {"n_init": 3, "tol": 1e-3, "random_state": 0, "select": select}
+    search = LCMClassifierCV(
+        [1, 2], [1, 2], search="exhaustive", scoring=scoring, cv=folds, **options
+    ).fit(X, y)
+    path = pd.DataFrame(search.cv_results_)
+    for row in path.itertuples():
+        scores = []
+        for train, test in folds:
+            model = LCMClassifier(row.n_latent, row.n_components, **options)
+            model = model.fit(X[train], y[train])
+            if scoring == "accuracy":
+                scores.append(model.score(X[test], y[test]))
+            else:
+                scores.append(
+                    model.predict_log_proba(X[test])[np.arange(len(test)), y[test]].mean()
+                )
+        # other random starts and another scale of the columns: alike, not equal
+        assert_allclose(row.mean_test_score, np.mean(scores), atol=0.06)
+
+
+def test_the_search_does_not_depend_on_the_number_of_jobs():
+    X, y = two_planes(120)
+    one, two = (
+        LCMClassifierCV([1, 2], [1, 2], n_init=2, tol=1e-2, random_state=3, n_jobs=jobs).fit(X, y)
+        for jobs in (None, 2)
+    )
+    assert (
+        one.cv_results_["mean_test_score"].tolist() == two.cv_results_["mean_test_score"].tolist()
+    )
+    assert one.predict_proba(X).tolist() == two.predict_proba(X).tolist()
+
+
+def test_rows_without_label_and_holes_take_part_in_the_search():
+    X, y = two_planes(150)
+    rng = np.random.default_rng(1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    labels = y.astype(object)
+    labels[rng.random(150) < 0.3] = None
+    model = LCMClassifierCV([1, 2], [1, 2], n_init=2, tol=1e-2, random_state=0).fit(X, labels)
+    assert model.n_unlabelled_ > 0
+    assert model.score(X, y) > 0.75
+
+
+def test_small_models_only_where_there_are_few_rows():
+    X, y = two_planes(40)
+    model = LCMClassifierCV(n_components=[1, 30], n_init=1, tol=1e-2, cv=2, random_state=0)
+    model.fit(X, y)
+    tried = pd.DataFrame(model.cv_results_)
+    assert set(tried.loc[tried["n_components"] == 30, "n_latent"]) <= {1}
+    assert tried["n_latent"].max() == 6  # columns times classes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_latent": []}, "n_latent is empty: list whole numbers to try, or pass None"),
+        ({"n_latent": [0]}, "n_latent=0 must be a whole number of at least 1"),
+        ({"cv": 1}, "cv=1 must be a whole number of at least 2"),
+        ({"search": "all"}, "search='all' must be one of 'halving', 'semi_greedy', 'exhaustive'"),
+        ({"scoring": "f1"}, "scoring='f1' must be one of 'log_loss', 'accuracy'"),
+        ({"n_latent": [50], "n_components": [9]}, "No pair of n_latent=.* Try smaller numbers"),
+        ({"cv": [([0], [1, 2]), ([0], [2, 3])]}, "cv tests a row in two folds"),
+        ({"cv": [([0], [1, 2])]}, "Give two folds at least"),
+    ],
+)
+def test_impossible_searches_are_refused(options, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        LCMClassifierCV(**options, n_init=1).fit(X, y)
+
+
+def test_a_class_smaller_than_the_folds_is_told():
+    X, y = two_planes(30)
+    y = np.where(np.arange(30) < 2, 2, y)
+    model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, random_state=0)
+    with pytest.warns(UserWarning, match=r"fewer labelled rows \(2\) than cv=5 folds"):
+        model.fit(X, y)
+
+
+def test_a_splitter_may_be_given():
+    X, y = two_planes(60)
+    model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=KFold(3), random_state=0)
+    assert model.fit(X, y).n_candidates_ > 0
