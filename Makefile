@@ -53,6 +53,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/mdl_discretizer.py
 	$(BIN)/python benchmarks/mixture_baselines.py
+	$(BIN)/python benchmarks/projected_baselines.py
 
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:

@@ -288,3 +288,65 @@ def test_a_splitter_may_be_given():
     X, y = two_planes(60)
     model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=KFold(3), random_state=0)
     assert model.fit(X, y).n_candidates_ > 0
+
+
+# --------------------------------------------------------------------- chunks
+
+
+def test_chunks_give_what_all_rows_give():
+    X, y = load_wine(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order] * 10.0 ** np.arange(-6, 7), y[order]
+    X[:, 3] = 5.0
+    X[100:, 4] = X[0, 4]
+    X[:50, 5] = 1.0  # constant at first
+    weight = np.random.default_rng(1).integers(0, 3, len(y))
+    options = {"n_latent": 3, "n_init": 3, "random_state": 0}
+    whole = LCMClassifier(**options).fit(X, y, sample_weight=weight)
+    parts = [(X[i : i + 50], y[i : i + 50], weight[i : i + 50]) for i in range(0, len(y), 50)]
+    chunked = LCMClassifier(**options).fit_chunks(iter(parts), classes=[0, 1, 2])
+    stepwise = LCMClassifier(**options)
+    for rows, labels, share in parts:
+        stepwise.partial_fit(rows, labels, classes=[0, 1, 2], sample_weight=share)
+    for model in (chunked, stepwise):
+        assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-5, atol=1e-9)
+        assert_allclose(model.log_likelihood_, whole.log_likelihood_, rtol=1e-8)
+        assert_allclose(model.complete(X[:1]), X[:1])
+
+
+@pytest.mark.parametrize(
+    ("options", "chunk", "message"),
+    [
+        ({"select": "accuracy"}, None, "select='accuracy' needs the rows once more"),
+        ({"calibrate": True}, None, "calibrate=True needs the rows once more"),
+        ({}, ([[1.0], [np.nan]], [0, 1]), "Column 'x0', row 1 of the chunk is missing"),
+        ({}, ([[1.0, "a"], [2.0, "b"]], [0, 1]), "Column 'x1' is discrete"),
+        ({}, ([[1.0], [2.0]], [0, None]), "y holds None"),
+    ],
+)
+def test_what_chunks_cannot_do_is_told(options, chunk, message):
+    chunk = chunk or ([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match=message):
+        LCMClassifier(**options).partial_fit(*chunk)
+
+
+def test_a_class_that_comes_later_is_refused():
+    model = LCMClassifier(1, n_init=1).partial_fit([[1.0], [2.0], [4.0]], [0, 1, 1])
+    with pytest.raises(ValueError, match="y holds 2, which is not a class"):
+        model.partial_fit([[1.0]], [2])
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"), [([], "got no chunk"), ([[1.0, 2.0]], "iterable of tuples")]
+)
+def test_wrong_chunks_are_told(chunks, message):
+    with pytest.raises(ValueError, match=message):
+        LCMClassifier().fit_chunks(chunks)
+
+
+@pytest.mark.parametrize("model", [LCMClassifierCV(), LCMClassifier(n_components=2)])
+def test_only_the_linear_model_reads_rows_once(model):
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as error:
+        model.fit_chunks([])
+    assert "only as LCMClassifier(n_components=1)" in str(error.value.__cause__)

@@ -303,6 +303,15 @@ def test_copies_of_a_column_favour_no_class(prior):
         assert_allclose(model.predict_log_proba(copies), alone, rtol=1e-3, atol=1e-3)
 
 
+def test_factors_of_copies_keep_their_scale():
+    # once the latent scale drifted here, and the objective fell: a warning, which is an error
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 400)
+    copies = np.repeat(rng.normal(y, 1.5)[:, None], 8, axis=1)
+    model = ProjectedNaiveBayes(axes="factors", calibrate=True, random_state=0).fit(copies, y)
+    assert model.n_axes_ == 1
+
+
 def test_discrete_columns_are_those_of_naive_bayes():
     rng = np.random.default_rng(7)
     y = rng.integers(0, 2, 100)

@@ -163,7 +163,7 @@ def gather_rows(
             chosen = rows[start : start + most]
             block, weight = values[chosen], weights[:, chosen]
             if label != UNLABELLED and one_component:
-                known[:, label] += _sum_features(block, weight)
+                known[:, label] += sum_features(block, weight)
                 continue
             table = gaussian.features(block) if keep else None
             groups.append(_Group(label, block, table, None, weight, codes[chosen]))
@@ -186,6 +186,12 @@ def add_known(data: CellData, part: CellData) -> CellData:
         labelled=data.labelled + part.labelled,
         total_weight=data.total_weight + part.total_weight,
     )
+
+
+def known_data(known: FloatArray, offsets: npt.NDArray[np.intp], counts: FloatArray) -> CellData:
+    """Data that are all summed up: `known` (G, Y, f), level `counts` (G, Y, L)."""
+    labelled = known[..., 0]
+    return CellData([], known, counts, labelled, offsets, labelled.sum(axis=1))
 
 
 def overall_covariance(data: CellData) -> FloatArray:
@@ -236,7 +242,7 @@ def square_root(covariance: FloatArray) -> FloatArray:
     return root
 
 
-def _sum_features(block: FloatArray, weights: FloatArray) -> FloatArray:
+def sum_features(block: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted sums of features, shape (G, f), without making the features."""
     n = block.shape[1]
     upper = gaussian.upper_cells(n)

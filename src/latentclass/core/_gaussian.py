@@ -173,6 +173,18 @@ def unpack_moments(sums: FloatArray) -> Moments:
     return Moments(sums[..., 0], sums[..., 1 : n + 1], square)
 
 
+def move_moments(moments: Moments, shift: FloatArray, scale: FloatArray) -> Moments:
+    """Moments of (x - shift) / scale."""
+    weight, total, square = moments
+    weight = weight[..., None]
+    cross = total[..., :, None] * shift
+    square = square - cross - np.swapaxes(cross, -2, -1)
+    square = square + weight[..., None] * (shift[:, None] * shift)
+    return Moments(
+        weight[..., 0], (total - weight * shift) / scale, square / np.outer(scale, scale)
+    )
+
+
 def group_patterns(rows: FloatArray) -> tuple[Patterns, IntArray]:
     """Rows sorted by which cells they show, and the order that sorts them."""
     observed, pattern = np.unique(~np.isnan(rows), axis=0, return_inverse=True)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 __all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
 
 try:
@@ -28,17 +30,22 @@ class FitProgress:
 
     def __init__(self, estimator: Any, X: Any, y: Any, max_steps: int | None) -> None:
         self._estimator, self._data = estimator, {"X": X, "y": y}
+        self._left = np.inf if max_steps is None else max_steps
         self._root = None
         if HAS_CALLBACKS:
             self._root = estimator._init_callback_context(max_subtasks=max_steps)
             self._root.call_on_fit_task_begin(estimator=estimator, **self._data)
 
     def step(self, iteration: int, objective: float) -> bool:
-        """Report one iteration; true if a callback asks to stop."""
+        """Report one iteration; true if a callback asks to stop.
+
+        A fit of several EM runs tells callbacks no more steps than they were promised.
+        """
         if self._estimator.verbose:
             name = type(self._estimator).__name__
             print(f"{name}: iteration {iteration}, objective {objective:.6f}", file=sys.stderr)
-        if self._root is None:
+        self._left -= 1
+        if self._root is None or self._left < 0:
             return False
         task = self._root.subcontext()
         task.call_on_fit_task_begin(estimator=self._estimator, **self._data)

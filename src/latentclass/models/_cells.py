@@ -63,6 +63,10 @@ class Scaling(NamedTuple):
             out[rows] -= 0.5 * (distance**2 + LOG_2PI) + np.log(self.unit[j])
         return out
 
+    def outside_log_likelihood(self, seen: FloatArray) -> float:
+        """Sum of `log_density_outside` over training rows, by the weight seen in each column."""
+        return -float(seen @ (0.5 * LOG_2PI * self.constant + np.log(self.unit)))
+
     def restore(self, values: FloatArray) -> FloatArray:
         """Columns in their own units from standardised ones."""
         numeric = np.full((len(values), len(self.unit)), np.nan)
@@ -116,25 +120,17 @@ class CellClassifier(GenerativeClassifier):
             np.where(varies, centre + unit * mean, centre),
             np.where(varies, unit * spread, unit),
         )
-        constant = 0.5 * LOG_2PI * self._scaling.constant + np.log(self._scaling.unit)
-        self._outside_log_likelihood = -float(seen @ constant)
+        self._outside_log_likelihood = self._scaling.outside_log_likelihood(seen)
         self._offsets = np.concatenate([[0], np.cumsum(self.schema_.n_levels)]).astype(np.intp)
 
-    def _gather(
-        self, training: Training, *, one_component: bool, width: int, labels: bool = True
-    ) -> CellData:
-        """Rows as the E-step wants them; without `labels` as if there were one class."""
+    def _gather(self, training: Training, *, one_component: bool, width: int) -> CellData:
+        """Rows as the E-step wants them."""
         table, y, weight = training
-        if not labels:
-            y = np.zeros_like(y)
-        n_classes = len(self.classes_) if labels else 1
-        scaling, offsets = self._scaling, self._offsets
-        if not labels:
-            offsets = np.zeros(1, dtype=np.intp)
+        n_classes, scaling, offsets = len(self.classes_), self._scaling, self._offsets
 
         def read(span: slice) -> tuple[FloatArray, npt.NDArray[np.int32]]:
             numeric, codes = table.block(span)
-            return scaling.values(numeric), codes if labels else codes[:, :0]
+            return scaling.values(numeric), codes
 
         def sums(span: slice) -> tuple[CellData, npt.NDArray[np.bool_], Any]:
             """Sums over the rows that hide nothing, and the other rows."""

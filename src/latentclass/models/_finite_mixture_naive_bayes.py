@@ -182,12 +182,11 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
         else:
             tried = range(int(self.n_components), int(self.n_components) + 1)
         single, labelled = self._labelled_problem(training, width=tried[-1] * self.n_init)
-        steps = None if progress is None else _LimitedSteps(progress, self.max_iter)
         widths = product.estimate(single.known, single.prior, self._layout).scale
         self.bic_: dict[int, float] = {}
         best: tuple[EMResult[MixtureParams], MixtureProblem] | None = None
         for n_components in tried:
-            result, problem = self._fit_number(n_components, single, labelled, steps)
+            result, problem = self._fit_number(n_components, single, labelled, progress)
             score = self._score(n_components, result, problem, widths)
             if best is None or score > max(self.bic_.values()):
                 best, self.n_components_ = (result, problem), n_components
@@ -203,11 +202,13 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
         n_components: int,
         single: MixtureProblem,
         labelled: Training,
-        steps: Any,
+        progress: FitProgress | None,
     ) -> tuple[EMResult[MixtureParams], MixtureProblem]:
         if n_components == 1:
             rngs = self._generators(1)
-            return self._run(single, labelled_starts(single, labelled, rngs), rngs, steps), single
+            return self._run(
+                single, labelled_starts(single, labelled, rngs), rngs, progress
+            ), single
         n_classes = len(self.classes_)
         restricted = []
         for k in range(n_classes):
@@ -227,7 +228,7 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
             restricted=restricted,
         )
         rngs = self._generators(self.n_init)
-        return self._run(problem, spread_starts(problem, rngs), rngs, steps), problem
+        return self._run(problem, spread_starts(problem, rngs), rngs, progress), problem
 
     def _score(
         self,
@@ -372,15 +373,3 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
             ):
                 break
         return Block(numeric, codes)
-
-
-class _LimitedSteps:
-    """Progress of several EM runs, told up to the number of steps that callbacks were promised."""
-
-    def __init__(self, progress: FitProgress, most: int) -> None:
-        self._progress, self._left = progress, most
-
-    def step(self, iteration: int, objective: float) -> bool:
-        """Report one iteration; true if a callback asks to stop."""
-        self._left -= 1
-        return self._left >= 0 and self._progress.step(iteration, objective)

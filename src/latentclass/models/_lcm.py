@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_number, check_option
 from latentclass.core._blocks import map_blocks
-from latentclass.core._cells import CellData, expect, flatten_gaussians, log_joint_rows
+from latentclass.core._cells import (
+    CellData,
+    expect,
+    flatten_gaussians,
+    known_data,
+    log_joint_rows,
+    sum_features,
+)
 from latentclass.core._em import run_restarts, take_starts
+from latentclass.core._gaussian import (
+    Moments,
+    count_features,
+    move_moments,
+    pack_moments,
+    unpack_moments,
+)
 from latentclass.core._lcm import LCMParams, LCMProblem, Prior, canonical, to_cells
 from latentclass.core._logspace import log_normalise, log_sum_exp
+from latentclass.core._product import SCALE_FLOOR
 from latentclass.core._structure import learn_structure
-from latentclass.data._labels import UNLABELLED
+from latentclass.data._labels import UNLABELLED, label_array
 from latentclass.data._schema import Table
-from latentclass.models._base import FloatArray, Training
+from latentclass.models._base import FloatArray, IntArray, Training
 from latentclass.models._callbacks import FitProgress
-from latentclass.models._cells import CellClassifier, expected_shift
+from latentclass.models._cells import CellClassifier, Scaling, expected_shift
+from latentclass.models._reading import check_weight
+
+
+class Chunks(NamedTuple):
+    """Sums of features by class, (Y, f), of (x - centre) / unit over all chunks so far."""
+
+    centre: FloatArray
+    unit: FloatArray
+    sums: FloatArray
+
+
+def _reads_rows_once(model: Any) -> bool:
+    """Whether sums over the rows are all the model needs of them."""
+    if type(model) is LCMClassifier and model.n_components == 1:
+        return True
+    raise AttributeError(
+        f"{type(model).__name__} can learn from chunks of rows only as "
+        "LCMClassifier(n_components=1): with several components, or in a search, every iteration "
+        "reads all rows. Use fit."
+    )
 
 
 class LCMClassifier(CellClassifier):
@@ -225,10 +262,21 @@ class LCMClassifier(CellClassifier):
         self._measure(training)
         q, m = self._size(training)
         data = self._gather(training, one_component=m == 1, width=self.n_init * m)
+        score = self._training_accuracy(training) if self.select == "accuracy" else None
+        self._fit_data(data, q, m, score, progress)
+
+    def _fit_data(
+        self,
+        data: CellData,
+        n_latent: int,
+        n_components: int,
+        score: Callable[[LCMParams], FloatArray] | None,
+        progress: FitProgress | None,
+    ) -> None:
         problem = LCMProblem(
             data,
-            m,
-            q,
+            n_components,
+            n_latent,
             self.noise == "tied",
             make_prior(self.prior, self.alpha),
             self.offset,
@@ -248,13 +296,164 @@ class LCMClassifier(CellClassifier):
             halving=not average,
             accelerate=self.accelerate,
             keep=self.n_init if average else 1,
-            score=self._training_accuracy(training) if self.select == "accuracy" else None,
+            score=score,
             on_iteration=None if progress is None else progress.step,
         )
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.converged_, self.restarts_ = result.converged, result.restarts
         self.restart_histories_ = result.histories
         self._set_params(result.params, data)
+
+    # ---------------------------------------------------------- rows in chunks
+
+    @available_if(_reads_rows_once)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows of a linear model: the same as `fit` on all rows so far.
+
+        Only sums over the rows are kept, so any number of rows may come.
+
+        Parameters
+        ----------
+        X : table of complete continuous columns
+        y : array-like of labels, all known
+        classes : array-like, optional
+            All labels that will ever come; by default those of the first call.
+        sample_weight : array-like, optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_chunks()
+        self._add_chunk(X, y, classes, sample_weight)
+        self._fit_sums()
+        return self
+
+    @available_if(_reads_rows_once)  # type: ignore[untyped-decorator]
+    def fit_chunks(self, chunks: Iterable[tuple[Any, ...]], classes: Any = None) -> Self:
+        """Learn a linear model from chunks of rows, read once: more rows than memory holds.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, y) or (X, y, sample_weight)
+        classes : array-like, optional
+            All labels; by default those of the first chunk.
+
+        Returns
+        -------
+        self
+        """
+        self._check_chunks()
+        self.__dict__.pop("_chunks", None)
+        for chunk in chunks:
+            if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
+                raise ValueError(
+                    "fit_chunks takes an iterable of tuples (X, y) or (X, y, sample_weight), got "
+                    f"{type(chunk).__name__}."
+                )
+            X, y, *weight = chunk
+            self._add_chunk(X, y, classes, weight[0] if weight else None)
+        if "_chunks" not in self.__dict__:
+            raise ValueError("fit_chunks got no chunk: the iterable is empty or used up.")
+        self._fit_sums()
+        return self
+
+    def _check_chunks(self) -> None:
+        self._check_base_parameters()
+        self._check_parameters()
+        for name, value, other in (
+            ("select", "accuracy", "'average' or 'likelihood'"),
+            ("calibrate", True, "False"),
+        ):
+            if getattr(self, name) == value:
+                raise ValueError(
+                    f"{name}={value!r} needs the rows once more, but chunks are read once. Use "
+                    f"{name}={other}, or fit."
+                )
+
+    def _add_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        chunks = self.__dict__.get("_chunks")
+        labels = label_array(y)
+        if chunks is None:
+            training = self._read_training(X, y, sample_weight)
+            if classes is not None:
+                self.classes_ = np.unique(np.asarray(classes))
+            self._measure(training)
+            table = training.table
+            weight = training.weight
+            labels = (
+                labels
+                if sample_weight is None
+                else labels[check_weight(sample_weight, len(labels)) > 0]
+            )
+        else:
+            table = self._read(X)
+            weight = check_weight(sample_weight, table.n_rows)
+        if self.schema_.discrete:
+            name = self.schema_.columns[self.schema_.discrete[0]].name
+            raise ValueError(
+                f"Column {name!r} is discrete: chunks must hold continuous columns only. Use fit."
+            )
+        codes = self._label_codes(labels, table.n_rows)
+        part = self._sum_chunk(table, codes, weight)
+        if chunks is None:
+            self._chunks = Chunks(self._scaling.centre, self._scaling.unit, part)
+        else:
+            self._chunks = chunks._replace(sums=chunks.sums + part)
+
+    def _sum_chunk(self, table: Table, codes: IntArray, weight: FloatArray) -> FloatArray:
+        """Sums of features by class, in the units of the first chunk."""
+        chunks = self.__dict__.get("_chunks")
+        centre = self._scaling.centre if chunks is None else chunks.centre
+        unit = self._scaling.unit if chunks is None else chunks.unit
+        n_classes = len(self.classes_)
+
+        def visit(span: slice) -> FloatArray:
+            numeric = table.block(span).numeric
+            if np.isnan(numeric).any():
+                row, column = np.argwhere(np.isnan(numeric))[0]
+                name = self.schema_.columns[self.schema_.continuous[column]].name
+                raise ValueError(
+                    f"Column {name!r}, row {span.start + row} of the chunk is missing: chunks must "
+                    "be complete. Use fit, which integrates missing cells out."
+                )
+            rows = (numeric - centre) / unit
+            return np.stack(
+                [
+                    sum_features(rows[codes[span] == k], weight[None, span][:, codes[span] == k])[0]
+                    for k in range(n_classes)
+                ]
+            )
+
+        parts = map_blocks(visit, table.spans(least=n_classes), self.n_jobs)
+        return sum(parts, np.zeros((n_classes, count_features(len(centre)))))
+
+    def _fit_sums(self) -> None:
+        """EM on the sums of all chunks so far."""
+        centre, unit, sums = self._chunks
+        moments = unpack_moments(sums)
+        weight, total, square = (part.sum(axis=0) for part in moments)
+        mean = total / weight
+        variance = np.diagonal(square) / weight - mean**2
+        varies = np.diagonal(square) > 0  # a constant is its own centre
+        spread = np.sqrt(np.maximum(variance, SCALE_FLOOR**2))
+        self._scaling = Scaling(
+            varies,
+            ~varies,
+            np.where(varies, centre + unit * mean, centre),
+            np.where(varies, unit * spread, unit),
+        )
+        inside = Moments(
+            moments.weight, moments.total[:, varies], moments.square[:, varies][:, :, varies]
+        )
+        known = pack_moments(move_moments(inside, mean[varies], spread[varies]))[None]
+        self._outside_log_likelihood = self._scaling.outside_log_likelihood(
+            np.full(len(centre), weight)
+        )
+        self.temperature_, self.calibration_ = 1.0, {}
+        data = known_data(known, self._offsets, np.zeros((1, len(self.classes_), 0)))
+        self._fit_data(data, self.n_latent, 1, None, None)
+        self._warn_if_not_converged()
 
     def _set_params(self, params: LCMParams, data: CellData) -> None:
         self._params = canonical(params)
@@ -263,7 +462,7 @@ class LCMClassifier(CellClassifier):
         _, log_likelihood = expect(data, to_cells(take_starts(self._params, [0]))[0])
         self.log_likelihood_ = float(log_likelihood[0]) + self._outside_log_likelihood
 
-    def _training_accuracy(self, training: Training) -> Any:
+    def _training_accuracy(self, training: Training) -> Callable[[LCMParams], FloatArray]:
         """Function from parameters to each start's share of labelled rows it gets right."""
         labelled = training.y != UNLABELLED
         table, y = training.table.take(labelled), training.y[labelled]

@@ -13,7 +13,7 @@ from latentclass._validation import check_number, check_option
 from latentclass.core import _projection as projection
 from latentclass.core._cells import CellData, column_ranks, expect
 from latentclass.core._em import EMResult, Problem, run_restarts
-from latentclass.core._lcm import LCMParams, LCMProblem
+from latentclass.core._lcm import LCMParams, LCMProblem, log_prior
 from latentclass.core._lcm import Prior as LCMPrior
 from latentclass.models._base import FloatArray, Training
 from latentclass.models._callbacks import FitProgress
@@ -179,7 +179,7 @@ class ProjectedNaiveBayes(CellClassifier):
     # -------------------------------------------------------------------- fit
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        steps = None if progress is None else _limit_steps(progress, self.max_iter)
+        steps = None if progress is None else progress.step
         self._measure(training)
         n = int(self._scaling.varies.sum())
         strength = 0.0 if self.prior is None else float(self.prior)
@@ -268,11 +268,14 @@ class ProjectedNaiveBayes(CellClassifier):
         most = min(self.max_components, projection.most_factors(n))
 
         def fit(n_factors: int) -> tuple[EMResult[LCMParams], float, int]:
-            problem = LCMProblem(pooled, 1, n_factors, True, LCMPrior())
+            # the latent scale is free, so a prior on it alone takes nothing from the likelihood
+            prior = LCMPrior(latent=float(pooled.total_weight[0]))
+            problem = LCMProblem(pooled, 1, n_factors, True, prior)
             start = projection.factor_start(mean, covariance, n_factors)
             # plain EM creeps towards small noise
             result = self._run(problem, start, steps, accelerate=True)
             log_likelihood = result.history[-1] * pooled.total_weight[0]
+            log_likelihood -= log_prior(result.params, prior)[0]
             return result, log_likelihood, projection.count_factors(n_factors, n)
 
         return self._choose(fit, range(1, most + 1), pooled)
@@ -346,15 +349,3 @@ class ProjectedNaiveBayes(CellClassifier):
         check_is_fitted(self)
         names = [self.schema_.columns[j].name for j in self.schema_.discrete]
         return dict(zip(names, map(np.exp, self._level_log_probs()), strict=True))
-
-
-def _limit_steps(progress: FitProgress, most: int) -> Step:
-    """Report no more iterations than the callbacks were promised, of all fits taken together."""
-    left = most
-
-    def step(iteration: int, objective: float) -> bool:
-        nonlocal left
-        left -= 1
-        return left >= 0 and progress.step(iteration, objective)
-
-    return step

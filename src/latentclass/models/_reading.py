@@ -38,7 +38,7 @@ class TableReader:
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         owner = type(self).__name__
         labels = label_array(y)
-        weight = _check_weight(sample_weight, len(labels))
+        weight = check_weight(sample_weight, len(labels))
         n_out = 0 if sample_weight is None else int(np.count_nonzero(weight == 0))
         classes, codes = code_labels(labels, weight if n_out else None)
         self.schema_, table = learn_schema(
@@ -97,7 +97,8 @@ class TableReader:
         return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
 
 
-def _check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
+def check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
+    """One weight a row, all 1 by default; weights that make no sense are refused."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.array(sample_weight, dtype=np.float64)  # a copy: the caller's stays as it is
