@@ -424,12 +424,15 @@ def draw_lcm_latent() -> None:
 def draw_lcm_restarts() -> None:
     """Show ten starts that are all averaged, and ten of which one is kept."""
     wine = load_dataset("wine", container="numpy")
-    figure, both = plt.subplots(1, 2, figsize=(9.6, 3.6), sharey=True, layout="constrained")
+    figure, both = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
     for axes, select in zip(both, ("average", "likelihood"), strict=True):
-        model = LCMClassifier(n_latent=3, select=select, random_state=0).fit(wine.X, wine.y)
-        RestartsDisplay.from_estimator(model, ax=axes)
+        model = LCMClassifier(3, select=select, tol=1e-3, max_iter=500, random_state=0)
+        RestartsDisplay.from_estimator(model.fit(wine.X, wine.y), ax=axes)
         axes.set_title(f'select="{select}"', fontsize=10)
-        axes.label_outer()
+    ends = np.array([axes.get_ylim() for axes in both])
+    for axes in both:
+        axes.set_ylim(ends.min(), ends.max())
+    both[1].set_ylabel("")
     save(figure, "lcm-restarts")
 
 

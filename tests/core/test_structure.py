@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import multigammaln
 
 from latentclass.core import _structure as structure
+from latentclass.core._lcm import LCMStats
 
 
 def log_marginal(scatter, n, chosen, d):
@@ -47,9 +48,63 @@ def test_every_single_change_is_scored_as_by_the_formula(n_components):
     for parents in ([0, 0, 0, 0], [1, 0, 1, 0], [1, 1, 1, 1]):
         parents = np.array(parents, dtype=bool)
         gain = structure.score_changes(
-            parents, scatters[:, :q, :q], scatters[:, :q, q], scatters[:, q, q], weights
-        )
+            parents[None],
+            scatters[None, :, :q, :q],
+            scatters[None, :, :q, q],
+            scatters[None, :, q, q],
+            weights[None],
+        )[0]
         for j in range(q):
             changed = parents.copy()
             changed[j] = ~changed[j]
             assert_allclose(gain[j], score(changed) - score(parents), rtol=1e-8, atol=1e-8)
+
+
+def test_the_scatter_is_that_of_completed_rows():
+    rng = np.random.default_rng(0)
+    n_rows, n, q = 50, 3, 2
+    z = rng.normal(size=(n_rows, q)) * [2.0, 0.5] + [1.0, -3.0]
+    x = rng.normal(size=(n_rows, n)) + 0.3
+    full = np.column_stack([z, np.ones(n_rows)])
+    stats = LCMStats(
+        np.zeros(1, dtype=np.intp),
+        np.ones((1, n, q), dtype=bool),
+        np.full((1, 1, 1), n_rows),
+        z.sum(axis=0)[None, None],
+        (z**2).sum(axis=0)[None, None],
+        (full.T @ full)[None, None],
+        (x.T @ full)[None, None],
+        (x**2).sum(axis=0)[None, None],
+        np.zeros((1, 1, 0)),
+    )
+    rows = np.column_stack([(z - z.mean(axis=0)) / z.std(axis=0), x])
+    mean = rows.mean(axis=0)
+    expected = (rows - mean).T @ (rows - mean) + structure.PRIOR_SCALE * np.eye(n + q)
+    shrunk = n_rows * structure.PRIOR_MEAN / (n_rows + structure.PRIOR_MEAN)
+    expected += shrunk * np.outer(mean, mean)
+    scatter = structure._scatter(stats)[0, 0]
+    for i in range(n):
+        family = [*range(q), q + i]
+        assert_allclose(scatter[np.ix_(family, family)], expected[np.ix_(family, family)])
+
+
+def test_greedy_edges_are_a_local_optimum_and_do_not_depend_on_blocks(monkeypatch):
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(100, 4))
+    x = z @ np.array([[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]).T + rng.normal(size=(100, 3))
+    full = np.column_stack([z, np.ones(100)])
+    stats = LCMStats(
+        np.zeros(1, dtype=np.intp),
+        np.ones((1, 3, 4), dtype=bool),
+        np.full((1, 1, 1), 100.0),
+        z.sum(axis=0)[None, None],
+        (z**2).sum(axis=0)[None, None],
+        (full.T @ full)[None, None],
+        (x.T @ full)[None, None],
+        (x**2).sum(axis=0)[None, None],
+        np.zeros((1, 1, 0)),
+    )
+    edges = structure.learn_edges(stats)
+    assert edges[0].astype(int).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
+    monkeypatch.setattr(structure, "BLOCK_VALUES", 1)
+    assert np.array_equal(structure.learn_edges(stats), edges)

@@ -135,7 +135,7 @@ def held_out_log_posterior(rows: FoldedRows, settings: Settings, seed: int) -> F
     groups = np.repeat(np.arange(n_folds), n_init)
     starts = problem.starts(groups, rngs)
     if settings.structure == "learned":
-        starts = learn_structure(problem, starts, rngs)
+        starts = learn_structure(problem, starts, rngs, settings.max_iter)
     average = settings.select == "average"
     labelled = np.flatnonzero(rows.y >= 0)
     weights = rows._training_weights()[:, labelled]

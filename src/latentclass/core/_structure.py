@@ -42,11 +42,14 @@ STEPS = 20
 
 
 def learn_structure(
-    problem: LCMProblem, params: LCMParams, rngs: list[np.random.Generator]
+    problem: LCMProblem, params: LCMParams, rngs: list[np.random.Generator], max_iter: int
 ) -> LCMParams:
-    """Structural EM: some EM steps and the best edges for them in turn, until the edges stay."""
+    """Structural EM: some EM steps and the best edges for them in turn, until the edges stay.
+
+    At most `max_iter` EM steps are spent on it, or those of one turn.
+    """
     n_starts = len(params.weighting)
-    for _ in range(ROUNDS):
+    for _ in range(max(1, min(ROUNDS, max_iter // STEPS))):
         result = run_restarts(
             problem,
             params,
@@ -68,15 +71,48 @@ def learn_structure(
     return params
 
 
+BLOCK_VALUES = 2**21
+"""Numbers that a temporary array may hold (16 MB)."""
+
+
 def learn_edges(stats: LCMStats) -> BoolArray:
     """Best edges of every attribute by greedy search from the present ones: (S, n, q)."""
     scatter = _scatter(stats)
-    edges = stats.edges.copy()
-    n_starts, n, q = edges.shape
-    for s in range(n_starts):
-        for i in range(n):
-            edges[s, i] = _climb(edges[s, i], scatter[s], i, q, stats.gram[s, :, -1, -1])
-    return edges
+    n_starts, n, q = stats.edges.shape
+    weight = stats.gram[..., -1, -1]
+    most = max(1, BLOCK_VALUES // (weight.shape[1] * q * q))
+    edges = stats.edges.reshape(-1, q).copy()
+    start, attribute = np.divmod(np.arange(n_starts * n), n)
+    for first in range(0, len(edges), most):
+        part = slice(first, first + most)
+        s, i = start[part], q + attribute[part]
+        edges[part] = _climb(
+            edges[part],
+            scatter[s, :, :q, :q],
+            scatter[s, :, :q, i],
+            scatter[s, :, i, i],
+            weight[s],
+        )
+    return edges.reshape(n_starts, n, q)
+
+
+def _climb(
+    parents: BoolArray, latent: FloatArray, beside: FloatArray, own: FloatArray, weight: FloatArray
+) -> BoolArray:
+    """For each family add or drop the parent that raises its score most, until none does."""
+    parents = parents.copy()
+    moving = np.arange(len(parents))
+    for _ in range(2 * parents.shape[1]):
+        gain = score_changes(
+            parents[moving], latent[moving], beside[moving], own[moving], weight[moving]
+        )
+        best = gain.argmax(axis=1)
+        better = gain[np.arange(len(moving)), best] > 1e-9
+        moving, best = moving[better], best[better]
+        if not moving.size:
+            break
+        parents[moving, best] = ~parents[moving, best]
+    return parents
 
 
 def _scatter(stats: LCMStats) -> FloatArray:
@@ -116,51 +152,35 @@ def _scatter(stats: LCMStats) -> FloatArray:
     return out
 
 
-def _climb(
-    parents: BoolArray, scatter: FloatArray, attribute: int, q: int, weight: FloatArray
-) -> BoolArray:
-    """Add or drop the parent that raises the score most, until none does."""
-    latent = scatter[:, :q, :q]
-    beside = scatter[:, :q, q + attribute]
-    own = scatter[:, q + attribute, q + attribute]
-    parents = parents.copy()
-    for _ in range(2 * q):
-        gain = score_changes(parents, latent, beside, own, weight)
-        best = int(gain.argmax())
-        if gain[best] <= 1e-9:
-            break
-        parents[best] = ~parents[best]
-    return parents
-
-
 def score_changes(
     parents: BoolArray, latent: FloatArray, beside: FloatArray, own: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Gain in score by adding or dropping each latent variable as a parent, shape (q,).
+    """Gain in score by adding or dropping each latent variable as a parent, shape (F, q).
 
-    latent (M, q, q), beside (M, q), own (M,): scatter of z, of z with the attribute, and of the
-    attribute; weight (M,).
+    Of F families: parents (F, q); latent (F, M, q, q), beside (F, M, q), own (F, M): scatter of z,
+    of z with the attribute, and of the attribute; weight (F, M).
     """
-    n_parents = int(parents.sum())
-    masked = latent * (parents[:, None] & parents[None, :])
-    np.einsum("mqq->mq", masked)[...] += ~parents
-    inverse = np.linalg.inv(masked) * (parents[:, None] & parents[None, :])
+    n_parents = parents.sum(axis=1)[:, None, None]
+    inside = (parents[:, :, None] & parents[:, None, :])[:, None]
+    is_parent = parents[:, None]
+    masked = latent * inside
+    np.einsum("fmqq->fmq", masked)[...] += ~is_parent
+    inverse = np.linalg.inv(masked) * inside
     slope = (inverse @ beside[..., None])[..., 0]
-    residual = own - (slope * beside).sum(axis=1)
+    residual = (own - (slope * beside).sum(axis=2))[..., None]
     # given the parents: of the attribute with each other variable, and of that variable
-    explained = inverse @ latent
-    with_other = beside - (slope[:, None] @ latent)[:, 0]
-    other = np.einsum("mqq->mq", latent) - np.einsum("mpq,mpq->mq", explained, latent)
-    diagonal = np.where(parents, np.einsum("mqq->mq", inverse), 1.0)
-    other = np.where(parents, 1.0, other)
+    with_other = beside - (slope[:, :, None] @ latent)[:, :, 0]
+    other = np.einsum("fmqq->fmq", latent) - ((inverse @ latent) * latent).sum(axis=2)
+    diagonal = np.where(is_parent, np.einsum("fmqq->fmq", inverse), 1.0)
+    other = np.where(is_parent, 1.0, other)
     new_residual = np.where(
-        parents, residual[:, None] + slope**2 / diagonal, residual[:, None] - with_other**2 / other
+        is_parent, residual + slope**2 / diagonal, residual - with_other**2 / other
     )
-    change = np.where(parents, np.log(diagonal), np.log(other))  # of log |R_P|
-    new_count = np.where(parents, n_parents - 1, n_parents + 1)
-    before = _score(weight[:, None], residual[:, None], n_parents)
-    after = _score(weight[:, None], new_residual, new_count) - 0.5 * change
-    return np.asarray((after - before).sum(axis=0))
+    change = np.where(is_parent, np.log(diagonal), np.log(other))  # of log |R_P|
+    new_count = np.where(is_parent, n_parents - 1, n_parents + 1)
+    before = _score(weight[..., None], residual, n_parents)
+    after = _score(weight[..., None], new_residual, new_count) - 0.5 * change
+    return np.asarray((after - before).sum(axis=1))
 
 
 def _score(weight: FloatArray, residual: FloatArray, n_parents: npt.ArrayLike) -> FloatArray:

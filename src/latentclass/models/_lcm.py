@@ -97,9 +97,9 @@ class LCMClassifier(CellClassifier):
         What becomes of the starts: class probabilities averaged over all of them; the one with
         the highest training accuracy (the paper's way; the likelihood breaks ties); or the one
         with the highest likelihood.
-    max_iter : int, default=500
+    max_iter : int, default=200
         Most EM iterations.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         A start stops when its objective per row gains no more than this.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM); the objective still never falls.
@@ -204,8 +204,8 @@ class LCMClassifier(CellClassifier):
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
-        max_iter: int = 500,
-        tol: float = 1e-3,
+        max_iter: int = 200,
+        tol: float = 1e-2,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -285,7 +285,7 @@ class LCMClassifier(CellClassifier):
         rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(self.n_init)]
         starts = problem.starts(np.zeros(self.n_init, dtype=np.intp), rngs)
         if self.structure == "learned":
-            starts = learn_structure(problem, starts, rngs)
+            starts = learn_structure(problem, starts, rngs, self.max_iter)
         average = self.select == "average"
         result = run_restarts(
             problem,

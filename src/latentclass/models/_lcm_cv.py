@@ -23,6 +23,9 @@ from latentclass.models._lcm import LCMClassifier, make_prior
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
 """The paper's numbers of components."""
 
+FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
+"""Those of them that halving tries: results change slowly with many components."""
+
 PATIENCE = 3
 """The semi-greedy search ends when this many numbers of latent variables in a row bring nothing."""
 
@@ -45,8 +48,8 @@ class LCMClassifierCV(LCMClassifier):
         Numbers of latent variables to try. None is 1 to (columns x classes), the paper's range;
         with `search="halving"` a few of them, closer together at the low end.
     n_components : int, list of int or None, default=None
-        Numbers of components to try; None is the paper's list, 1 to 40. Pairs whose product
-        exceeds the number of training rows are left out.
+        Numbers of components to try; None is the paper's list, 1 to 40, or a few of it with
+        `search="halving"`. Pairs whose product exceeds the number of training rows are left out.
     search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
         How the pairs are visited. "exhaustive": all. "semi_greedy" (the paper's): more and more
         latent variables, each number with all numbers of components, until three numbers in a row
@@ -71,9 +74,9 @@ class LCMClassifierCV(LCMClassifier):
         Random starts, of each candidate in each fold and of the model itself.
     select : {"average", "accuracy", "likelihood"}, default="average"
         What becomes of the starts, as in `LCMClassifier`.
-    max_iter : int, default=500
+    max_iter : int, default=200
         Most EM iterations.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         A start stops when its objective per row gains no more than this.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM).
@@ -142,8 +145,8 @@ class LCMClassifierCV(LCMClassifier):
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
-        max_iter: int = 500,
-        tol: float = 1e-3,
+        max_iter: int = 200,
+        tol: float = 1e-2,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -226,10 +229,11 @@ class LCMClassifierCV(LCMClassifier):
     def _pairs(self, training: Training) -> list[Pair]:
         n_columns = max(1, int(self._scaling.varies.sum()))
         most = n_columns * len(self.classes_)
+        few = self.search == "halving"
         latent = _listed(self.n_latent)
         if latent is None:
-            latent = _spaced(most) if self.search == "halving" else list(range(1, most + 1))
-        components = _listed(self.n_components) or list(COMPONENTS)
+            latent = _spaced(most) if few else list(range(1, most + 1))
+        components = _listed(self.n_components) or list(FEW_COMPONENTS if few else COMPONENTS)
         n_rows = len(training.y)
         every = [(int(q), int(m)) for q in latent for m in components]
         pairs = [(q, m) for q, m in every if m == 1 or q * m <= n_rows]
@@ -365,12 +369,9 @@ def _best(tried: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _spaced(most: int) -> list[int]:
     """1, 2, 3, ... up to `most`, farther apart as they grow."""
-    values, step = [], 1
-    value = 1
-    while value <= most:
-        values.append(value)
-        step = max(1, value // 3)
-        value += step
+    values = [1]
+    while values[-1] < most:
+        values.append(min(most, values[-1] + max(1, values[-1] // 2)))
     return values
 
 
