@@ -16,9 +16,10 @@ __all__ = [
     "baselines",
     "datasets",
     "evaluation",
+    "plots",
 ]
 
-_SUBMODULES = ("baselines", "datasets", "evaluation")
+_SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
     "LCMClassifier": "latentclass.models._lcm",
     "LCMClassifierCV": "latentclass.models._lcm_cv",

@@ -29,6 +29,10 @@ ROUNDING = 1e-9
 """Relative fall of the objective that rounding may cause; a larger one is a bug. A problem that
 must allow for more says so by an attribute `rounding`."""
 
+PLAIN_ROUNDS = 3
+"""While starts are halved, the first rounds are not accelerated: plain steps tell the starts apart
+for less."""
+
 RESEED_ROUNDS = 4
 """After this many rounds dead components stay dead, so that the objective rises from there on."""
 
@@ -213,6 +217,7 @@ def run_groups(
         return alive[~converged[alive] & (n_iter[alive] < max_iter)]
 
     n_rounds = 0
+    n_kept = keep * (int(groups.max()) + 1)
     while not stopped and moving().size:
         for _ in range(2**n_rounds):
             starts = moving()
@@ -221,6 +226,8 @@ def run_groups(
             before = batch.take(starts)
             # of an accelerated step's two M-steps, the last iteration has room for one only
             squared = accelerate and n_iter[starts].max() + 2 <= max_iter
+            if halving and n_rounds < PLAIN_ROUNDS and n_starts > n_kept:
+                squared = False
             after = _squarem_step(problem, before) if squared else _em_step(problem, before)
             _check_rise(before.objective, after.objective, getattr(problem, "rounding", ROUNDING))
             batch.put(starts, after)
@@ -233,7 +240,7 @@ def run_groups(
             if on_iteration is not None:
                 stopped = bool(on_iteration(int(n_iter.max()), float(batch.objective.max())))
         n_rounds += 1
-        if halving and len(alive) > keep * (groups.max() + 1):
+        if halving and len(alive) > n_kept:
             ranked = ranking(alive)
             alive = np.sort(
                 np.concatenate([starts[: max(keep, (len(starts) + 1) // 2)] for starts in ranked])

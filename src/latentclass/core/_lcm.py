@@ -131,19 +131,21 @@ def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[Cells, Regressio
     if q <= n:
         # Woodbury in A = theta^-1/2 L gamma^1/2: no latent variance is divided by, so it may
         # vanish, and as W' W with W = F A', F' F = (I + A' A)^-1, rounding stays small
-        root = np.sqrt(noise)[:, None]
-        scaled = (loadings / np.sqrt(noise)[..., None])[:, None]
-        scaled = scaled * np.sqrt(gamma)[:, :, None, None]
-        inner = np.swapaxes(scaled, 3, 4) @ scaled
+        deviation, root = np.sqrt(noise), np.sqrt(gamma)[:, :, None]
+        scaled = loadings / deviation[..., None]
+        inner = (np.swapaxes(scaled, 2, 3) @ scaled)[:, None]
+        inner = inner * (root[..., :, None] * root[..., None, :])
         np.einsum("symqq->symq", inner)[...] += 1.0
         factor, log_det = gaussian.inverse_factor(inner)
         log_det = log_det + np.log(noise).sum(axis=-1)[:, None]
-        whitened = factor @ np.swapaxes(scaled, 3, 4)
-        factor = factor * np.sqrt(gamma)[:, :, None, None]
-        spread = np.swapaxes(factor, 3, 4) @ factor
-        whitened /= root[..., None, :]
-        slope = np.swapaxes(factor, 3, 4) @ whitened
-        precision = -(np.swapaxes(whitened, 3, 4) @ whitened)
+        factor = factor * root[..., None, :]
+        turned = np.swapaxes(factor, 3, 4)
+        spread = turned @ factor
+        scaled = scaled / deviation[..., None]
+        whitened = factor @ np.swapaxes(scaled, 2, 3)[:, None]
+        slope = turned @ whitened
+        precision = np.swapaxes(whitened, 3, 4) @ whitened
+        np.negative(precision, out=precision)
         np.einsum("symii->symi", precision)[...] += (1.0 / noise)[:, None]
         covariance = _covariance(loadings, noise, gamma) if holes else precision
     else:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._axes import make_axes
 from latentclass.evaluation._significance import groups_alike
 
 FloatArray = npt.NDArray[np.float64]
@@ -70,7 +71,7 @@ class ErrorScatterDisplay:
 
     def plot(self, ax: Any = None, *, annotate: bool = False) -> Self:
         """Draw into `ax`, or a new figure; `annotate` writes the data sets' names."""
-        self.ax_, self.figure_ = _axes(ax, figsize=(4.5, 4.5))
+        self.ax_, self.figure_ = make_axes(ax, figsize=(4.5, 4.5))
         percent = 100 * np.column_stack([self.x_error, self.y_error])
         shown = percent[~np.isnan(percent).any(axis=1)]
         top = 1.08 * max(float(shown.max(initial=0.0)), 1.0)
@@ -143,7 +144,7 @@ class CriticalDifferenceDisplay:
         n = len(self.names)
         half, n_groups = (n + 1) // 2, len(self.groups)
         depth = 1.0 + 0.35 * n_groups + 0.6 * half
-        self.ax_, self.figure_ = _axes(ax, figsize=(7.0, 0.8 + 0.45 * depth))
+        self.ax_, self.figure_ = make_axes(ax, figsize=(7.0, 0.8 + 0.45 * depth))
         ax = self.ax_
         ax.set(xlim=(0.4 - 0.12 * n, 1.12 * n + 0.6), ylim=(-depth, 1.6))
         ax.axis("off")
@@ -169,16 +170,6 @@ class CriticalDifferenceDisplay:
         ax.text(1 + self.difference + 0.05, 1.15, words, ha="left", va="center", size=8)
         _title(ax, "", self.leaks)
         return self
-
-
-def _axes(ax: Any, *, figsize: tuple[float, float]) -> tuple[Any, Any]:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('Plots need matplotlib: pip install "latentclass[plots]".') from None
-    if ax is None:
-        ax = plt.subplots(figsize=figsize, layout="constrained")[1]
-    return ax, ax.figure
 
 
 def _title(ax: Any, text: str, leaks: bool) -> None:

@@ -1,0 +1,17 @@
+"""Pictures of fitted models; each object keeps the arrays it draws, in scikit-learn's manner."""
+
+from latentclass.plots._boundary import BoundaryDisplay
+from latentclass.plots._latent_space import LatentSpaceDisplay
+from latentclass.plots._loadings import LoadingsDisplay
+from latentclass.plots._model_graph import ModelGraphDisplay
+from latentclass.plots._restarts import RestartsDisplay
+from latentclass.plots._search_path import SearchPathDisplay
+
+__all__ = [
+    "BoundaryDisplay",
+    "LatentSpaceDisplay",
+    "LoadingsDisplay",
+    "ModelGraphDisplay",
+    "RestartsDisplay",
+    "SearchPathDisplay",
+]

@@ -1,0 +1,228 @@
+"""Latent space, loadings, graph: the artists hold the model's own numbers."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from latentclass import LCMClassifier
+from latentclass.baselines import NaiveBayes
+from latentclass.plots import LatentSpaceDisplay, LoadingsDisplay, ModelGraphDisplay
+from latentclass.plots._model import standardised_loadings
+
+
+@pytest.fixture(scope="module")
+def mixed_model(mixed):
+    return LCMClassifier(n_latent=3, n_init=2, random_state=0).fit(*mixed)
+
+
+# ------------------------------------------------------------------- latent space
+
+
+def test_points_and_ellipses(wine, wine_model):
+    display = LatentSpaceDisplay.from_estimator(wine_model, wine.X, wine.y, latent=(1, 0))
+    latent = wine_model.transform(wine.X)[:, [1, 0]]
+    for k, label in enumerate(wine_model.classes_):
+        assert_allclose(display.points_[k].get_offsets(), latent[wine.y == label])
+        ellipse = display.ellipses_[k]
+        assert_allclose(ellipse.center, wine_model.latent_means_[k, [1, 0]])
+        deviation = np.sqrt(wine_model.latent_variances_[k, [1, 0]])
+        assert_allclose([ellipse.width, ellipse.height], 4 * deviation)
+        assert_allclose(ellipse.get_edgecolor(), display.points_[k].get_facecolor()[0])
+    assert display.ax_.get_xlabel() == "latent variable z1"
+    assert display.ax_.get_ylabel() == "latent variable z0"
+    wider = display.plot(n_deviations=3.0)
+    assert_allclose(wider.ellipses_[0].width, 6 * np.sqrt(wine_model.latent_variances_[0, 1]))
+
+
+def test_ellipses_are_inside_the_axes(wine, wine_model):
+    display = LatentSpaceDisplay.from_estimator(wine_model, wine.X.iloc[:2])
+    low, high = display.ax_.viewLim.min, display.ax_.viewLim.max
+    for ellipse in display.ellipses_:
+        half = np.array([ellipse.width, ellipse.height]) / 2
+        assert np.all(low <= ellipse.center - half)
+        assert np.all(high >= ellipse.center + half)
+
+
+def test_transform_may_give_a_frame(wine):
+    model = LCMClassifier(n_init=1, random_state=0).fit(wine.X, wine.y)
+    plain = LatentSpaceDisplay.from_estimator(model, wine.X, wine.y)
+    framed = LatentSpaceDisplay.from_estimator(
+        model.set_output(transform="pandas"), wine.X, wine.y, legend=False
+    )
+    assert_array_equal(framed.points, plain.points)
+    assert framed.ax_.get_legend() is None
+
+
+def test_one_class(wine):
+    model = LCMClassifier(n_init=1, random_state=0).fit(wine.X, np.ones(len(wine.y), dtype=int))
+    display = LatentSpaceDisplay.from_estimator(model, wine.X)
+    assert len(display.ellipses_) == 1
+
+
+@pytest.mark.parametrize("latent", [(0, 2), (0, 0), (0,), (0, 1.0), (-1, 0), 0, (True, 0)])
+def test_wrong_latent_variables(latent, wine, wine_model):
+    message = f"latent={latent!r} must be two different latent variables; the model has 2: [0, 1]."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        LatentSpaceDisplay.from_estimator(wine_model, wine.X, wine.y, latent=latent)
+
+
+def test_a_single_latent_variable_has_no_plane(wine):
+    model = LCMClassifier(n_latent=1, n_init=1, random_state=0).fit(wine.X, wine.y)
+    message = (
+        "latent=(0, 1) must be two different latent variables; the model has 1: [0]. Fit with "
+        "n_latent=2 or more."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        LatentSpaceDisplay.from_estimator(model, wine.X)
+
+
+@pytest.mark.parametrize("display", [LoadingsDisplay, ModelGraphDisplay])
+def test_models_without_latent_variables_are_refused(display, wine):
+    model = NaiveBayes().fit(wine.X, wine.y)
+    with pytest.raises(TypeError, match=r"^NaiveBayes has no attribute loadings_, which"):
+        display.from_estimator(model)
+
+
+# ----------------------------------------------------------------------- loadings
+
+
+def test_standardised_loadings_by_sampling(wine_model):
+    """The deviation of a column is that of rows drawn from the model's own parts."""
+    rng = np.random.default_rng(0)
+    n_rows = 200_000
+    y = rng.choice(3, n_rows, p=wine_model.class_prior_)
+    edges = np.cumsum(wine_model.component_prior_, axis=1)
+    m = (rng.random((n_rows, 1)) > edges[y]).sum(axis=1)
+    deviation = np.sqrt(wine_model.latent_variances_)
+    z = wine_model.latent_means_[y] + rng.standard_normal((n_rows, 2)) * deviation[y]
+    x = np.einsum("rnq,rq->rn", wine_model.loadings_[m], z) + wine_model.offsets_[m]
+    x += rng.standard_normal(x.shape) * np.sqrt(wine_model.noise_variances_[m])
+    expected = wine_model.loadings_ / x.std(axis=0)[:, None]
+    assert_allclose(standardised_loadings(wine_model), expected, rtol=0.01)
+
+
+def test_units_do_not_matter(wine, wine_model):
+    stretched = wine.X * 10.0 ** np.arange(-6, 7)
+    model = LCMClassifier(n_latent=2, n_components=2, n_init=3, random_state=0)
+    other = standardised_loadings(model.fit(stretched, wine.y))
+    assert_allclose(other, standardised_loadings(wine_model), rtol=1e-4, atol=1e-6)
+
+
+def test_heat_map(wine, wine_model):
+    display = LoadingsDisplay.from_estimator(wine_model, component=1)
+    expected = standardised_loadings(wine_model)[1]
+    assert_allclose(np.asarray(display.image_.get_array()).reshape(13, 2), expected)
+    limit = np.abs(expected).max()
+    assert_allclose(display.image_.get_clim(), [-limit, limit])
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(wine.X.columns)
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["z0", "z1"]
+    assert display.ax_.get_xlabel() == "latent variable, component 1 of 0..1"
+    written = [float(text.get_text().replace("\N{MINUS SIGN}", "-")) for text in display.texts_]
+    assert_allclose(written, expected.ravel(), atol=0.005 + 1e-12)
+    assert display.ax_.yaxis_inverted()
+    assert len(display.figure_.axes) == 2
+    assert len(display.plot(colorbar=False, numbers=False).figure_.axes) == 1
+    assert display.texts_ == []
+
+
+def test_absent_edges_are_hatched_and_bear_no_number():
+    loadings = np.array([[0.5, -0.001], [0.0, -0.8], [0.0, 0.0]])
+    edges = np.array([[True, True], [False, True], [False, False]])
+    display = LoadingsDisplay(loadings, edges, ["a", "b", "c"]).plot()
+    assert_array_equal(np.ma.getmaskarray(display.image_.get_array()).reshape(3, 2), ~edges)
+    assert [patch.get_xy() for patch in display.hatches_] == [(0, 1), (0, 2), (1, 2)]
+    texts = [text.get_text() for text in display.texts_]
+    assert texts == ["0.50", "0.00", "\N{MINUS SIGN}0.80"]
+
+
+def test_no_edge_at_all():
+    display = LoadingsDisplay(np.zeros((2, 2)), np.zeros((2, 2), dtype=bool), ["a", "b"]).plot()
+    assert display.image_.get_clim() == (-1.0, 1.0)
+    assert len(display.hatches_) == 4
+
+
+def test_large_tables_have_no_numbers():
+    shapes = {(30, 12): True, (31, 12): False, (30, 13): False, (200, 30): False}
+    for shape, written in shapes.items():
+        names = [f"x{j}" for j in range(shape[0])]
+        display = LoadingsDisplay(np.ones(shape), np.ones(shape, dtype=bool), names).plot()
+        assert bool(display.texts_) is written
+
+
+def test_discrete_and_empty_columns(mixed):
+    table, y = mixed
+    table = table.assign(nothing=np.nan, always=1.0)
+    with pytest.warns(UserWarning, match="have no value in any row"):
+        model = LCMClassifier(n_init=1, random_state=0).fit(table, y)
+    display = LoadingsDisplay.from_estimator(model)
+    assert display.names == ["length", "weight", "nothing", "always"]
+    assert_array_equal(display.loadings[2:], 0.0)
+    assert np.isfinite(display.loadings).all()
+    assert_array_equal(display.edges, [[True] * 2, [True] * 2, [False] * 2, [False] * 2])
+
+
+@pytest.mark.parametrize("component", [2, -1, 0.0, True])
+def test_wrong_component(component, wine_model):
+    message = f"component={component!r} must be one of the model's 2 components: 0 to 1."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        LoadingsDisplay.from_estimator(wine_model, component)
+
+
+def test_no_continuous_column(mixed):
+    table, y = mixed
+    model = LCMClassifier(n_init=1, random_state=0).fit(table[["shade", "rich"]], y)
+    with pytest.raises(ValueError, match=r"^The model's table has no continuous column: there"):
+        LoadingsDisplay.from_estimator(model)
+    display = ModelGraphDisplay.from_estimator(model)
+    assert len(display.class_lines_.get_segments()) == 4  # two latent variables, two columns
+    assert len(display.latent_lines_.get_segments()) == 0
+
+
+# -------------------------------------------------------------------------- graph
+
+
+def test_graph_of_two_components(wine, wine_model):
+    display = ModelGraphDisplay.from_estimator(wine_model)
+    assert len(display.latent_lines_.get_segments()) == 26
+    assert len(display.component_lines_.get_segments()) == 13
+    assert len(display.class_lines_.get_segments()) == 3  # two latent variables, the component
+    share = wine_model.class_prior_ @ wine_model.component_prior_
+    squares = standardised_loadings(wine_model) ** 2
+    strength = np.sqrt(share[0] * squares[0] + share[1] * squares[1])
+    assert_allclose(display.strengths, strength)
+    widths = np.array(display.latent_lines_.get_linewidths())
+    assert_allclose((widths - 0.3) / 4.2, (strength / strength.max()).ravel())
+    texts = {text.get_text() for text in display.ax_.texts}
+    assert {"class", "z0", "z1", "m\n0..1", *wine.X.columns} == texts
+
+
+def test_graph_draws_the_edges_that_are_there_only():
+    edges = np.array([[True, False], [False, True], [True, True]])
+    display = ModelGraphDisplay(np.full((3, 2), 0.5), edges, ["a", "b", "c"], ["d"]).plot()
+    assert display.component_lines_ is None
+    segments = np.array(display.latent_lines_.get_segments())
+    class_ends = np.array(display.class_lines_.get_segments())[:, 1]
+    latent, discrete = class_ends[:2], class_ends[2]
+    assert_allclose(segments[:, 0], latent[[0, 1, 0, 1]])  # in the order of argwhere
+    columns = {text.get_text(): text.xy for text in display.ax_.texts if hasattr(text, "xy")}
+    assert_allclose(segments[:, 1], [columns[name] for name in "abcc"])
+    assert_allclose(discrete, columns["d"])
+    assert columns["a"][1] < latent[0, 1] < display.class_lines_.get_segments()[0][0, 1]
+
+
+def test_discrete_columns_hang_on_the_class(mixed_model):
+    display = ModelGraphDisplay.from_estimator(mixed_model)
+    assert (display.names, display.discrete) == (["length", "weight"], ["shade", "rich"])
+    assert len(display.class_lines_.get_segments()) == 3 + 2
+    assert len(display.latent_lines_.get_segments()) == 6
+
+
+def test_learned_structure_is_drawn(wine):
+    model = LCMClassifier(3, structure="learned", n_init=2, random_state=0).fit(wine.X, wine.y)
+    assert not model.edges_.all()
+    graph = ModelGraphDisplay.from_estimator(model)
+    assert len(graph.latent_lines_.get_segments()) == model.edges_.sum()
+    heat = LoadingsDisplay.from_estimator(model)
+    assert len(heat.hatches_) == np.sum(~model.edges_)
