@@ -10,6 +10,7 @@ from sklearn.mixture import GaussianMixture
 from latentclass.core import _cells as cells
 from latentclass.core import _lcm as lcm
 from latentclass.core._em import run_groups, run_restarts
+from latentclass.core._lcm_folds import FoldedRows, Settings, held_out_log_posterior
 from latentclass.core._logspace import log_sum_exp
 
 NO_LEVELS = np.zeros(1, dtype=np.intp)
@@ -258,3 +259,34 @@ def test_coordinates_and_back():
     params = problem.starts(np.zeros(2, dtype=np.intp), [np.random.default_rng(s) for s in (0, 1)])
     for before, after in zip(params, problem.from_vector(problem.to_vector(params)), strict=True):
         assert_allclose(after, before, atol=1e-12)
+
+
+@pytest.mark.parametrize("select", ["average", "accuracy", "likelihood"])
+@pytest.mark.parametrize(("n_components", "structure"), [(1, "full"), (2, "full"), (2, "learned")])
+def test_held_out_posteriors_are_those_of_single_folds(select, n_components, structure):
+    rng = np.random.default_rng(8)
+    X, y, weight = some_rows(rng, 45, 3, 2, holes=0.05, unlabelled=0.1)
+    fold = np.where(y < 0, -1, np.arange(45) % 3)
+    settings = Settings(
+        2,
+        n_components,
+        True,
+        structure,
+        True,
+        lcm.Prior(1.0, 1.0, 0.5, 1.0),
+        select,
+        4,
+        15,
+        1e-3,
+        True,
+    )
+
+    def rows(fold, n_folds):
+        codes = np.zeros((45, 0), dtype=np.int32)
+        return FoldedRows(X, codes, y, weight, fold, n_folds, 2, NO_LEVELS)
+
+    together = held_out_log_posterior(rows(fold, 3), settings, 0)
+    assert np.array_equal(np.isnan(together).all(axis=1), fold < 0)
+    for f in range(3):
+        alone = held_out_log_posterior(rows(np.where(fold == f, 0, -1), 1), settings, 0)
+        assert_allclose(together[fold == f], alone[fold == f], rtol=1e-6, atol=1e-8)

@@ -200,16 +200,12 @@ def test_the_search_finds_the_size(search):
 
 
 @pytest.mark.parametrize("scoring", ["log_loss", "accuracy"])
-@pytest.mark.parametrize("select", ["average", "accuracy", "likelihood"])
-def test_scores_are_those_of_fits_fold_by_fold(scoring, select):
+def test_scores_are_near_those_of_fits_fold_by_fold(scoring):
     X, y = load_iris(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
-    options = {"n_init": 3, "tol": 1e-3, "random_state": 0, "select": select}
-    search = LCMClassifierCV(
-        [1, 2], [1, 2], search="exhaustive", scoring=scoring, cv=folds, **options
-    ).fit(X, y)
-    path = pd.DataFrame(search.cv_results_)
+    options = {"n_init": 5, "random_state": 0}
+    search = LCMClassifierCV([1, 2], [1], search="exhaustive", scoring=scoring, cv=folds, **options)
+    path = pd.DataFrame(search.fit(X, y).cv_results_)
     for row in path.itertuples():
         scores = []
         for train, test in folds:
@@ -221,8 +217,8 @@ def test_scores_are_those_of_fits_fold_by_fold(scoring, select):
                 scores.append(
                     model.predict_log_proba(X[test])[np.arange(len(test)), y[test]].mean()
                 )
-        # other random starts and another scale of the columns: alike, not equal
-        assert_allclose(row.mean_test_score, np.mean(scores), atol=0.06)
+        # other random starts, and columns scaled by other rows: alike, not equal
+        assert_allclose(row.mean_test_score, np.mean(scores), atol=0.05)
 
 
 def test_the_search_does_not_depend_on_the_number_of_jobs():

@@ -30,6 +30,9 @@ UNLABELLED = -1
 BLOCK_FEATURES = 2**18
 """Numbers in one block of features (2 MB): small enough to stay in the processor's cache."""
 
+BLOCK_ROWS = 64
+"""Least rows in such a block: what is done once a block would take over where columns are many."""
+
 FAR = 1e100
 """Values are counted as no farther out than this, so that squares stay finite."""
 
@@ -149,7 +152,7 @@ def gather_rows(
     counts = np.zeros((n_weightings, n_classes, int(offsets[-1])))
     labelled = np.zeros((n_weightings, n_classes))
     groups: list[_Group] = []
-    most = max(1, BLOCK_FEATURES // max(known.shape[2], width))
+    most = max(BLOCK_ROWS, BLOCK_FEATURES // max(known.shape[2], width))
     keep = len(values) * known.shape[2] <= KEPT_FEATURES
     for label in range(UNLABELLED, n_classes):
         mine = y == label
@@ -301,7 +304,7 @@ def _expect_group(
     weight = group.weight[cells.weighting]
     discrete = None
     if group.label == UNLABELLED and group.codes.shape[1]:
-        discrete = _discrete_log_density(cells.log_prob, group.codes, data.offsets)
+        discrete = discrete_log_density(cells.log_prob, group.codes, data.offsets)
 
     def share(log_joint: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
         log_joint = log_joint.reshape(*shape, -1)
@@ -311,6 +314,8 @@ def _expect_group(
         flat = log_joint.reshape(shape[0], -1, log_joint.shape[-1])
         log_total = _normalise(flat)
         flat *= weight[:, None, rows]
+        # of a fold that a class is all left out of: its rows are impossible, and weigh nothing
+        log_total[weight[:, rows] == 0] = 0.0
         return np.einsum("sr,sr->s", weight[:, rows], log_total), log_joint
 
     n_features = data.known.shape[2]
@@ -355,7 +360,7 @@ def log_joint_rows(
     incomplete = np.isnan(values).any(axis=1)
     complete = np.flatnonzero(~incomplete)
     weights = gaussian.coefficients(gaussians)
-    most = max(1, BLOCK_FEATURES // gaussian.count_features(values.shape[1]))
+    most = max(BLOCK_ROWS, BLOCK_FEATURES // gaussian.count_features(values.shape[1]))
     for start in range(0, len(complete), most):
         rows = complete[start : start + most]
         density = gaussian.log_density(gaussians, gaussian.features(values[rows]), weights)
@@ -374,7 +379,7 @@ def log_joint_rows(
     joint = out.reshape(*shape, len(values))
     joint += cells.log_weight[..., None]
     if codes.shape[1]:
-        joint += _discrete_log_density(cells.log_prob, codes, offsets)[:, :, None]
+        joint += discrete_log_density(cells.log_prob, codes, offsets)[:, :, None]
     return joint
 
 
@@ -388,17 +393,25 @@ def flatten_gaussians(
 
 
 def _normalise(log_joint: FloatArray) -> FloatArray:
-    """Turn log p(row, cell), cells on axis 1, into shares in place; return log p(row)."""
+    """Turn log p(row, cell), cells on axis 1, into shares in place; return log p(row).
+
+    A row that no cell can have made is shared out evenly.
+    """
     top = log_joint.max(axis=1)
+    impossible = np.isneginf(top)
+    if impossible.any():
+        np.swapaxes(log_joint, 1, 2)[impossible] = 0.0
+        top[impossible] = 0.0
     log_joint -= top[:, None]
     np.exp(log_joint, out=log_joint)
     total = log_joint.sum(axis=1)
     log_joint /= total[:, None]
     result: FloatArray = top + np.log(total)
+    result[impossible] = -np.inf
     return result
 
 
-def _discrete_log_density(
+def discrete_log_density(
     log_prob: FloatArray, codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.intp]
 ) -> FloatArray:
     """log P(discrete cells | class), shape (S, Y, n_rows)."""

@@ -52,6 +52,8 @@ class FoldedRows:
     n_folds, n_classes : int
     offsets : array
         Where each discrete column's levels begin.
+    left_out : array of shape (n_folds, N), optional
+        Rows that a fold neither learns from nor tests; None is none.
     """
 
     values: FloatArray
@@ -62,12 +64,15 @@ class FoldedRows:
     n_folds: int
     n_classes: int
     offsets: npt.NDArray[np.intp]
+    left_out: npt.NDArray[np.bool_] | None = None
 
     def gather(self, n_components: int, width: int) -> CellData:
         """Rows for the E-step, one weighting a fold."""
-        if n_components > 1:
-            return self._gather(np.arange(len(self.y)), self._training_weights(), False, width)
-        hidden = (self.y < 0) | np.isnan(self.values).any(axis=1)
+        if n_components > 1 or self.left_out is not None:
+            every = np.arange(len(self.y))
+            return self._gather(every, self._training_weights(), n_components == 1, width)
+        # rows that no fold tests are learned from in all, like those that hide something
+        hidden = (self.y < 0) | np.isnan(self.values).any(axis=1) | (self.fold < 0)
         data = self._gather(np.flatnonzero(hidden), self._training_weights(), True, width)
         known = np.flatnonzero(~hidden)
         parts = [
@@ -91,7 +96,10 @@ class FoldedRows:
         )
 
     def _training_weights(self) -> FloatArray:
-        return np.where(self.fold == np.arange(self.n_folds)[:, None], 0.0, self.weight)
+        out = self.fold == np.arange(self.n_folds)[:, None]
+        if self.left_out is not None:
+            out |= self.left_out
+        return np.where(out, 0.0, self.weight)
 
     def _gather(
         self, rows: IntArray, weights: FloatArray, one_component: bool, width: int

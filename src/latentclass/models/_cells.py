@@ -7,6 +7,7 @@ classes. What a subclass learns are `Cells`: all verbs follow from them here.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from latentclass.core._cells import (
     CellData,
     Cells,
     add_known,
+    discrete_log_density,
     flatten_gaussians,
     gather_rows,
     log_joint_rows,
@@ -191,6 +193,12 @@ class CellClassifier(GenerativeClassifier):
         combined = np.where(self.class_prior_ > 0, combined, _log_mean(evidence))
         return np.asarray(combined + outside)
 
+    def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
+        # of each row all cells of all models are held at once
+        spans = table.spans(beside=self._cells.log_weight.size // 8)
+        parts = map_blocks(lambda rows: function(table.block(rows)), spans, self.n_jobs)
+        return np.concatenate(list(parts))
+
     def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
         cells = flatten_starts(self._cells)
         log_weight = cells.log_weight[0]
@@ -257,36 +265,35 @@ class CellClassifier(GenerativeClassifier):
         n_classes, n_components, n = cells.gaussians.mean.shape[1:]
         n_cells = n_classes * n_components
         log_probs = self._level_log_probs()
+        centre = cells.gaussians.mean.reshape(n_cells, n)
 
         def visit(span: slice) -> Table:
             numeric, codes = table.block(span)
             values = self._scaling.values(numeric)
-            joint = log_joint_rows(cells, values, codes, self._offsets)[0]
-            if best:
-                for place, log_prob in enumerate(log_probs):
-                    if log_prob.shape[1]:
-                        hidden = codes[:, place] < 0
-                        joint[:, :, hidden] += log_prob.max(axis=1)[:, None, None]
-            weights = joint.reshape(n_cells, -1).T
-            flat = flatten_gaussians(cells.gaussians)
-            if best:
-                weights = weights + _peak_log_density(flat, values)
-            shift = expected_shift(flat, values)
-            if best:
-                share = np.zeros_like(weights)
-                share[np.arange(len(weights)), weights.argmax(axis=1)] = 1.0
-            else:
-                share = np.exp(log_normalise(weights))
-            centre = cells.gaussians.mean.reshape(n_cells, n)
-            filled = share @ centre + np.einsum("rk,rkn->rn", share, shift)
-            by_class = share.reshape(-1, n_classes, n_components).sum(axis=2)
+            filled = values.copy()  # rows without a hole stay as they are
+            by_class = np.empty((len(values), n_classes))
+            for rows, joint, shift, peak in visit_rows(cells, values, codes, self._offsets):
+                if best:
+                    for place, log_prob in enumerate(log_probs):
+                        if log_prob.shape[1]:
+                            hidden = codes[rows, place] < 0
+                            top = np.repeat(log_prob.max(axis=1), n_components)
+                            joint[hidden] += top
+                    joint += peak
+                    share = np.zeros_like(joint)
+                    share[np.arange(len(joint)), joint.argmax(axis=1)] = 1.0
+                else:
+                    share = np.exp(log_normalise(joint))
+                by_class[rows] = share.reshape(-1, n_classes, n_components).sum(axis=2)
+                if shift is not None:
+                    filled[rows] = share @ centre + weigh(share, shift)
             levels = np.full(codes.shape, -1, dtype=np.int32)
             for place, log_prob in enumerate(log_probs):
                 if log_prob.shape[1]:
                     levels[:, place] = (by_class @ np.exp(log_prob)).argmax(axis=1)
             return Table(self._scaling.restore(filled), levels)
 
-        spans = table.spans(beside=n_cells * (n + 1) * (n + 1))
+        spans = table.spans(beside=n_cells // 8)
         parts = list(map_blocks(visit, spans, self.n_jobs))
         return Table(
             np.concatenate([part.numeric for part in parts]),
@@ -330,25 +337,53 @@ def flatten_starts(cells: Cells) -> Cells:
     )
 
 
-def expected_shift(gaussians: gaussian.Gaussians, values: FloatArray) -> FloatArray:
-    """Expected distance of each row from each mean given its observed cells: (n_rows, K, n)."""
+def weigh(share: FloatArray, shift: FloatArray) -> FloatArray:
+    """Sum over cells of share (n_rows, K) times shift (n_rows, K, n)."""
+    return np.asarray((share[:, None] @ shift)[:, 0])
+
+
+class Visit(NamedTuple):
+    """Some rows of a block: their places, and log p(row, cell), shape (n_rows, K).
+
+    Of rows with holes also `shift` (n_rows, K, n), the expected distance from each cell's mean,
+    and `peak` (n_rows, K), the log-density of the holes at their mode.
+    """
+
+    rows: IntArray
+    joint: FloatArray
+    shift: FloatArray | None
+    peak: FloatArray | float
+
+
+def visit_rows(
+    cells: Cells,
+    values: FloatArray,
+    codes: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.intp],
+) -> Iterator[Visit]:
+    """All rows, those with holes by their patterns, in parts that memory holds."""
     values = np.clip(values, -FAR, FAR)
-    shift = values[:, None] - gaussians.mean
-    holes = np.flatnonzero(np.isnan(values).any(axis=1))
-    if holes.size:
-        patterns, order = gaussian.group_patterns(values[holes])
-        shift[holes[order]] = gaussian.condition(gaussians, patterns).shift
-    return shift
-
-
-def _peak_log_density(gaussians: gaussian.Gaussians, values: FloatArray) -> FloatArray:
-    """log-density of each row's holes at their mode given its observed cells: (n_rows, K)."""
-    out = np.zeros((len(values), len(gaussians.mean)))
-    holes = np.flatnonzero(np.isnan(values).any(axis=1))
-    if holes.size:
-        patterns, order = gaussian.group_patterns(values[holes])
-        hidden_log_det = gaussians.log_det - gaussian.condition(gaussians, patterns).log_det
-        n_hidden = np.sum(~patterns.observed, axis=1)[:, None]
-        peak = -0.5 * (n_hidden * LOG_2PI + hidden_log_det)
-        out[holes[order]] = peak[patterns.pattern]
-    return out
+    incomplete = np.isnan(values).any(axis=1)
+    rows = np.flatnonzero(~incomplete)
+    if rows.size:
+        joint = log_joint_rows(cells, values[rows], codes[rows], offsets)
+        yield Visit(rows, joint.reshape(-1, len(rows)).T.copy(), None, 0.0)
+    rows = np.flatnonzero(incomplete)
+    if not rows.size:
+        return
+    flat = flatten_gaussians(cells.gaussians)
+    n_components = cells.log_weight.shape[2]
+    patterns, order = gaussian.group_patterns(values[rows])
+    rows = rows[order]
+    first = 0
+    for part in gaussian.split_patterns(patterns, len(flat.mean)):
+        mine = rows[first : first + len(part.rows)]
+        first += len(part.rows)
+        conditioned = gaussian.condition(flat, part)
+        joint = conditioned.log_density + cells.log_weight.reshape(-1)
+        if codes.shape[1]:
+            discrete = discrete_log_density(cells.log_prob, codes[mine], offsets)
+            joint += np.repeat(discrete.reshape(-1, len(mine)), n_components, axis=0).T
+        n_hidden = np.sum(~part.observed, axis=1)[:, None]
+        peak = -0.5 * (n_hidden * LOG_2PI + flat.log_det - conditioned.log_det)
+        yield Visit(mine, joint, conditioned.shift, peak[part.pattern])

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._validation import check_number, check_option
 from latentclass.core._blocks import map_blocks
 from latentclass.core._cells import (
+    FAR,
     CellData,
     expect,
     flatten_gaussians,
@@ -37,7 +38,7 @@ from latentclass.data._labels import UNLABELLED, label_array
 from latentclass.data._schema import Table
 from latentclass.models._base import FloatArray, IntArray, Training
 from latentclass.models._callbacks import FitProgress
-from latentclass.models._cells import CellClassifier, Scaling, expected_shift
+from latentclass.models._cells import CellClassifier, Scaling, visit_rows, weigh
 from latentclass.models._reading import check_weight
 
 
@@ -259,6 +260,7 @@ class LCMClassifier(CellClassifier):
     # -------------------------------------------------------------------- fit
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+        self.__dict__.pop("_chunks", None)  # fit begins anew, and so does a later partial_fit
         self._measure(training)
         q, m = self._size(training)
         data = self._gather(training, one_component=m == 1, width=self.n_init * m)
@@ -310,7 +312,8 @@ class LCMClassifier(CellClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows of a linear model: the same as `fit` on all rows so far.
 
-        Only sums over the rows are kept, so any number of rows may come.
+        Only sums over the rows are kept, so any number of rows may come. `fit` keeps no such sums:
+        after it the first call begins anew.
 
         Parameters
         ----------
@@ -393,6 +396,11 @@ class LCMClassifier(CellClassifier):
             name = self.schema_.columns[self.schema_.discrete[0]].name
             raise ValueError(
                 f"Column {name!r} is discrete: chunks must hold continuous columns only. Use fit."
+            )
+        if len(labels) != table.n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has "
+                f"{table.n_rows} rows, y has {len(labels)} labels. Give one label a row."
             )
         codes = self._label_codes(labels, table.n_rows)
         part = self._sum_chunk(table, codes, weight)
@@ -496,17 +504,25 @@ class LCMClassifier(CellClassifier):
         intercept = regression.intercept.reshape(n_cells, q)
         slope = regression.slope.reshape(n_cells, q, n)
         at_mean = intercept + (slope @ flat.mean[..., None])[..., 0]
+        turned = np.swapaxes(slope, 1, 2)
 
         def visit(span: slice) -> FloatArray:
             numeric, codes = table.block(span)
             values = self._scaling.values(numeric)
-            joint = log_joint_rows(cells, values, codes, self._offsets)
-            share = np.exp(log_normalise(joint.reshape(n_cells, -1).T))
-            shift = expected_shift(flat, values)
-            moved = np.einsum("rk,rkn,kqn->rq", share, shift, slope, optimize=True)
-            return np.asarray(share @ at_mean + moved)
+            out = np.empty((len(values), q))
+            for rows, joint, shift, _ in visit_rows(cells, values, codes, self._offsets):
+                share = np.exp(log_normalise(joint))
+                if shift is None:
+                    # linear in x: the cells' slopes mixed by a row's shares
+                    near = np.clip(values[rows], -FAR, FAR)
+                    moved = weigh(share, (near @ turned).transpose(1, 0, 2))
+                    out[rows] = share @ intercept + moved
+                else:
+                    moved = np.matmul(shift.transpose(1, 0, 2), turned).transpose(1, 0, 2)
+                    out[rows] = share @ at_mean + weigh(share, moved)
+            return out
 
-        spans = table.spans(beside=n_cells * (n + 1))
+        spans = table.spans(beside=n_cells * q // 8)
         return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
 
     def _latent_names(self) -> list[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import joblib
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -59,7 +61,8 @@ class LCMClassifierCV(LCMClassifier):
         What decides: the held-out log-loss, or the share of rows held out that are right.
     cv : int, splitter or iterable, default=5
         Number of folds, stratified by class, with the rows without label always learned from; or
-        a splitter or list of (training, test) row numbers in which no row is tested twice.
+        a splitter or list of (training, test) row numbers in which no row is tested twice. Rows
+        without label that it would test are learned from too.
     noise : {"tied", "untied"}, default="tied"
         One noise variance a column, or one for each component.
     structure : {"full", "learned"}, default="full"
@@ -201,9 +204,10 @@ class LCMClassifierCV(LCMClassifier):
         return training
 
     def _twin(self) -> Any:
-        return clone(self).set_params(
-            calibrate=False, n_latent=self.n_latent_, n_components=self.n_components_
-        )
+        # without `cv`: a generator cannot be cloned, and nothing is searched any more
+        params = {name: getattr(self, name) for name in LCMClassifier._get_param_names()}
+        size = {"n_latent": self.n_latent_, "n_components": self.n_components_}
+        return clone(LCMClassifier(**{**params, **size, "calibrate": False}))
 
     def _size(self, training: Training) -> Pair:
         pairs = self._pairs(training)
@@ -254,10 +258,11 @@ class _Search:
         numeric, codes = training.table.block(slice(0, training.table.n_rows))
         random = check_random_state(model.random_state)
         self._seed = int(random.randint(2**31))
+        left_out = None
         if isinstance(model.cv, int | np.integer):
             fold, n_folds = _share_out(training.y, int(model.cv), random)
         else:
-            fold, n_folds = _given_folds(training.y, model.cv, model._numbers)
+            fold, n_folds, left_out = _given_folds(training.y, model.cv, model._numbers)
         self._rows = FoldedRows(
             model._scaling.values(numeric),
             codes,
@@ -267,6 +272,7 @@ class _Search:
             n_folds,
             len(model.classes_),
             model._offsets,
+            left_out,
         )
 
     def exhaustive(self) -> dict[str, Any]:
@@ -398,31 +404,57 @@ def _share_out(y: IntArray, cv: int, random: Any) -> tuple[IntArray, int]:
     return fold, n_folds
 
 
-def _given_folds(y: IntArray, cv: Any, numbers: IntArray) -> tuple[IntArray, int]:
-    """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested."""
+def _given_folds(
+    y: IntArray, cv: Any, numbers: IntArray
+) -> tuple[IntArray, int, npt.NDArray[np.bool_] | None]:
+    """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested.
+
+    Also which rows each fold leaves out of both parts; None if there are none.
+    """
     place = np.full(int(numbers.max()) + 1, -1)
     place[numbers] = np.arange(len(numbers))
+
+    def find(part: Any) -> IntArray:
+        """Rows of a part, from their numbers or a mask."""
+        rows = np.asarray(part)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
+        if not hasattr(cv, "split"):
+            # a row of weight 0 is not there; nor are numbers beyond the last row that is
+            rows = place[rows[rows < len(place)]]
+        return np.asarray(rows[rows >= 0])
+
     fold = np.full(len(y), -1, dtype=np.intp)
-    splitter = check_cv(cv, y, classifier=True)
-    parts = [np.asarray(test) for _, test in splitter.split(np.zeros((len(y), 1)), y)]
-    if not hasattr(cv, "split"):
-        # a row of weight 0 is not there; nor are numbers beyond the last row that is
-        parts = [place[test[test < len(place)]] for test in parts]
-    for number, rows in enumerate(parts):
-        rows = rows[rows >= 0]
-        rows = rows[y[rows] != UNLABELLED]
+    labelled = y != UNLABELLED
+    left_out = []
+    with warnings.catch_warnings():
+        # the library's own splitter: the user did not write -1, the class codes do
+        warnings.filterwarnings("ignore", "y is -1", UserWarning)
+        parts = list(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y))
+    for number, (train, test) in enumerate(parts):
+        unused = np.ones(len(y), dtype=bool)
+        tested = find(test)
+        unused[find(train)] = unused[tested] = False
+        rows = tested[labelled[tested]]
+        if not rows.size:
+            continue
         if np.any(fold[rows] >= 0):
             raise ValueError(
                 "cv tests a row in two folds. Give folds in which each row is tested once at most."
             )
         fold[rows] = number
+        if not np.any(labelled & ~unused & (fold != number)):
+            raise ValueError(
+                f"Fold {number} of cv has no labelled row to train on. Give it some, or another cv."
+            )
+        left_out.append(unused)
     tested = np.unique(fold[fold >= 0])
     if len(tested) < 2:
         raise ValueError(
             f"cv={cv!r} tests labelled rows in {len(tested)} fold(s). Give two folds at least."
         )
     fold[fold >= 0] = np.searchsorted(tested, fold[fold >= 0])
-    return fold, len(tested)
+    unused = np.stack(left_out)
+    return fold, len(tested), unused if unused.any() else None
 
 
 def _scores(posterior: FloatArray, rows: FoldedRows, scoring: str) -> FloatArray:
