@@ -104,3 +104,20 @@ def test_singular_matrices_do_not_stop_the_others():
     assert_allclose(log_det[0], np.linalg.slogdet(good)[1], rtol=1e-10)
     assert np.isfinite(inverse).all()
     assert np.isfinite(log_det).all()
+
+
+@pytest.mark.parametrize("smallest", [0.1, 1e-6])
+def test_conditioning_by_factors_is_conditioning(smallest):
+    rng = np.random.default_rng(5)
+    loadings, noise = rng.normal(size=(3, 6, 2)), rng.uniform(smallest, 1.0, (3, 6))
+    noise[0, :2] = smallest
+    covariance = loadings @ np.swapaxes(loadings, 1, 2)
+    np.einsum("kii->ki", covariance)[...] += noise
+    many = gaussian.from_covariance(rng.normal(size=(3, 6)), covariance)
+    rows = np.where(rng.random((40, 6)) < 0.4, np.nan, rng.normal(size=(40, 6)))
+    rows[0] = np.nan
+    patterns, _ = gaussian.group_patterns(rows)
+    plain = gaussian.condition(many, patterns)
+    quick = gaussian.condition(many, patterns, gaussian.Factors(loadings, noise))
+    for one, other in zip(plain, quick, strict=True):
+        assert_allclose(other, one, rtol=1e-8, atol=1e-8 * np.abs(one).max())

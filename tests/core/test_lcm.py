@@ -290,3 +290,23 @@ def test_held_out_posteriors_are_those_of_single_folds(select, n_components, str
     for f in range(3):
         alone = held_out_log_posterior(rows(np.where(fold == f, 0, -1), 1), settings, 0)
         assert_allclose(together[fold == f], alone[fold == f], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_rows_left_out_of_a_fold_are_not_there(n_components):
+    rng = np.random.default_rng(9)
+    X, y, weight = some_rows(rng, 50, 3, 2, holes=0.05, unlabelled=0.1)
+    out = np.arange(50) >= 40
+    fold = np.where((y >= 0) & ~out & (np.arange(50) % 3 == 0), 0, -1)
+    prior = lcm.Prior(1.0, 1.0, 0.5, 1.0)
+    settings = Settings(2, n_components, True, "full", True, prior, "average", 3, 15, 1e-3, True)
+
+    def posterior(keep, left_out=None):
+        codes = np.zeros((int(keep.sum()), 0), dtype=np.int32)
+        rows = FoldedRows(
+            X[keep], codes, y[keep], weight[keep], fold[keep], 1, 2, NO_LEVELS, left_out
+        )
+        return held_out_log_posterior(rows, settings, 0)
+
+    whole = posterior(np.ones(50, dtype=bool), out[None])
+    assert_allclose(whole[~out], posterior(~out), rtol=1e-6, atol=1e-8)

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
 
 from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass.evaluation import LabelledKFold
 
 
 def two_planes(n_rows=300, seed=0):
@@ -286,7 +287,88 @@ def test_a_splitter_may_be_given():
     assert model.fit(X, y).n_candidates_ > 0
 
 
+def test_folds_may_be_masks_and_come_once():
+    X, y = two_planes(60)
+    weight = np.where(np.isin(np.arange(60), [0, 58, 59]), 0.0, 1.0)
+    parts = [(np.arange(60) % 2 != k, np.arange(60) % 2 == k) for k in range(2)]
+    numbers = [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in parts]
+    scores = []
+    for cv in (parts, numbers, iter(numbers)):
+        model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=cv, random_state=0)
+        model.set_params(calibrate=True).fit(X, y, sample_weight=weight)
+        scores.append(model.cv_results_["mean_test_score"])
+    assert_allclose(scores[1], scores[0])
+    assert_allclose(scores[2], scores[0])
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_a_fold_learns_from_its_training_part(n_components):
+    X, y = two_planes(120)
+    options = {"n_init": 2, "search": "exhaustive", "random_state": 0}
+    other = y.copy()
+    other[80:] = 1 - y[80:]
+    first, second = np.arange(40), np.arange(40, 80)
+    scores = [
+        LCMClassifierCV([1, 2], [n_components], cv=cv, **options).fit(X, labels).best_score_
+        for cv in ([(second, first), (first, second)], KFold(3))
+        for labels in (y, other)
+    ]
+    assert_allclose(scores[1], scores[0])  # the rest is in no part, whatever its labels
+    assert abs(scores[3] - scores[2]) > 0.1
+
+
+def test_a_fold_without_labelled_training_rows_is_refused():
+    X, y = two_planes(30)
+    parts = [([], np.arange(10)), (np.arange(10), np.arange(10, 30))]
+    with pytest.raises(ValueError, match="Fold 0 of cv has no labelled row to train on"):
+        LCMClassifierCV([1, 2], [1], cv=parts).fit(X, y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_librarys_splitter_knows_rows_without_label():
+    X, y = two_planes(60)
+    labels = np.where(np.arange(60) % 3 == 0, None, y.astype(object))
+    model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=LabelledKFold(3), random_state=0)
+    assert np.isfinite(model.fit(X, labels).best_score_)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_components_are_scored_where_a_fold_lacks_a_class():
+    X, y = two_planes(40)
+    y = np.where(np.arange(40) == 0, 2, y)
+    model = LCMClassifierCV([1], [1, 2], n_init=2, search="exhaustive", random_state=0)
+    with pytest.warns(UserWarning, match=r"fewer labelled rows \(1\)"):
+        model.fit(X, y)
+    assert np.all(np.isfinite(model.cv_results_["mean_test_score"]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_a_category_of_rows_without_label_only(n_components):
+    X, y = two_planes(60)
+    labels = np.where(np.arange(60) >= 40, None, y.astype(object))
+    table = pd.DataFrame(X).assign(kind=np.where(np.arange(60) >= 50, "new", "old"))
+    table.columns = table.columns.astype(str)
+    model = LCMClassifier(2, n_components, alpha=0, n_init=2, random_state=0).fit(table, labels)
+    assert np.isfinite(model.log_likelihood_)
+    assert np.all(np.isfinite(model.predict_proba(table)))
+
+
 # --------------------------------------------------------------------- chunks
+
+
+def test_fit_forgets_the_chunks():
+    X, y = two_planes(60)
+    model = LCMClassifier(1, n_init=1, tol=1e-1, random_state=0).partial_fit(X[:, :2] + 9.0, y)
+    model.fit(X, y).partial_fit(X, y)
+    assert_allclose(model.predict_proba(X), model.fit(X, y).predict_proba(X), atol=1e-9)
+
+
+def test_every_row_of_a_chunk_needs_its_label():
+    X, y = two_planes(20)
+    model = LCMClassifier(1, n_init=1, tol=1e-1, random_state=0).partial_fit(X, y)
+    with pytest.raises(ValueError, match="X has 20 rows, y has 1 labels"):
+        model.partial_fit(X, y[:1])
 
 
 def test_chunks_give_what_all_rows_give():

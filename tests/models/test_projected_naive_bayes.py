@@ -332,6 +332,17 @@ def test_an_unseen_category_may_be_impossible(axes):
     assert np.isfinite(model.log_likelihood_)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("axes", AXES)
+def test_a_category_of_rows_without_label_only(axes):
+    X = [[1.0, "a"], [2.0, "a"], [3.5, "b"], [4.0, "b"], [5.0, "c"], [1.5, "c"]]
+    y = [0, 0, 1, 1, None, None]
+    model = ProjectedNaiveBayes(axes=axes, alpha=0, max_components=2, random_state=0).fit(X, y)
+    assert np.all(np.isfinite(model.predict_proba(X)))
+    # only the classes' own axes learn of the classes from such rows
+    assert np.isfinite(model.log_likelihood_) == (axes == "class")
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -52,12 +52,15 @@ class Cells(NamedTuple):
     gaussians : Gaussians with leading axes (S, Y, M)
     log_prob : array of shape (S, Y, L)
         log P(level | class) of the discrete columns.
+    factors : Factors with leading axes (S, Y, M), or None
+        The covariances once more, where this form makes rows with holes cheap.
     """
 
     weighting: IntArray
     log_weight: FloatArray
     gaussians: gaussian.Gaussians
     log_prob: FloatArray
+    factors: gaussian.Factors | None = None
 
 
 class CellStats(NamedTuple):
@@ -197,22 +200,6 @@ def known_data(known: FloatArray, offsets: npt.NDArray[np.intp], counts: FloatAr
     return CellData([], known, counts, labelled, offsets, labelled.sum(axis=1))
 
 
-def overall_covariance(data: CellData) -> FloatArray:
-    """Second moments of the standardised columns over all rows, shape (G, n, n).
-
-    Each from the rows that show both columns; 0 where none does.
-    """
-    _, _, square = gaussian.unpack_moments(data.known.sum(axis=1))
-    seen = np.zeros_like(square) + data.known[..., 0].sum(axis=1)[:, None, None]
-    for group in data.groups:
-        rows = np.nan_to_num(group.rows)
-        shown = (~np.isnan(group.rows)).astype(np.float64)
-        for g, weight in enumerate(group.weight):
-            square[g] += (rows.T * weight) @ rows
-            seen[g] += (shown.T * weight) @ shown
-    return np.asarray(np.divide(square, seen, out=np.zeros_like(square), where=seen > 0))
-
-
 def column_ranks(data: CellData) -> IntArray:
     """A place for each column, shape (G, n), that moves with it when columns change their order.
 
@@ -236,6 +223,22 @@ def column_ranks(data: CellData) -> IntArray:
     key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=1)
     # rounded: of two columns that differ by rounding only, the order must not hang on it
     return np.argsort(np.argsort(np.round(key, 6), axis=1, kind="stable"), axis=1)
+
+
+def draw_rows(
+    data: CellData, weighting: int, direction: FloatArray, chance: FloatArray
+) -> FloatArray:
+    """Rows at given shares (`chance`) of the weight when rows are sorted along a direction.
+
+    So rows are drawn by their weight, and which ones does not depend on how they are stored. Holes
+    are filled by the column's mean, 0.
+    """
+    rows = np.concatenate([np.nan_to_num(group.rows) for group in data.groups])
+    weight = np.concatenate([group.weight[weighting] for group in data.groups])
+    order = np.argsort(rows @ direction, kind="stable")
+    reached = np.cumsum(weight[order])
+    place = np.searchsorted(reached, chance * reached[-1], side="right")
+    return np.asarray(rows[order[np.minimum(place, len(order) - 1)]])
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
@@ -333,11 +336,12 @@ def _expect_group(
     else:
         log_likelihood = np.zeros(shape[0])
         sums = np.zeros((len(gaussians.mean), n_features))
+        factors = flatten_factors(cells.factors, classes)
         first = 0
         for part in gaussian.split_patterns(group.patterns, len(gaussians.mean)):
             rows = slice(first, first + len(part.rows))
             first = rows.stop
-            conditioned = gaussian.condition(gaussians, part)
+            conditioned = gaussian.condition(gaussians, part, factors)
             gain, responsibility = share(conditioned.log_density.T.copy(), rows)
             log_likelihood += gain
             flat = responsibility.reshape(-1, len(part.rows)).T
@@ -371,11 +375,12 @@ def log_joint_rows(
     if incomplete.any():
         rows = np.flatnonzero(incomplete)
         patterns, order = gaussian.group_patterns(values[rows])
+        factors = flatten_factors(cells.factors)
         first = 0
         for part in gaussian.split_patterns(patterns, len(gaussians.mean)):
             chosen = rows[order[first : first + len(part.rows)]]
             first += len(part.rows)
-            out[:, chosen] = gaussian.condition(gaussians, part).log_density.T
+            out[:, chosen] = gaussian.condition(gaussians, part, factors).log_density.T
     joint = out.reshape(*shape, len(values))
     joint += cells.log_weight[..., None]
     if codes.shape[1]:
@@ -390,6 +395,18 @@ def flatten_gaussians(
     parts = [array[:, classes] for array in gaussians]
     n_gaussians = parts[3].size
     return gaussian.Gaussians(*(part.reshape(n_gaussians, *part.shape[3:]) for part in parts))
+
+
+def flatten_factors(
+    factors: gaussian.Factors | None, classes: slice = slice(None)
+) -> gaussian.Factors | None:
+    """The same of their covariances in factors, if there are any."""
+    if factors is None:
+        return None
+    loadings, noise = (array[:, classes] for array in factors)
+    return gaussian.Factors(
+        loadings.reshape(-1, *loadings.shape[3:]), noise.reshape(-1, noise.shape[3])
+    )
 
 
 def _normalise(log_joint: FloatArray) -> FloatArray:

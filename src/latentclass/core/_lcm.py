@@ -25,9 +25,8 @@ from latentclass.core._cells import (
     CellData,
     Cells,
     column_ranks,
+    draw_rows,
     expect,
-    overall_covariance,
-    square_root,
 )
 from latentclass.core._logspace import log_sum_exp
 
@@ -40,6 +39,9 @@ NOISE_FLOOR = 1e-6
 
 LATENT_FLOOR = 1e-8
 """Least variance of a latent variable in a class."""
+
+STEEP = 1e7
+"""Signal to noise above which the factors lose too many digits for rows that show few columns."""
 
 FAR = 1e4
 """Bound on extrapolated parameters."""
@@ -159,8 +161,14 @@ def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[Cells, Regressio
     mean = (loadings[:, None] @ latent_mean[..., None])[..., 0] + params.offsets[:, None]
     intercept = latent_mean - (slope @ mean[..., None])[..., 0]
     gaussians = gaussian.Gaussians(mean, covariance, precision, log_det)
+    factors = None
+    if holes and 2 * q <= n and np.einsum("symqq->symq", inner).max(initial=0.0) < STEEP:
+        factors = gaussian.Factors(
+            loadings[:, None] * np.sqrt(gamma)[:, :, None, None],
+            np.broadcast_to(noise[:, None], mean.shape),
+        )
     return (
-        Cells(params.weighting, params.log_weight, gaussians, params.log_prob),
+        Cells(params.weighting, params.log_weight, gaussians, params.log_prob, factors),
         Regression(intercept, slope, spread),
     )
 
@@ -342,22 +350,22 @@ class LCMProblem:
     def starts(self, weighting: IntArray, rngs: list[np.random.Generator]) -> LCMParams:
         """Parameters to start from, one for each generator: the start of weighting[s] is drawn.
 
-        Chance sets the loadings, and with several components where each of them lies; the latent
-        variables begin alike in all classes. Nothing depends on the order of rows, columns or
-        classes, and a row of weight two is the row twice.
+        Chance sets the loadings, and draws a row for each of several components to lie on; the
+        latent variables begin alike in all classes. Nothing depends on the order of rows, columns
+        or classes, and a row of weight two is the row twice.
         """
         n_classes = self.data.labelled.shape[1]
         n, q, m = self.data.n_columns, self.n_latent, self.n_components
         n_starts = len(rngs)
         ranks = column_ranks(self.data)
-        roots = [square_root(part) for part in overall_covariance(self.data)]
         loadings = np.empty((n_starts, m, n, q))
         offsets = np.zeros((n_starts, m, n))
         for s, (g, rng) in enumerate(zip(weighting, rngs, strict=True)):
             # half of each column's variance by the latent variables, half noise
             loadings[s] = np.sqrt(0.5 / q) * rng.standard_normal((m, n, q))[:, ranks[g]]
             if m > 1:
-                offsets[s] = rng.standard_normal((m, n))[:, ranks[g]] @ roots[g]
+                direction = rng.standard_normal(n)[ranks[g]]
+                offsets[s] = draw_rows(self.data, int(g), direction, rng.random(m))
         share = self.data.labelled[weighting] + self.prior.component
         with np.errstate(divide="ignore"):
             log_weight = np.log(share / share.sum(axis=1, keepdims=True))[:, :, None] - np.log(m)

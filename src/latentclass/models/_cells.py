@@ -22,6 +22,7 @@ from latentclass.core._cells import (
     Cells,
     add_known,
     discrete_log_density,
+    flatten_factors,
     flatten_gaussians,
     gather_rows,
     log_joint_rows,
@@ -334,6 +335,7 @@ def flatten_starts(cells: Cells) -> Cells:
         flatten(cells.log_weight) - np.log(n_starts),
         gaussian.Gaussians(*(flatten(array) for array in cells.gaussians)),
         _log_mean(cells.log_prob)[None],
+        None if cells.factors is None else gaussian.Factors(*map(flatten, cells.factors)),
     )
 
 
@@ -372,6 +374,7 @@ def visit_rows(
     if not rows.size:
         return
     flat = flatten_gaussians(cells.gaussians)
+    factors = flatten_factors(cells.factors)
     n_components = cells.log_weight.shape[2]
     patterns, order = gaussian.group_patterns(values[rows])
     rows = rows[order]
@@ -379,7 +382,7 @@ def visit_rows(
     for part in gaussian.split_patterns(patterns, len(flat.mean)):
         mine = rows[first : first + len(part.rows)]
         first += len(part.rows)
-        conditioned = gaussian.condition(flat, part)
+        conditioned = gaussian.condition(flat, part, factors)
         joint = conditioned.log_density + cells.log_weight.reshape(-1)
         if codes.shape[1]:
             discrete = discrete_log_density(cells.log_prob, codes[mine], offsets)
