@@ -54,6 +54,8 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/mdl_discretizer.py
 	$(BIN)/python benchmarks/mixture_baselines.py
 	$(BIN)/python benchmarks/projected_baselines.py
+	$(BIN)/python benchmarks/lcm.py --rows 1000000
+	$(BIN)/python benchmarks/tree.py
 
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:

@@ -1,0 +1,209 @@
+"""The tree engine against the same passes in NumPy: loops over edges, vectorised over rows.
+
+A full pass (log-likelihood and expected counts of every table, which is EM's E-step) over rows that
+are all distinct; ten passes in a row, as EM makes them. The NumPy side scales its messages too, and
+its indicators of the codes are made beforehand, as our plan is; making the plan is timed by itself.
+Times are CPU times, for on a busy machine the slower side is interrupted more often.
+
+Then wall times with a second thread, beside a control: `np.sort`, which also runs without the GIL.
+What the control does not gain the machine did not have to give (other processes at work, say). Run
+by hand: `python benchmarks/tree.py`.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from _timing import best_times, print_table
+from latentclass.core._blocks import map_blocks
+from latentclass.core._tree import Tree, observed_codes, sample_nodes
+from latentclass.core._tree_inference import expected_counts, group_rows, plan_rows
+
+N_LATENT, N_LEAVES = 12, 50
+N_PASSES = 10
+LATENT = {
+    "bushy": (-1, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3),
+    "chain": (-1, *range(N_LATENT - 1)),
+    "star": (-1,),
+}
+
+
+def make_tree(shape: str, leaf_states: int) -> Tree:
+    """The leaves are dealt out to the latent nodes; tables are drawn at random."""
+    latent = LATENT[shape]
+    n = len(latent)
+    parents = (*latent, *(n - 1 - j % n for j in range(N_LEAVES)))
+    cardinalities = (3,) * n + (leaf_states,) * N_LEAVES
+    tree = Tree.even(parents, cardinalities, (-1,) * n + tuple(range(N_LEAVES)))
+    rng = np.random.default_rng(0)
+    return Tree(
+        tree.parents,
+        tree.cardinalities,
+        tree.columns,
+        tuple(rng.dirichlet(np.ones(t.shape[1]), len(t)) for t in tree.tables),
+    )
+
+
+def make_rows(tree: Tree, n_rows: int) -> np.ndarray:
+    """Distinct rows drawn from the tree, 2 % of the cells missing."""
+    rng = np.random.default_rng(1)
+    codes = observed_codes(tree, sample_nodes(tree, 2 * n_rows, rng))
+    codes[rng.random(codes.shape) < 0.02] = -1
+    codes = np.unique(codes, axis=0)
+    return codes[np.sort(rng.choice(len(codes), n_rows, replace=False))]
+
+
+class NumpyPass:
+    """Both passes with one array operation for each edge and all rows."""
+
+    def __init__(self, tree: Tree, codes: np.ndarray) -> None:
+        self.tree = tree
+        self.n_rows = len(codes)
+        # messages and counts of the leaves are then matrix products
+        self.shown = {
+            node: np.eye(k + 1)[np.where(codes[:, c] < 0, k, codes[:, c])]
+            for node, (k, c) in enumerate(zip(tree.cardinalities, tree.columns, strict=True))
+            if c >= 0
+        }
+
+    def __call__(self, tables: tuple[np.ndarray, ...]) -> tuple[list[np.ndarray], float]:
+        tree = self.tree
+        lam: dict[int, np.ndarray] = {}
+        message: dict[int, np.ndarray] = {}
+        log_scale = np.zeros(self.n_rows)
+        for node in range(len(tables) - 1, -1, -1):
+            if node in self.shown:
+                whole = np.concatenate([tables[node].T, np.ones((1, len(tables[node])))])
+                message[node] = self.shown[node] @ whole
+                continue
+            product = message[tree.children[node][0]].copy()
+            for child in tree.children[node][1:]:
+                product *= message[child]
+            top = product.max(axis=1)
+            product /= top[:, None]
+            log_scale += np.log(top)
+            lam[node] = product
+            if node:
+                message[node] = product @ tables[node].T
+        joint = lam[0] * tables[0]
+        total = joint.sum(axis=1)
+        posterior = {0: joint / total[:, None]}
+        counts = [posterior[0].sum(axis=0)[None]]
+        for node in range(1, len(tables)):
+            above, table = posterior[tree.parents[node]], tables[node]
+            if node in self.shown:
+                seen = above.T @ self.shown[node]
+                counts.append(seen[:, :-1] + seen[:, -1:] * table)
+                continue
+            ratio = above / message[node]
+            counts.append((ratio.T @ lam[node]) * table)
+            posterior[node] = (ratio @ table) * lam[node]
+        return counts, float(np.sum(np.log(total) + log_scale))
+
+
+def best_cpu_times(
+    tasks: dict[str, tuple[Callable[[], object], int]], repeats: int
+) -> dict[str, float]:
+    """Least CPU time of each task, done so many times in a row; the tasks take turns."""
+    best = dict.fromkeys(tasks, float("inf"))
+    for turn in range(repeats + 1):
+        for name, (task, times) in tasks.items():
+            start = time.process_time()
+            for _ in range(times):
+                task()
+            if turn:
+                best[name] = min(best[name], (time.process_time() - start) / times)
+    return best
+
+
+def compare(shape: str, leaf_states: int, n_rows: int, repeats: int) -> dict[str, object]:
+    tree = make_tree(shape, leaf_states)
+    codes = make_rows(tree, n_rows)
+    peer, plan, theta = NumpyPass(tree, codes), plan_rows(tree, group_rows(codes)), tree.theta[None]
+    times = best_cpu_times(
+        {
+            "numpy": (lambda: peer(tree.tables), N_PASSES),
+            "ours": (lambda: expected_counts(plan, theta), N_PASSES),
+            "plan": (lambda: plan_rows(tree, group_rows(codes)), 1),
+        },
+        repeats,
+    )
+    counts, total = expected_counts(plan, theta)
+    expected, expected_total = peer(tree.tables)
+    flat = np.concatenate([table.ravel() for table in expected])
+    error = max(np.abs(counts[0] - flat).max() / n_rows, abs(total[0] / expected_total - 1))
+    return {
+        "tree": shape,
+        "leaf states": leaf_states,
+        "rows": n_rows,
+        "numpy ms": 1e3 * times["numpy"],
+        "ours ms": 1e3 * times["ours"],
+        "numpy / ours": times["numpy"] / times["ours"],
+        "plan, once, ms": 1e3 * times["plan"],
+        "difference": float(error),
+    }
+
+
+def threads(n_rows: int, n_starts: int, repeats: int) -> dict[str, object]:
+    tree = make_tree("bushy", 3)
+    plan = plan_rows(tree, group_rows(make_rows(tree, n_rows)))
+    rng = np.random.default_rng(2)
+    theta = np.stack(
+        [
+            np.concatenate(
+                [rng.dirichlet(np.ones(t.shape[1]), len(t)).ravel() for t in tree.tables]
+            )
+            for _ in range(n_starts)
+        ]
+    )
+    load = os.getloadavg()[0]
+    numbers = [rng.random(2 * n_rows * n_starts) for _ in range(8)]  # takes about as long
+    tasks = {}
+    for n in (1, 2):
+        tasks["ours", n] = lambda n=n: expected_counts(plan, theta, n_jobs=n)
+        tasks["control", n] = lambda n=n: list(map_blocks(np.sort, numbers, n))
+    times = best_times(tasks, repeats)
+    return {
+        "rows": n_rows,
+        "starts": n_starts,
+        "1 thread ms": 1e3 * times["ours", 1],
+        "2 threads ms": 1e3 * times["ours", 2],
+        "gain": times["ours", 1] / times["ours", 2],
+        "control's gain": times["control", 1] / times["control", 2],
+        "load before": load,
+        "cores": os.cpu_count() or 0,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    print_table(
+        f"One E-step, {N_LEAVES} leaves, {N_LATENT} latent nodes (star: 1) of 3 states, one thread",
+        [
+            compare(shape, k, options.rows, options.repeats)
+            for shape, k in (("bushy", 3), ("chain", 3), ("star", 3), ("bushy", 10))
+        ],
+    )
+    print_table(
+        "Second thread, bushy tree",
+        [
+            threads(options.rows, starts, options.repeats)
+            for starts in (16, 64)
+            for _ in range(options.runs)
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
