@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass import HNBClassifier, LCMClassifier, LCMClassifierCV
 from latentclass.baselines import (
     FiniteMixtureNaiveBayes,
     MixtureNaiveBayes,
@@ -26,6 +26,7 @@ from latentclass.baselines import (
 from latentclass.datasets import load_dataset
 from latentclass.plots import (
     BoundaryDisplay,
+    HierarchyDisplay,
     LatentSpaceDisplay,
     LoadingsDisplay,
     ModelGraphDisplay,
@@ -444,6 +445,13 @@ def draw_lcm_search() -> None:
     save(display.figure_, "lcm-search")
 
 
+def draw_hnb_hierarchy() -> None:
+    """Show the columns of the wines joined by latent variables."""
+    wine = load_dataset("wine", container="pandas")
+    model = HNBClassifier(random_state=0).fit(wine.X, wine.y)
+    save(HierarchyDisplay.from_estimator(model).figure_, "hnb-hierarchy")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     draw_evidence()
@@ -458,3 +466,4 @@ if __name__ == "__main__":
     draw_lcm_latent()
     draw_lcm_restarts()
     draw_lcm_search()
+    draw_hnb_hierarchy()

@@ -1,6 +1,6 @@
 """The public classifiers, listed once: every common test runs on each of them."""
 
-from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass import HNBClassifier, LCMClassifier, LCMClassifierCV
 from latentclass.baselines import (
     AODE,
     BAN,
@@ -20,6 +20,7 @@ CLASSIFIERS = [
     K2(random_state=0),
     AODE(random_state=0),
     HiddenNaiveBayes(random_state=0),
+    HNBClassifier(random_state=0),
     LCMClassifier(random_state=0),
     LCMClassifierCV([2], [1], random_state=0),  # with one size to try no fold sees rows
     MixtureNaiveBayes(random_state=0),
@@ -30,5 +31,5 @@ CLASSIFIERS = [
 IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over x, as published"}
 """Classifiers whose joint distribution is not one, and why."""
 
-SEE_COPIES = {"LCMClassifier", "LCMClassifierCV", "ProjectedNaiveBayes"}
+SEE_COPIES = {"HNBClassifier", "LCMClassifier", "LCMClassifierCV", "ProjectedNaiveBayes"}
 """Classifiers that are not too sure where one attribute comes several times over."""

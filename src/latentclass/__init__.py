@@ -9,6 +9,7 @@ from typing import Any
 from latentclass._version import __version__
 
 __all__ = [
+    "HNBClassifier",
     "LCMClassifier",
     "LCMClassifierCV",
     "MDLDiscretizer",
@@ -21,6 +22,7 @@ __all__ = [
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
+    "HNBClassifier": "latentclass.models._hnb",
     "LCMClassifier": "latentclass.models._lcm",
     "LCMClassifierCV": "latentclass.models._lcm_cv",
     "MDLDiscretizer": "latentclass.models._mdl_discretizer",

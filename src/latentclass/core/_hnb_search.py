@@ -1,0 +1,453 @@
+"""The search for a hierarchy: which pair to join, into which states, and whether that helps.
+
+Algorithms 1 to 3 of Langseth and Nielsen. Everything is counted on distinct rows, dealt out over
+parts (see `_row_parts`). Three kinds of counts serve the whole search:
+
+- levels by class and fold, which give the tables of every fold, and so the held-out accuracy;
+- pairs of levels by class and part, which give all measures of dependence given the class;
+- the cells of a candidate pair by class, on which its states are made (see `_hnb_states`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.core._counts import level_offsets, pair_counts
+from latentclass.core._hnb import Hierarchy
+from latentclass.core._hnb_states import collapse_states, pair_strength
+from latentclass.core._logspace import log_normalise
+from latentclass.core._row_parts import DistinctRows, Parts
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+IMPOSSIBLE = -1e6
+"""Stands for log 0 in held-out scores, which are updated by adding and subtracting."""
+
+PARTS_BYTES = 2**26
+"""Size up to which the pair counts of several parts are held at once."""
+
+BLOCK_CELLS = 2**22
+"""Entries of one block of rows while counting."""
+
+MAX_ROUNDS = 3
+"""Rounds of proposals in one step, the next only if none of the one before helps."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search.
+
+    Attributes
+    ----------
+    measure : {"chi2", "expected_kl"}
+    exact : bool
+        States by dynamic programming (two classes) instead of greedy steps.
+    climb : bool
+        Take the first pair that helps, in the order of the measure on all rows.
+    alpha : float
+        Pseudo-count of every level in the tables of the folds.
+    """
+
+    measure: str = "chi2"
+    exact: bool = False
+    climb: bool = False
+    alpha: float = 1.0
+
+
+class Found(NamedTuple):
+    """A hierarchy, and held-out accuracies of naive Bayes and after each latent variable."""
+
+    hierarchy: Hierarchy
+    scores: list[float]
+
+
+@dataclass
+class _Slot:
+    """A variable on top.
+
+    `evidence` is the state of each row; beyond the states it points at rows of `partial`, what
+    missing attributes leave open: P(observed | state), the largest 1.
+    """
+
+    variable: int
+    size: int
+    evidence: IndexArray
+    partial: FloatArray
+
+    @property
+    def codes(self) -> IndexArray:
+        return np.where(self.evidence < self.size, self.evidence, -1)
+
+
+class _Candidate(NamedTuple):
+    """A pair of slots with states for it, and the held-out log tables (F + 1, K, evidence)."""
+
+    pair: tuple[int, int]
+    states: IntArray
+    slot: _Slot
+    table: FloatArray
+
+
+def search_hierarchy(
+    rows: DistinctRows,
+    n_levels: tuple[int, ...],
+    n_classes: int,
+    subsets: Parts,
+    folds: Parts,
+    settings: Settings,
+) -> Found:
+    """Add latent variables as long as the held-out accuracy rises (Algorithm 3).
+
+    Where it stays the same, the held-out log-loss decides.
+
+    Parameters
+    ----------
+    rows : DistinctRows
+    n_levels : tuple of int
+    n_classes : int
+    subsets : Parts
+        Each subset from which candidates come is all rows but one part; a single part is all rows.
+    folds : Parts
+        Folds of the held-out accuracy.
+    settings : Settings
+    """
+    search = _Search(rows, n_levels, n_classes, subsets, folds, settings)
+    while search.step():
+        pass
+    return Found(search.hierarchy, search.scores)
+
+
+class _Search:
+    def __init__(
+        self,
+        rows: DistinctRows,
+        n_levels: tuple[int, ...],
+        n_classes: int,
+        subsets: Parts,
+        folds: Parts,
+        settings: Settings,
+    ) -> None:
+        self.rows, self.subsets, self.settings = rows, subsets, settings
+        self.n_classes, self.folds = n_classes, folds
+        self.hierarchy = Hierarchy(n_levels)
+        self.slots: list[_Slot | None] = []
+        for j, r in enumerate(n_levels):
+            column = rows.codes[:, j].astype(np.intp)
+            holes = column < 0
+            partial = np.ones((1, r)) if holes.any() else np.empty((0, r))
+            self.slots.append(_Slot(j, r, np.where(holes, r, column), partial))
+        # tested entries: everything that is in some fold
+        tested = folds.part < folds.n_parts
+        self._row, self._fold = folds.row[tested], folds.part[tested]
+        self._weight = folds.weight[tested]
+        self._own = rows.y[self._row]
+        self._log_joint = np.tile(np.empty(0), (0, 0))
+        self._tables: list[FloatArray] = []
+        self._start_scores()
+        self._best = (self._accuracy(self._log_joint), self._log_score(self._log_joint))
+        self.scores = [self._best[0]]
+        self._strength: FloatArray | None = None
+        # of pairs that were proposed, to be used again in the next step: counts, then states
+        self._cells: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        self._states: dict[tuple[int, int, int], IntArray] = {}
+        weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
+        self._subset_weight = _without(weights, subsets.n_parts).tolist()
+
+    # ------------------------------------------------------------- held-out accuracy
+
+    def _start_scores(self) -> None:
+        n_folds = self.folds.n_parts
+        by_class = np.zeros((n_folds + 1, self.n_classes))
+        np.add.at(by_class, (self.folds.part, self.rows.y[self.folds.row]), self.folds.weight)
+        train = (by_class.sum(axis=0) - by_class)[:n_folds]
+        total = np.maximum(train.sum(axis=1, keepdims=True), 1e-300)
+        with np.errstate(divide="ignore"):
+            log_prior = np.maximum(np.log(np.maximum(train, 0.0) / total), IMPOSSIBLE)
+        self._log_joint = np.ascontiguousarray(log_prior[self._fold].T)  # (K, entries)
+        for slot in self.slots:
+            assert slot is not None
+            table = self._fold_table(slot)
+            self._tables.append(table)
+            self._add(self._log_joint, slot, table, 1.0)
+
+    def _fold_table(self, slot: _Slot) -> FloatArray:
+        """log P(evidence | class) of a variable in every fold's training rows."""
+        counts = self._count(self.folds, slot.codes, slot.size)
+        return self._smooth(slot, counts)
+
+    def _count(self, parts: Parts, codes: IndexArray, size: int) -> FloatArray:
+        """Weight by part, class and level, shape (n_parts + 1, K, size)."""
+        code = codes[parts.row]
+        place = (parts.part * self.n_classes + self.rows.y[parts.row]) * size + code
+        weight = parts.weight
+        if code.min(initial=0) < 0:
+            seen = code >= 0
+            place, weight = place[seen], weight[seen]
+        shape = (parts.n_parts + 1, self.n_classes, size)
+        counts = np.bincount(place, weight, int(np.prod(shape))).astype(np.float64)
+        return counts.reshape(shape)
+
+    def _smooth(self, slot: _Slot, counts: FloatArray) -> FloatArray:
+        train = np.maximum((counts.sum(axis=0) - counts)[:-1], 0.0) + self.settings.alpha
+        total = train.sum(axis=-1, keepdims=True)
+        share = np.divide(train, total, out=np.full_like(train, 1.0 / slot.size), where=total > 0)
+        if len(slot.partial):
+            share = np.concatenate([share, share @ slot.partial.T], axis=-1)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.maximum(np.log(share), IMPOSSIBLE))
+
+    def _add(self, log_joint: FloatArray, slot: _Slot, table: FloatArray, sign: float) -> None:
+        place = self._fold * table.shape[2] + slot.evidence[self._row]
+        for k in range(self.n_classes):
+            part = np.ascontiguousarray(table[:, k]).reshape(-1).take(place)
+            if sign > 0:
+                log_joint[k] += part
+            else:
+                log_joint[k] -= part
+
+    def _accuracy(self, log_joint: FloatArray) -> float:
+        """Share of the tested weight that goes to its own class; ties are shared."""
+        best = log_joint.max(axis=0)
+        own = log_joint[self._own, np.arange(len(self._own))]
+        ties = (log_joint == best).sum(axis=0)
+        right = np.where(own == best, self._weight / ties, 0.0)
+        # rounded: sums of shares in another order must not decide
+        return float(np.round(right.sum() / max(float(self._weight.sum()), 1e-300), 12))
+
+    def _value(
+        self, log_joint: FloatArray, least: tuple[float, float]
+    ) -> tuple[float, float] | None:
+        """Accuracy, and at equal accuracy the log score; None if not above `least`."""
+        accuracy = self._accuracy(log_joint)
+        if accuracy < least[0]:
+            return None
+        value = (accuracy, self._log_score(log_joint))
+        return value if value > least else None
+
+    def _log_score(self, log_joint: FloatArray) -> float:
+        posterior = log_normalise(np.ascontiguousarray(log_joint.T))
+        own = np.maximum(posterior[np.arange(len(self._own)), self._own], -36.0)
+        return float(np.round(self._weight @ own / max(float(self._weight.sum()), 1e-300), 10))
+
+    # --------------------------------------------------------------------- candidates
+
+    def step(self) -> bool:
+        """Add the best latent variable; false if none helps."""
+        if self.n_classes == 1 or sum(slot is not None for slot in self.slots) < 2:
+            return False
+        if self._strength is None:
+            self._strength = self._all_strengths()
+        best: tuple[tuple[float, float], _Candidate, FloatArray] | None = None
+        for proposals in self._single() if self.settings.climb else self._rounds():
+            for pair, i in proposals:
+                candidate, log_joint = self._try(pair, self._pair_states(pair, i))
+                value = self._value(log_joint, self._best if best is None else best[0])
+                if value is not None:
+                    best = (value, candidate, log_joint)
+            if best is not None:
+                break
+        if best is None:
+            return False
+        self._best, candidate, self._log_joint = best
+        self.scores.append(self._best[0])
+        self._accept(candidate)
+        return True
+
+    def _single(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
+        """One pair at a time, the strongest first."""
+        assert self._strength is not None
+        flat, n = self._strength[0].reshape(-1), len(self.slots)
+        for place in np.argsort(-flat, kind="stable").tolist():
+            if not np.isfinite(flat[place]):
+                return
+            yield [((place // n, place % n), 0)]
+
+    def _rounds(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
+        """In each round the strongest pair of each subset that was not proposed before.
+
+        Measured without rounding, most subsets agree on the strongest pair. If that does not help,
+        the search would end with all others untried.
+        """
+        assert self._strength is not None
+        left, n = self._strength.reshape(len(self._strength), -1).copy(), len(self.slots)
+        for _ in range(MAX_ROUNDS):
+            proposals = []
+            for i, strength in enumerate(left):
+                place = int(strength.argmax())
+                if np.isfinite(strength[place]):
+                    proposals.append(((place // n, place % n), i))
+                    left[:, place] = -np.inf
+            if not proposals:
+                return
+            yield proposals
+
+    def _pair_states(self, pair: tuple[int, int], i: int) -> IntArray:
+        """States for a pair from subset i (Algorithm 2)."""
+        first, second = (self._slot(s) for s in pair)
+        key = (first.variable, second.variable)
+        if key not in self._cells:
+            size = first.size * second.size
+            counts = self._count(self.subsets, self._pair_codes(first, second), size)
+            total = counts.sum(axis=0)
+            both = total.reshape(self.n_classes, first.size, second.size)
+            # a cell without rows goes by all rows, and a little by what independence expects
+            by_class = np.maximum(total.sum(axis=1), 1e-300)
+            guess = both.sum(axis=2)[:, :, None] * both.sum(axis=1)[:, None, :]
+            guess = guess.reshape(self.n_classes, -1) / by_class[:, None] + 1e-9
+            trains = np.maximum(_without(counts, self.subsets.n_parts), 0.0)
+            self._cells[key] = (trains, (total + 1e-3 * guess).T)
+        if (*key, i) not in self._states:
+            trains, expected = self._cells[key]
+            self._states[*key, i] = collapse_states(
+                trains[i].T, expected, self._subset_weight[i], exact=self.settings.exact
+            )
+        return self._states[*key, i]
+
+    def _slot(self, s: int) -> _Slot:
+        slot = self.slots[s]
+        assert slot is not None
+        return slot
+
+    def _pair_codes(self, first: _Slot, second: _Slot) -> IndexArray:
+        a, b = first.codes, second.codes
+        cells = a * second.size + b
+        if len(first.partial) or len(second.partial):
+            cells = np.where((a >= 0) & (b >= 0), cells, -1)
+        return cells
+
+    def _try(self, pair: tuple[int, int], states: IntArray) -> tuple[_Candidate, FloatArray]:
+        """The candidate with its tables, and the held-out log joint probabilities with it."""
+        first, second = (self._slot(s) for s in pair)
+        cells = self._pair_codes(first, second)
+        slot = self._joined(first, second, states, cells)
+        table = self._fold_table(slot)
+        log_joint = self._log_joint.copy()
+        for s in pair:
+            self._add(log_joint, self._slot(s), self._tables[s], -1.0)
+        self._add(log_joint, slot, table, 1.0)
+        shaped = states.reshape(first.size, second.size)
+        return _Candidate(pair, shaped, slot, table), log_joint
+
+    def _joined(self, first: _Slot, second: _Slot, states: IntArray, cells: IndexArray) -> _Slot:
+        """The latent variable's evidence in each row."""
+        variable, size = len(self.hierarchy.sizes), int(states.max()) + 1
+        if not (len(first.partial) or len(second.partial)):
+            return _Slot(variable, size, states[cells].astype(np.intp), np.empty((0, size)))
+        evidence = np.where(cells >= 0, states[cells], 0).astype(np.intp)
+        open_ = np.flatnonzero(cells < 0)
+        width = second.size + len(second.partial)
+        pairs, which = np.unique(
+            first.evidence[open_] * width + second.evidence[open_], return_inverse=True
+        )
+        # P(cell | state): class-free, so it may come from all rows
+        seen = cells >= 0
+        counts = np.bincount(cells[seen], self.rows.weight[seen], len(states)) + max(
+            self.settings.alpha, 1e-6
+        )
+        within = np.zeros((len(states), size))
+        within[np.arange(len(states)), states] = counts
+        within /= within.sum(axis=0)
+        known_first = np.vstack([np.eye(first.size), first.partial])
+        known_second = np.vstack([np.eye(second.size), second.partial])
+        partial = np.empty((len(pairs), size))
+        step = max(1, BLOCK_CELLS // len(states))
+        for start in range(0, len(pairs), step):
+            a, b = np.divmod(pairs[start : start + step], width)
+            cell = known_first[a][:, :, None] * known_second[b][:, None, :]
+            partial[start : start + step] = cell.reshape(len(a), -1) @ within
+        partial /= partial.max(axis=1, keepdims=True)
+        # where only one state is left, it is known
+        sure = (partial > 0).sum(axis=1) == 1
+        place = np.where(sure, partial.argmax(axis=1), size + np.cumsum(~sure) - 1)
+        evidence[open_] = place[which.reshape(-1)]
+        return _Slot(variable, size, evidence, partial[~sure])
+
+    # ------------------------------------------------------------------ pair measures
+
+    def _all_strengths(self) -> FloatArray:
+        """Strength of every pair in every subset, (subsets, n, n); -inf but above the diagonal."""
+        n, subsets = len(self.slots), self.subsets
+        offsets = level_offsets(self.hierarchy.n_levels)
+        size = 8 * self.n_classes * int(offsets[-1]) ** 2
+        held = max(1, min(subsets.n_parts, PARTS_BYTES // max(size, 1)))
+        strength = np.full((subsets.n_parts, n, n), -np.inf)
+        total: FloatArray | None = None
+        for start in range(0, subsets.n_parts, held):
+            numbers = range(start, min(start + held, subsets.n_parts))
+            parts = [self._pair_counts(subsets.part == i, offsets) for i in numbers]
+            if subsets.n_parts == 1:
+                trains = np.stack(parts)
+            else:
+                if total is None:
+                    whole = held == subsets.n_parts
+                    every = np.ones(len(subsets.part), dtype=bool)
+                    total = np.sum(parts, axis=0) if whole else self._pair_counts(every, offsets)
+                trains = np.maximum(total - np.stack(parts), 0.0)
+            for a in range(n - 1):
+                later = offsets[a + 1 :]
+                tables = trains[:, :, offsets[a] : offsets[a + 1], later[0] :]
+                strength[list(numbers), a, a + 1 :] = pair_strength(
+                    tables, later - later[0], self.settings.measure
+                )
+        return strength
+
+    def _pair_counts(self, which: npt.NDArray[np.bool_], offsets: IndexArray) -> FloatArray:
+        row = self.subsets.row[which]
+        y, weight = self.rows.y[row], self.subsets.weight[which]
+        return pair_counts(self.rows.codes[row], y, weight, self.n_classes, offsets)
+
+    def _accept(self, candidate: _Candidate) -> None:
+        first, second = candidate.pair
+        children = (self._slot(first).variable, self._slot(second).variable)
+        self.hierarchy = self.hierarchy.join(*children, candidate.states)
+        self.slots[first], self.slots[second] = candidate.slot, None
+        self._tables[first], self._tables[second] = candidate.table, np.empty(0)
+        assert self._strength is not None
+        for s in candidate.pair:
+            self._strength[:, s, :] = self._strength[:, :, s] = -np.inf
+        others = np.array([s for s, x in enumerate(self.slots) if x is not None and s != first])
+        if others.size:
+            found = self._strengths_of(candidate.slot, others)
+            before = others < first
+            self._strength[:, others[before], first] = found[:, before]
+            self._strength[:, first, others[~before]] = found[:, ~before]
+
+    def _strengths_of(self, slot: _Slot, others: IndexArray) -> FloatArray:
+        """Strength of a new variable with each of others, shape (subsets, len(others))."""
+        subsets, chosen = self.subsets, [self._slot(int(s)) for s in others]
+        offsets = level_offsets([other.size for other in chosen])
+        width = int(offsets[-1]) + 1  # the last is for missing cells, which are not counted
+        code = slot.codes[subsets.row]
+        seen = np.flatnonzero(code >= 0)
+        row = subsets.row[seen]
+        group = (subsets.part[seen] * self.n_classes + self.rows.y[row]) * slot.size + code[seen]
+        shape = (subsets.n_parts + 1, self.n_classes, slot.size, width)
+        counts = np.zeros(int(np.prod(shape)))
+        # a block holds some columns of all rows: each is counted into its own cells
+        step = max(1, BLOCK_CELLS // max(len(row), 1))
+        for start in range(0, len(chosen), step):
+            places, weights = [], []
+            for j in range(start, min(start + step, len(chosen))):
+                evidence = chosen[j].evidence[row]
+                level = offsets[j] + evidence
+                if len(chosen[j].partial):
+                    level = np.where(evidence < chosen[j].size, level, width - 1)
+                places.append(group * width + level)
+                weights.append(subsets.weight[seen])
+            counts += np.bincount(np.concatenate(places), np.concatenate(weights), len(counts))
+        tables = counts.reshape(shape)[..., :-1]
+        trains = np.maximum(_without(tables, subsets.n_parts), 0.0)
+        return pair_strength(trains, offsets, self.settings.measure)
+
+
+def _without(counts: FloatArray, n_parts: int) -> FloatArray:
+    """Counts of each subset: all rows but one part, or all rows if there is one part."""
+    total = counts.sum(axis=0)
+    return np.asarray(total[None] if n_parts == 1 else (total - counts)[:n_parts])

@@ -1,0 +1,159 @@
+"""Rows dealt out over parts by chance, in a way that depends on what the rows hold alone.
+
+Chance enters by a hash of a row's levels, not of where it stands: the order of rows and columns and
+the names of the classes change nothing, and weight 2 is the row twice. What a training set of all
+parts but one holds is the total less that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+KeyArray = npt.NDArray[np.uint64]
+
+
+class DistinctRows(NamedTuple):
+    """Rows that differ in a level or in the class.
+
+    Attributes
+    ----------
+    codes : array of int of shape (R, n)
+        Levels, -1 missing.
+    y : array of int of shape (R,)
+    weight : array of shape (R,)
+    key : array of uint64 of shape (R,)
+        A hash of the levels.
+    number : array of int of shape (n_rows,)
+        Which of these each row given is.
+    """
+
+    codes: IntArray
+    y: IndexArray
+    weight: FloatArray
+    key: KeyArray
+    number: IndexArray
+
+
+def column_marks(
+    codes: IntArray, y: IndexArray, weight: FloatArray, n_levels: Sequence[int], n_classes: int
+) -> list[int]:
+    """A number for each column made of what it holds: the weight of its levels in each class.
+
+    It does not depend on names, on the order of rows, columns or classes; columns that are equal
+    in all counts have one number.
+    """
+    marks = []
+    for column, r in zip(codes.T, n_levels, strict=True):
+        place = y * (r + 1) + np.where(column < 0, r, column)
+        counts = np.bincount(place, weight, n_classes * (r + 1)).reshape(n_classes, r + 1)
+        # nine digits: the rest depends on the order of sums
+        shown = sorted(" ".join(f"{value:.9g}" for value in row) for row in counts.tolist())
+        marks.append(crc32("|".join(shown).encode()))
+    return marks
+
+
+def distinct_rows(
+    codes: IntArray, y: IndexArray, weight: FloatArray, marks: Sequence[int], seed: int
+) -> DistinctRows:
+    """Join equal rows of one class; the columns' `marks` and `seed` decide the hash."""
+    first, number = _group(codes, y)
+    codes, y = codes[first], y[first]
+    key = np.zeros(len(codes), dtype=np.uint64)
+    for j, mark in enumerate(marks):
+        key += _words([seed, mark], codes[:, j])
+    key = _mixed(key)
+    order = np.lexsort((key, y))
+    if np.any((np.diff(key[order]) == 0) & (np.diff(y[order]) == 0)):
+        # columns of one mark: rows of one chance are told apart by their levels
+        order = np.lexsort((*codes.T[::-1], key, y))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    total = np.bincount(number, weight, len(y)).astype(np.float64)
+    return DistinctRows(codes[order], y[order], total[order], key[order], rank[number])
+
+
+def _words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
+    """A random word for each level, that of a missing cell too."""
+    n_levels = int(column.max(initial=0)) + 1
+    table = np.random.default_rng(seed).integers(0, 2**64, n_levels + 1, dtype=np.uint64)
+    # the missing level is drawn first, so that it does not depend on how many there are
+    return np.asarray(np.roll(table, -1)[column])
+
+
+def _group(codes: IntArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """First row of each distinct one, and which of them each row is."""
+    key = _words([0], y.astype(np.int64))
+    for j in range(codes.shape[1]):
+        key += _words([1, j], codes[:, j])
+    _, first, number = np.unique(_mixed(key), return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    same = np.array_equal(codes[first][number], codes) and np.array_equal(y[first][number], y)
+    if not same:  # two rows with one hash: a chance of 1 in 2**64 for each pair
+        _, first, number = np.unique(
+            np.column_stack([y, codes]), axis=0, return_index=True, return_inverse=True
+        )
+        number = number.reshape(-1)
+    return first, number
+
+
+def _mixed(key: KeyArray) -> KeyArray:
+    """Spread a sum of random words over all bits (the finaliser of splitmix64)."""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(key ^ (key >> np.uint64(31)))
+
+
+class Parts(NamedTuple):
+    """How the weight of distinct rows is dealt out: `weight[e]` of row `row[e]` to `part[e]`.
+
+    Part `n_parts` (one more) holds what is in every training set.
+    """
+
+    row: IndexArray
+    part: IndexArray
+    weight: FloatArray
+    n_parts: int
+
+
+def deal(rows: DistinctRows, n_parts: int, salt: int) -> Parts:
+    """Deal every class out over the parts, a unit of weight at a time, in the order of a hash."""
+    shuffled = _mixed(rows.key + np.uint64(salt))
+    order = np.lexsort((shuffled, rows.y))
+    y, weight = rows.y[order], rows.weight[order]
+    starts = np.flatnonzero(np.r_[True, y[1:] != y[:-1]]) if len(y) else np.empty(0, dtype=np.intp)
+    lengths = np.diff(np.append(starts, len(y)))
+    end = np.cumsum(weight)
+    # which part comes first differs from class to class, so that small ones do not share one
+    begin = np.repeat(end[starts] - weight[starts], lengths)
+    first = np.repeat((shuffled[order][starts] % np.uint64(n_parts)).astype(float), lengths)
+    end = end - begin + first
+    start = end - weight
+    found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
+    for part in range(n_parts):
+        share = _dealt(end, part, n_parts) - _dealt(start, part, n_parts)
+        has = np.flatnonzero(share > 1e-9 * weight)
+        found.append((order[has], np.full(len(has), part), share[has]))
+    row, number, share = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Parts(row, number, share, n_parts)
+
+
+def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
+    """How much of the first `amount` units goes to a part."""
+    rounds, rest = np.divmod(amount, n_parts)
+    return np.asarray(rounds + np.clip(rest - part, 0.0, 1.0))
+
+
+def given_parts(rows: DistinctRows, part: IndexArray, weight: FloatArray, n_parts: int) -> Parts:
+    """Parts of the rows as given, -1 for a row that is in every training set."""
+    part = np.where(part < 0, n_parts, part)
+    pairs, entry = np.unique(rows.number * (n_parts + 1) + part, return_inverse=True)
+    total = np.bincount(entry.reshape(-1), weight, len(pairs)).astype(np.float64)
+    return Parts(pairs // (n_parts + 1), pairs % (n_parts + 1), total, n_parts)

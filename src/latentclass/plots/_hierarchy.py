@@ -1,0 +1,133 @@
+"""The hierarchy of a hierarchical naive Bayes model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from latentclass._axes import make_axes
+from latentclass.plots._model import fitted
+from latentclass.plots._style import GREY
+
+
+class HierarchyDisplay:
+    """The class on top, latent variables below it, and the columns at the bottom.
+
+    Grey circles are latent variables, with their name and number of states; squares are columns.
+    What hangs directly below the class is what it is judged by.
+
+    Parameters
+    ----------
+    tops : sequence of str
+        Variables right below the class.
+    children : mapping of str to tuple of str
+        The two variables below each latent variable.
+    n_states : mapping of str to int
+        Number of states of each latent variable.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    lines_ : matplotlib line collection
+        From the class to the top variables, then from each latent variable to its children.
+    places_ : dict of str to tuple of float
+        Where each variable stands; that of the class by the name "".
+
+    Examples
+    --------
+    >>> from latentclass import HNBClassifier
+    >>> X = [["no", "no"], ["no", "yes"], ["yes", "no"], ["yes", "yes"]] * 5
+    >>> model = HNBClassifier(random_state=0).fit(X, [0, 1, 1, 0] * 5)
+    >>> display = HierarchyDisplay.from_estimator(model)
+    >>> len(display.lines_.get_segments())
+    3
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: Any
+    places_: dict[str, tuple[float, float]]
+
+    def __init__(
+        self,
+        tops: Sequence[str],
+        children: Mapping[str, tuple[str, str]],
+        n_states: Mapping[str, int],
+    ) -> None:
+        self.tops = list(tops)
+        self.children = dict(children)
+        self.n_states = dict(n_states)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
+        """Draw the hierarchy of a fitted `HNBClassifier`, or of a search's best one."""
+        model = fitted(model, "top_variables_", "latent_children_", "n_states_")
+        return cls(model.top_variables_, model.latent_children_, model.n_states_).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw into `ax`, or a new figure."""
+        # latent variables first, the deepest leftmost, so that lines do not cross
+        tops = sorted(self.tops, key=lambda name: -self._height(name))
+        columns = [leaf for name in tops for leaf in self._leaves(name)]
+        longest = max((len(name) for name in columns), default=1)
+        upright = len(columns) > 8 or longest > 12
+        levels = max((self._height(name) for name in tops), default=0) + 1
+        width = min(max(4.0, (0.42 if upright else 0.95) * len(columns)), 18.0)
+        below = 0.075 * longest if upright else 0.2
+        self.ax_, self.figure_ = make_axes(ax, figsize=(width, 1.2 + 0.8 * levels + below))
+        from matplotlib.collections import LineCollection
+
+        across = {name: float(i) for i, name in enumerate(columns)}
+        self.places_ = {"": (0.5 * (len(columns) - 1), float(levels))}
+        for name in tops:
+            self._place(name, across)
+        pairs = [("", name) for name in tops]
+        pairs += [(name, child) for name, both in self.children.items() for child in both]
+        self.lines_ = LineCollection(
+            [np.array([self.places_[a], self.places_[b]]) for a, b in pairs],
+            colors=GREY,
+            linewidths=1.0,
+            zorder=1,
+        )
+        self.ax_.add_collection(self.lines_)
+        style = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
+        self.ax_.scatter(*self.places_[""], s=1250, marker="s", color="white", **style)
+        self.ax_.text(*self.places_[""], "class", ha="center", va="center", size=9, zorder=4)
+        for name in columns:
+            self.ax_.scatter(*self.places_[name], s=90, marker="s", color="white", **style)
+            self.ax_.annotate(
+                name,
+                self.places_[name],
+                (0, -9),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                size=9,
+                rotation=90 if upright else 0,
+            )
+        for name, states in self.n_states.items():
+            self.ax_.scatter(*self.places_[name], s=700, color="#DDDDDD", **style)
+            text = f"{name}\n{states}"
+            self.ax_.text(*self.places_[name], text, ha="center", va="center", size=8, zorder=4)
+        self.ax_.set(xlim=(-0.7, max(len(columns), 1) - 0.3), ylim=(-0.25, levels + 0.35))
+        self.ax_.axis("off")
+        return self
+
+    def _height(self, name: str) -> int:
+        """Steps from a variable down to its deepest column."""
+        return 1 + max(map(self._height, self.children[name])) if name in self.children else 0
+
+    def _leaves(self, name: str) -> list[str]:
+        if name not in self.children:
+            return [name]
+        return [leaf for child in self.children[name] for leaf in self._leaves(child)]
+
+    def _place(self, name: str, across: dict[str, float]) -> tuple[float, float]:
+        if name in self.children:
+            below = [self._place(child, across)[0] for child in self.children[name]]
+            self.places_[name] = (sum(below) / len(below), float(self._height(name)))
+        else:
+            self.places_[name] = (across[name], 0.0)
+        return self.places_[name]
