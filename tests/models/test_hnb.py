@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.naive_bayes import CategoricalNB
 
 from latentclass import HNBClassifier
@@ -360,3 +360,10 @@ def test_rows_without_label_sharpen_the_tables(leaning):
     assert fitted.cv_scores_ == alone.cv_scores_
     assert not np.allclose(fitted.predict_proba(X), alone.predict_proba(X))
     assert fitted.rules()["support"].sum() <= labelled.sum() * len(fitted.latent_children_)
+
+
+def test_folds_that_leave_rows_out_are_refused():
+    X = np.array([["a", "x"], ["b", "y"]] * 20)
+    y = np.arange(40) % 2
+    with pytest.raises(ValueError, match="leaves rows out of both parts of a fold"):
+        HNBClassifier(cv=TimeSeriesSplit(3)).fit(X, y)

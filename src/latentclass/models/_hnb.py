@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,20 +26,21 @@ from latentclass.core._hnb import (
 from latentclass.core._hnb_search import Settings, search_hierarchy
 from latentclass.core._row_parts import column_marks, deal, distinct_rows, given_parts
 from latentclass.core._rules import RuleFinder, write
-from latentclass.data._labels import UNLABELLED, label_array
+from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, IntArray, Training, _log_odds
 from latentclass.models._bif import BifVariable, free_name, write_bif
 from latentclass.models._callbacks import FitProgress
 from latentclass.models._discrete import Codes, DiscreteClassifier, Rows
 from latentclass.models._explanation import Explanation
+from latentclass.models._inner_folds import InnerFolds, check_inner_cv, given_folds
 
 LEAST_MASS = 1e-6
 """Pseudo-count of a pair of levels within its state where `alpha` is smaller: a pair that no row
 shows is rare, but not impossible, or it could not be judged by its state."""
 
 
-class HNBClassifier(DiscreteClassifier):
+class HNBClassifier(InnerFolds, DiscreteClassifier):
     """Hierarchical naive Bayes: pairs of columns are joined where that helps, into named states.
 
     Naive Bayes counts twice what two columns say together, and cannot see what they say only
@@ -216,19 +216,9 @@ class HNBClassifier(DiscreteClassifier):
         check_option("pair_measure", self.pair_measure, ("chi2", "expected_kl"))
         check_option("collapse", self.collapse, ("greedy", "exact"))
         check_option("search", self.search, ("subsets", "hill_climbing"))
-        if isinstance(self.cv, str) or not (
-            hasattr(self.cv, "split") or hasattr(self.cv, "__iter__")
-        ):
-            check_number("cv", self.cv, low=2, whole=True)
+        check_inner_cv(self.cv)
 
     # ------------------------------------------------------------------ fit
-
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        training = super()._read_training(X, y, sample_weight)
-        # row numbers of `cv` are those of the table as given, rows of weight 0 included
-        weight = 1.0 if sample_weight is None else np.asarray(sample_weight)
-        self._numbers = np.flatnonzero(np.broadcast_to(weight, np.shape(label_array(y))) > 0)
-        return training
 
     def _twin(self) -> Any:
         # row numbers mean nothing in a part of the rows
@@ -243,7 +233,12 @@ class HNBClassifier(DiscreteClassifier):
             )
         self._folds_of = None
         if not isinstance(self.cv, int | np.integer):
-            fold, n_folds = _given_folds(training.y, self.cv, self._numbers)
+            fold, n_folds, left_out = given_folds(training.y, self.cv, self._numbers)
+            if left_out is not None:
+                raise ValueError(
+                    f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier's "
+                    "folds learn from all rows that they do not test. Give such folds."
+                )
             self._folds_of = (fold[training.y != UNLABELLED], n_folds)
         super()._fit_training(training, progress)
         del self._folds_of
@@ -624,32 +619,3 @@ def _intervals(name: str, cuts: FloatArray, levels: tuple[int, ...]) -> str:
             texts.append(f"{name} <= {high}")
         start = end + 1
     return " or ".join(texts)
-
-
-def _given_folds(y: IntArray, cv: Any, numbers: IntArray) -> tuple[IntArray, int]:
-    """Fold of each row by a splitter or row numbers, -1 for one that is never tested.
-
-    `numbers` are the rows' places in the table as given.
-    """
-    place = np.full(int(numbers.max()) + 1, -1)
-    place[numbers] = np.arange(len(numbers))
-    fold = np.full(len(y), -1, dtype=np.intp)
-    splits = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)
-    number = 0
-    for _, test in splits:
-        rows = np.asarray(test)
-        if not hasattr(cv, "split"):
-            rows = place[rows[rows < len(place)]]  # rows of weight 0 are not there
-            rows = rows[rows >= 0]
-        rows = rows[y[rows] != UNLABELLED]
-        if np.any(fold[rows] >= 0):
-            raise ValueError(
-                "cv tests a row in two folds. Give folds in which each row is tested once at most."
-            )
-        fold[rows] = number
-        number += bool(rows.size)
-    if number < 2:
-        raise ValueError(
-            f"cv={cv!r} tests labelled rows in {number} fold(s). Give two folds at least."
-        )
-    return fold, number

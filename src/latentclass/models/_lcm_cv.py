@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import joblib
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._lcm_folds import FoldedRows, Settings, held_out_log_posterior
-from latentclass.data._labels import UNLABELLED, label_array
+from latentclass.data._labels import UNLABELLED
 from latentclass.models._base import FloatArray, IntArray, Training
+from latentclass.models._inner_folds import InnerFolds, check_inner_cv, given_folds
 from latentclass.models._lcm import LCMClassifier, make_prior
 
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
@@ -37,7 +35,7 @@ KEPT_SHARE = 4
 Pair = tuple[int, int]
 
 
-class LCMClassifierCV(LCMClassifier):
+class LCMClassifierCV(InnerFolds, LCMClassifier):
     """Latent classification model whose size is found by cross-validation.
 
     The numbers of latent variables and components are tried out in folds of the training rows;
@@ -191,17 +189,7 @@ class LCMClassifierCV(LCMClassifier):
                 check_number(name, value, low=1, whole=True)
         check_option("search", self.search, ("halving", "semi_greedy", "exhaustive"))
         check_option("scoring", self.scoring, ("log_loss", "accuracy"))
-        if isinstance(self.cv, str) or not (
-            hasattr(self.cv, "split") or hasattr(self.cv, "__iter__")
-        ):
-            check_number("cv", self.cv, low=2, whole=True)
-
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        training = super()._read_training(X, y, sample_weight)
-        # row numbers of `cv` are those of the table as given, rows of weight 0 included
-        weight = 1.0 if sample_weight is None else np.asarray(sample_weight)
-        self._numbers = np.flatnonzero(np.broadcast_to(weight, np.shape(label_array(y))) > 0)
-        return training
+        check_inner_cv(self.cv)
 
     def _twin(self) -> Any:
         # without `cv`: a generator cannot be cloned, and nothing is searched any more
@@ -262,7 +250,7 @@ class _Search:
         if isinstance(model.cv, int | np.integer):
             fold, n_folds = _share_out(training.y, int(model.cv), random)
         else:
-            fold, n_folds, left_out = _given_folds(training.y, model.cv, model._numbers)
+            fold, n_folds, left_out = given_folds(training.y, model.cv, model._numbers)
         self._rows = FoldedRows(
             model._scaling.values(numeric),
             codes,
@@ -403,59 +391,6 @@ def _share_out(y: IntArray, cv: int, random: Any) -> tuple[IntArray, int]:
     order = order[np.argsort(y[labelled][order], kind="stable")]
     fold[labelled[order]] = np.arange(len(labelled)) % n_folds
     return fold, n_folds
-
-
-def _given_folds(
-    y: IntArray, cv: Any, numbers: IntArray
-) -> tuple[IntArray, int, npt.NDArray[np.bool_] | None]:
-    """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested.
-
-    Also which rows each fold leaves out of both parts; None if there are none.
-    """
-    place = np.full(int(numbers.max()) + 1, -1)
-    place[numbers] = np.arange(len(numbers))
-
-    def find(part: Any) -> IntArray:
-        """Rows of a part, from their numbers or a mask."""
-        rows = np.asarray(part)
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
-        if not hasattr(cv, "split"):
-            # a row of weight 0 is not there; nor are numbers beyond the last row that is
-            rows = place[rows[rows < len(place)]]
-        return np.asarray(rows[rows >= 0])
-
-    fold = np.full(len(y), -1, dtype=np.intp)
-    labelled = y != UNLABELLED
-    left_out = []
-    with warnings.catch_warnings():
-        # the library's own splitter: the user did not write -1, the class codes do
-        warnings.filterwarnings("ignore", "y is -1", UserWarning)
-        parts = list(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y))
-    for number, (train, test) in enumerate(parts):
-        unused = np.ones(len(y), dtype=bool)
-        tested = find(test)
-        unused[find(train)] = unused[tested] = False
-        rows = tested[labelled[tested]]
-        if not rows.size:
-            continue
-        if np.any(fold[rows] >= 0):
-            raise ValueError(
-                "cv tests a row in two folds. Give folds in which each row is tested once at most."
-            )
-        fold[rows] = number
-        if not np.any(labelled & ~unused & (fold != number)):
-            raise ValueError(
-                f"Fold {number} of cv has no labelled row to train on. Give it some, or another cv."
-            )
-        left_out.append(unused)
-    tested = np.unique(fold[fold >= 0])
-    if len(tested) < 2:
-        raise ValueError(
-            f"cv={cv!r} tests labelled rows in {len(tested)} fold(s). Give two folds at least."
-        )
-    fold[fold >= 0] = np.searchsorted(tested, fold[fold >= 0])
-    unused = np.stack(left_out)
-    return fold, len(tested), unused if unused.any() else None
 
 
 def _scores(posterior: FloatArray, rows: FoldedRows, scoring: str) -> FloatArray:
