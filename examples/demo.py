@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
+from latentclass import LCMClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.evaluation import TableClassifier, compare
@@ -47,6 +48,7 @@ def contenders() -> dict[str, Any]:
     return {
         OURS: NaiveBayes(),
         f"{OURS}, calibrated": NaiveBayes(calibrate=True),
+        "latentclass LCMClassifier": LCMClassifier(n_latent=4, random_state=SEED),
         "GaussianNB after imputing": TableClassifier(GaussianNB()),
         "LogisticRegression after imputing": TableClassifier(LogisticRegression(max_iter=1000)),
         "RandomForest after imputing": TableClassifier(RandomForestClassifier()),
