@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,11 @@ class Problem(Protocol[P, S]):
 
     def from_vector(self, vector: FloatArray) -> P:
         """Parameters at some coordinates."""
+
+
+@runtime_checkable
+class Reseeding(Protocol[P]):
+    """What the engine asks beside of a model whose components can die."""
 
     def dead(self, params: P) -> BoolArray:
         """Components that no longer stand for any row, shape (n_starts, n_components)."""
@@ -247,7 +252,12 @@ def run_groups(
             )
         # only a start that has steps left to find its place again
         room = alive[n_iter[alive] < max_iter]
-        if n_rounds <= RESEED_ROUNDS and not stopped and room.size:
+        if (
+            isinstance(problem, Reseeding)
+            and n_rounds <= RESEED_ROUNDS
+            and not stopped
+            and room.size
+        ):
             dead = problem.dead(take_starts(batch.params, room))
             hit, dead = room[dead.any(axis=1)], dead[dead.any(axis=1)]
             if hit.size:

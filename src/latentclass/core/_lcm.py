@@ -381,16 +381,6 @@ class LCMProblem:
             self._level_log_probs(self.data.known_counts[weighting]),
         )
 
-    def dead(self, params: LCMParams) -> BoolArray:
-        """No component is ever seeded anew: the prior keeps an empty one in its place."""
-        return np.zeros(params.offsets.shape[:2], dtype=bool)
-
-    def reseed(
-        self, params: LCMParams, dead: BoolArray, rngs: list[np.random.Generator]
-    ) -> LCMParams:
-        """Never asked for."""
-        raise NotImplementedError
-
 
 def regress_masked(gram: FloatArray, cross: FloatArray, allowed: BoolArray) -> FloatArray:
     """Solve each attribute's normal equations over its allowed regressors, the rest at 0.

@@ -177,16 +177,6 @@ class FullProblem:
             product.log_probabilities(flat, self.data.offsets).reshape(log_prob.shape),
         )
 
-    def dead(self, params: FullParams) -> BoolArray:
-        """No component is ever seeded anew: BIC takes a number of components that is used."""
-        return np.zeros((len(params.mean), self.n_components), dtype=bool)
-
-    def reseed(
-        self, params: FullParams, dead: BoolArray, rngs: list[np.random.Generator]
-    ) -> FullParams:
-        """Never asked for."""
-        raise NotImplementedError
-
 
 def to_cells(params: FullParams) -> Cells:
     """The parameters as Gaussians of cells."""

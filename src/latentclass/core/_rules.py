@@ -8,7 +8,7 @@ again a proposition where the child is latent. All of them hold exactly where th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -94,13 +94,13 @@ class RuleFinder:
 
     hierarchy: Hierarchy
     alike: Callable[[int, int], bool]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", {})
+    _known: dict[tuple[int, frozenset[int]], Proposition] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def find(self, variable: int, states: frozenset[int]) -> Proposition:
         """When `variable` is in one of `states`."""
-        known: dict[tuple[int, frozenset[int]], Proposition] = self._known  # type: ignore[attr-defined]
+        known = self._known
         key = (variable, states)
         if key not in known:
             known[key] = self._find(variable, states)
