@@ -13,7 +13,7 @@ along long contiguous arrays. In parameters they are the last axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -182,15 +182,6 @@ class _NeverDead:
     Their components start on parts of the sample; one that loses its rows later is left to the
     choice of their number.
     """
-
-    def dead(self, params: Any) -> BoolArray:
-        """None."""
-        return np.zeros(params[1].shape[:2], dtype=bool)
-
-    def reseed(self, params: Any, dead: BoolArray, rngs: list[np.random.Generator]) -> Any:
-        """Leave the parameters as they are."""
-        del dead, rngs
-        return params
 
 
 # ------------------------------------------------------- one variable at a time

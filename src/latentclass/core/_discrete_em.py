@@ -183,17 +183,3 @@ class CellProblem:
         n_classes, n_cells = self.known.shape
         log_theta = vector[:, n_classes:].reshape(len(vector), n_classes, n_cells)
         return CellParams(log_normalise(vector[:, :n_classes]), self.cells.normalise(log_theta))
-
-    def dead(self, params: CellParams) -> BoolArray:
-        """No class dies: each has labelled rows."""
-        return np.zeros(params.log_pi.shape, dtype=bool)
-
-    def reseed(
-        self,
-        params: CellParams,
-        dead: BoolArray,
-        rngs: list[np.random.Generator],
-    ) -> CellParams:
-        """Nothing to do (see `dead`)."""
-        del dead, rngs
-        return params

@@ -106,17 +106,6 @@ class TreeProblem:
         share /= self._spread(np.add.reduceat(share, self._starts, axis=1))
         return TreeParams(np.where(self.free_cells, share, theta))
 
-    def dead(self, params: TreeParams) -> BoolArray:
-        """No state is seeded anew: fixed tables could not follow, and other starts serve."""
-        return np.zeros((len(params.theta), 1), dtype=bool)
-
-    def reseed(
-        self, params: TreeParams, dead: BoolArray, rngs: list[np.random.Generator]
-    ) -> TreeParams:
-        """Nothing to do (see `dead`)."""
-        del dead, rngs
-        return params
-
     @property
     def _starts(self) -> npt.NDArray[np.intp]:
         return self.plan.tree.distribution_starts
