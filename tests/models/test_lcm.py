@@ -428,3 +428,19 @@ def test_only_the_linear_model_reads_rows_once(model):
     with pytest.raises(AttributeError) as error:
         model.fit_chunks([])
     assert "only as LCMClassifier(n_components=1)" in str(error.value.__cause__)
+
+
+def test_sizes_from_an_iterator_are_refused():
+    model = LCMClassifierCV((q for q in [1, 2]), [1])
+    with pytest.raises(TypeError, match="n_latent is an iterator, which can be read only once"):
+        model.fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_noise_variance_beyond_doubles_is_inf_without_noise():
+    """A variance has squared units; 1e400 is no double."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.tile([0, 1], 30)
+    model = LCMClassifier(random_state=0).fit(X * 1e200, y)
+    small = LCMClassifier(random_state=0).fit(X, y)
+    assert np.isposinf(model.noise_variances_).all()
+    np.testing.assert_allclose(model.predict_proba(X * 1e200), small.predict_proba(X), atol=1e-9)

@@ -23,6 +23,8 @@ from latentclass.data._read import (
 UNLABELLED = -1
 """Code of a row whose class is not known."""
 
+COLUMN_VECTOR = "A column-vector y was passed when a 1d array was expected. Pass the column itself."
+
 
 def encode_labels(
     y: Any, weight: npt.NDArray[np.float64] | None = None
@@ -106,10 +108,7 @@ def label_array(y: Any) -> npt.NDArray[Any]:
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufUO":
         return y  # the usual case, which needs none of what follows
     if nw.dependencies.is_into_dataframe(y) and y.shape[1] == 1:
-        warn_user(
-            "A column-vector y was passed when a 1d array was expected. Pass the column itself.",
-            DataConversionWarning,
-        )
+        warn_user(COLUMN_VECTOR, DataConversionWarning)
         y = nw.from_native(y, eager_only=True)[:, 0].to_native()
     if nw.dependencies.is_into_series(y):
         y = _series_array(nw.from_native(y, series_only=True))
@@ -120,11 +119,14 @@ def label_array(y: Any) -> npt.NDArray[Any]:
     elif isinstance(y, np.ma.MaskedArray):
         y = unmask(y, object)  # whole numbers stay whole
     try:
-        values: npt.NDArray[Any] = column_or_1d(listed_to_array(y, "y"), warn=True)
+        listed = listed_to_array(y, "y")
+        values: npt.NDArray[Any] = column_or_1d(listed)
     except ValueError as error:
         if "1d array" not in str(error):
             raise
         raise ValueError(f"{error} Give one label a row.") from None
+    if listed.ndim == 2:
+        warn_user(COLUMN_VECTOR, DataConversionWarning)
     return values
 
 

@@ -132,7 +132,8 @@ class LCMClassifier(CellClassifier):
     offsets_ : array of shape (n_components, n_continuous)
         Columns where all latent variables are 0.
     noise_variances_ : array of shape (n_components, n_continuous)
-        Variance that the latent variables do not explain; equal rows if tied.
+        Variance that the latent variables do not explain; equal rows if tied. It is in squared
+        units: inf (or 0) for columns so large (or small) that a square leaves the range of doubles.
     edges_ : array of shape (n_continuous, n_latent)
         Which latent variables each column depends on; all true unless the structure is learned.
     latent_means_, latent_variances_ : arrays of shape (n_classes, n_latent)
@@ -552,9 +553,10 @@ class LCMClassifier(CellClassifier):
 
     @property
     def noise_variances_(self) -> FloatArray:
-        """Variance that the latent variables do not explain."""
+        """Variance that the latent variables do not explain; inf if too large for a double."""
         check_is_fitted(self)
-        noise = self._units**2 * self._params.noise[0]
+        with np.errstate(over="ignore", under="ignore"):
+            noise = self._units**2 * self._params.noise[0]
         noise = np.broadcast_to(noise, (self._params.loadings.shape[1], noise.shape[1]))
         return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import joblib
@@ -182,6 +182,8 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
 
     def _check_size(self) -> None:
         for name in ("n_latent", "n_components"):
+            if isinstance(getattr(self, name), Iterator):
+                raise TypeError(f"{name} is an iterator, which can be read only once: pass a list.")
             values = _listed(getattr(self, name))
             if values is not None and not values:
                 raise ValueError(f"{name} is empty: list whole numbers to try, or pass None.")
