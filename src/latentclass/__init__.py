@@ -12,6 +12,7 @@ __all__ = [
     "HNBClassifier",
     "LCMClassifier",
     "LCMClassifierCV",
+    "LatentMixture",
     "MDLDiscretizer",
     "__version__",
     "baselines",
@@ -25,6 +26,7 @@ _HOMES = {
     "HNBClassifier": "latentclass.models._hnb",
     "LCMClassifier": "latentclass.models._lcm",
     "LCMClassifierCV": "latentclass.models._lcm_cv",
+    "LatentMixture": "latentclass.models._latent_mixture",
     "MDLDiscretizer": "latentclass.models._mdl_discretizer",
 }
 

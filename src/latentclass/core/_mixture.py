@@ -105,7 +105,7 @@ class MixtureProblem:
         ) -> tuple[FloatArray, FloatArray, product.Stats]:
             rows, weight, members = item
             chosen = MixtureParams(*(array[:, members] for array in params))
-            log_joint = product.log_density(_flat_params(chosen), rows, self.layout)
+            log_joint = product.log_density(flat_params(chosen), rows, self.layout)
             log_joint = log_joint.reshape(len(weight), n_starts, -1) + chosen.log_weight
             log_share, log_total = split_log(log_joint)
             responsibility = np.exp(log_share) * weight[:, None, None]
@@ -128,7 +128,7 @@ class MixtureProblem:
     def known_part(self, params: MixtureParams) -> tuple[product.Stats, FloatArray]:
         """The known rows' statistics, once a start, and their log-likelihood plus the log-prior."""
         n_starts, n_components = params.log_weight.shape
-        flat = _flat_params(params)
+        flat = flat_params(params)
         known = product.Stats(*(np.tile(array, (n_starts, 1)) for array in self.known))
         explained = product.expected_log_likelihood(flat, known, self.layout)
         penalty = product.log_prior(flat, self.prior)
@@ -212,7 +212,8 @@ class MixtureProblem:
         )
 
 
-def _flat_params(params: MixtureParams) -> product.Params:
+def flat_params(params: MixtureParams) -> product.Params:
+    """The components of all starts, one after the other."""
     n_starts, n_components = params.log_weight.shape
     n_flat = n_starts * n_components
     return product.Params(*(array.reshape(n_flat, array.shape[2]) for array in params[1:]))
