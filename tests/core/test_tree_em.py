@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from test_tree import made, random_tables, random_tree, same_up_to_states
 from test_tree_inference import random_rows, seen, slow_counts
 
-from latentclass.core import _tree_inference as inference
+from latentclass.core import _tree_plan as plan_module
+from latentclass.core import _tree_rows as rows_module
 from latentclass.core._em import Reseeding, run_restarts
 from latentclass.core._tree import Tree, observed_codes, reroot, sample_nodes
 from latentclass.core._tree_em import TreeParams, fit_tree, random_starts, tree_problem
@@ -241,8 +242,8 @@ def test_a_row_twice_is_weight_two_and_the_order_does_not_matter():
 
 
 def test_threads_give_the_same_fit(monkeypatch):
-    monkeypatch.setattr(inference, "THREAD_WORK", 0)
-    monkeypatch.setattr(inference, "BLOCK_ROWS", 40)
+    monkeypatch.setattr(plan_module, "THREAD_WORK", 0)
+    monkeypatch.setattr(rows_module, "BLOCK_ROWS", 40)
     tree = random_tree(3, n_latent=3, n_leaves=8)
     codes = random_rows(tree, 300, np.random.default_rng(1))
     one, other = (

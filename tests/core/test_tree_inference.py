@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from test_tree import joint, made, random_tables, random_tree
 
-from latentclass.core import _tree_inference as inference
+from latentclass.core import _tree_kernels as kernels_module
+from latentclass.core import _tree_plan as plan_module
+from latentclass.core import _tree_program as program_module
+from latentclass.core import _tree_rows as rows_module
 from latentclass.core._tree import Tree, observed_codes, permute_states, reroot, sample_nodes
 from latentclass.core._tree_inference import (
     expected_counts,
@@ -66,19 +69,36 @@ def slow_counts(tree, codes, weight):
     return np.concatenate([c.ravel() for c in counts])
 
 
+def slow_log(tree, row):
+    """log p(row) by sums over states in logarithms, from the leaves up."""
+    said = [np.zeros(k) for k in tree.cardinalities]
+    with np.errstate(divide="ignore"):
+        for node in range(len(tree.parents) - 1, -1, -1):
+            column = tree.columns[node]
+            if column >= 0 and row[column] >= 0:
+                others = np.arange(tree.cardinalities[node]) != row[column]
+                said[node][others] = -np.inf
+            message = np.logaddexp.reduce(np.log(tree.tables[node]) + said[node], axis=1)
+            if node > 0:
+                said[tree.parents[node]] += message
+    return message[0]
+
+
 def small_case(seed, zeros=0.0):
     tree = random_tree(seed, n_latent=1 + seed % 3, zeros=zeros, inner_observed=seed % 2 == 1)
     rng = np.random.default_rng(100 + seed)
     return tree, random_rows(tree, 12, rng), rng
 
 
-@pytest.fixture(params=["one block", "many blocks", "groups of inputs"])
+@pytest.fixture(params=["one block", "many blocks", "groups of inputs", "shared patterns"])
 def layout(request, monkeypatch):
     """The ways in which rows and inputs are divided give the same answers."""
     if request.param == "many blocks":
-        monkeypatch.setattr(inference, "BLOCK_ROWS", 3)
+        monkeypatch.setattr(rows_module, "BLOCK_ROWS", 3)
     if request.param == "groups of inputs":
-        monkeypatch.setattr(inference, "GROUP_SIZE", 4)
+        monkeypatch.setattr(program_module, "GROUP_SIZE", 4)
+    if request.param == "shared patterns":
+        monkeypatch.setattr(program_module, "OWN_SHARE", 1.0)
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
@@ -149,10 +169,10 @@ class TestAgainstEnumeration:
 
 
 def test_inputs_are_grouped(monkeypatch):
-    monkeypatch.setattr(inference, "GROUP_SIZE", 4)
+    monkeypatch.setattr(program_module, "GROUP_SIZE", 4)
     tree = Tree.even((-1, *(0,) * 6), (2,) * 7, (-1, *range(6)))
     codes = np.array(list(product(range(2), repeat=6)))
-    sites = inference._sites(tree, group_rows(codes).blocks[0])
+    sites = program_module.make_sites(tree, group_rows(codes).blocks[0])
     grouped = [site for site in sites if site.node < 0]
     assert [(site.size, len(site.inputs)) for site in grouped] == [(4, 2)] * 3
     assert (sites[-1].size, len(sites[-1].inputs)) == (64, 3)
@@ -254,7 +274,7 @@ class TestInvariance:
         assert len(rows.blocks[0].patterns) == again
 
     def test_the_cache_is_bounded(self, monkeypatch):
-        monkeypatch.setattr(inference, "CACHE_CELLS", 10)
+        monkeypatch.setattr(rows_module, "CACHE_CELLS", 10)
         rows = group_rows(self.codes)
         plan_rows(self.tree, rows)
         assert not rows.blocks[0].patterns
@@ -262,6 +282,43 @@ class TestInvariance:
 
 class TestRange:
     """Numbers far below the smallest double."""
+
+    @pytest.mark.parametrize("free", [None, (0, 3)])
+    @pytest.mark.parametrize("lowest", [-10, -90, -300])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_tables_of_any_size_against_logarithms(self, seed, lowest, free):
+        tree = random_tree(seed, n_latent=4, n_leaves=9, inner_observed=seed % 2 == 1)
+        rng = np.random.default_rng(seed)
+        tables = []
+        for table in tree.tables:
+            small = 10.0 ** rng.uniform(lowest, 0, table.shape)
+            small[rng.random(table.shape) < 0.1] = 0.0
+            small[:, -1] = np.maximum(1.0 - small[:, :-1].sum(axis=1), 0.0)
+            tables.append(small / small.sum(axis=1, keepdims=True))
+        tree = Tree(tree.parents, tree.cardinalities, tree.columns, tuple(tables))
+        codes = random_rows(tree, 40, rng)
+        expected = np.array([slow_log(tree, row) for row in codes])
+        assert_allclose(row_log_likelihood(tree, codes), expected, rtol=1e-12, atol=1e-12)
+        possible = np.isfinite(expected)
+        weight = np.where(possible, rng.integers(1, 3, 40), 0.0)
+        plan = plan_rows(tree, group_rows(codes, weight), free)
+        counts, total = expected_counts(plan, tree.theta[None])
+        assert_allclose(total, expected[possible] @ weight[possible], rtol=1e-12, atol=1e-12)
+        assert_allclose(counts[0, : tree.cardinalities[0]].sum(), weight.sum(), rtol=1e-12)
+
+    @pytest.mark.parametrize("n_leaves", [2, 3, 4, 5, 8])
+    def test_inputs_as_small_as_messages_may_be(self, n_leaves):
+        """Products of two and three numbers near 2**-256, in one state only."""
+        x = 2.0**-255.5
+        table = np.array([[x, 1 - x], [0.5, 0.5]])
+        tree = Tree(
+            (-1, *(0,) * n_leaves), (2,) * (n_leaves + 1), (-1, *range(n_leaves)),
+            ([[1.0, 0.0]], *(table,) * n_leaves),
+        )  # fmt: skip
+        found = row_log_likelihood(tree, np.zeros((1, n_leaves), dtype=int))
+        assert_allclose(found, -255.5 * n_leaves * np.log(2.0), rtol=1e-14)
+        counts, _ = expected_counts(plan_rows(tree, group_rows([[0] * n_leaves])), tree.theta[None])
+        assert_allclose(counts[0], [1.0, 0.0, *(1.0, 0.0, 0.0, 0.0) * n_leaves], atol=1e-300)
 
     def test_400_leaves(self):
         rng = np.random.default_rng(0)
@@ -378,10 +435,78 @@ class TestRange:
         assert np.array_equal(counts[1], alone[0])
 
 
+@pytest.mark.parametrize("weights", [(1.0,), (2.0, 2.0, 2.0, 1.0), (0.0, 0.0, 0.0, 3.0)])
+@pytest.mark.parametrize("n_leaves", [4, 200])
+def test_the_log_likelihood_is_the_weighted_sum_over_rows(weights, n_leaves):
+    rng = np.random.default_rng(0)
+    shape = Tree.even((-1, *(0,) * n_leaves), (3,) * (n_leaves + 1), (-1, *range(n_leaves)))
+    tree = random_tables(shape, rng, zeros=0.1)
+    codes = observed_codes(tree, sample_nodes(tree, 60, rng))
+    if weights[0] == 0.0:
+        codes[::7] = rng.integers(0, 3, codes[::7].shape)  # some cannot be
+    rows = group_rows(codes)
+    n_rows = len(rows.blocks[0].codes)
+    weight = np.resize(weights, n_rows)
+    log_p = row_log_likelihood(tree, rows.blocks[0].codes)
+    weight[np.isneginf(log_p)] = 0.0
+    plan = plan_rows(tree, group_rows(rows.blocks[0].codes, weight))
+    _, total = expected_counts(plan, tree.theta[None])
+    assert_allclose(total[0], log_p[weight > 0] @ weight[weight > 0], rtol=1e-13)
+    if np.isneginf(log_p).any():
+        plan = plan_rows(tree, group_rows(rows.blocks[0].codes))
+        assert expected_counts(plan, tree.theta[None])[1][0] == -np.inf
+
+
+@pytest.mark.parametrize("own_share", [0.0, 0.8, 1.0])
+@pytest.mark.parametrize("states", [1, 2, 3, 4, 5, 7])
+def test_any_number_of_states(states, own_share, monkeypatch):
+    monkeypatch.setattr(program_module, "OWN_SHARE", own_share)
+    shape = Tree.even(
+        (-1, 0, 0, 1, 1, 1, 2, 2), (states, states, 2, 3, 2, 3, 2, 2), (-1, -1, -1, 0, 1, 2, 3, 4)
+    )
+    rng = np.random.default_rng(states)
+    tree, codes, weight = random_tables(shape, rng), random_rows(shape, 30, rng), rng.random(30)
+    counts, _ = expected_counts(plan_rows(tree, group_rows(codes, weight)), tree.theta[None])
+    assert_allclose(counts[0], slow_counts(tree, codes, weight), rtol=1e-10, atol=1e-13)
+
+
+class TestStraightInputs:
+    """A site and its input whose patterns are the rows themselves go through memory in step."""
+
+    tree = Tree.even((-1, 0, 1, 2, 0, 1, 2, 3, 3), (3,) * 4 + (4,) * 5, (-1,) * 4 + tuple(range(5)))
+
+    def plans(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        rows = rng.integers(-1, 4, (200, 5))
+        for share in (1.0, 0.5):
+            monkeypatch.setattr(program_module, "OWN_SHARE", share)
+            yield plan_rows(self.tree, group_rows(rows))
+
+    def test_they_are_found(self, monkeypatch):
+        looked_up, in_step = self.plans(monkeypatch)
+        assert not looked_up.parts[0][0].straight.any()
+        program = in_step.parts[0][0]
+        assert program.straight.any()
+        for site in range(len(program.k)):
+            inputs = range(program.input_start[site], program.input_start[site + 1])
+            for number, edge in enumerate(inputs):
+                size = program.size[site]
+                start = program.places_start[site] + number * size
+                in_order = np.array_equal(program.places[start : start + size], np.arange(size))
+                same = program.size[program.inputs[edge]] == size
+                assert program.straight[edge] == (in_order and same)
+
+    def test_the_answer_is_the_same(self, monkeypatch):
+        theta = random_tables(self.tree, np.random.default_rng(1)).theta[None]
+        looked_up, in_step = (expected_counts(plan, theta) for plan in self.plans(monkeypatch))
+        assert_allclose(in_step[0], looked_up[0], rtol=1e-12)
+        assert_allclose(in_step[1], looked_up[1], rtol=1e-14)
+
+
 class TestThreads:
     def test_results_are_the_same_to_the_bit(self, monkeypatch):
-        monkeypatch.setattr(inference, "THREAD_WORK", 0)
-        monkeypatch.setattr(inference, "BLOCK_ROWS", 50)
+        monkeypatch.setattr(plan_module, "THREAD_WORK", 0)
+        monkeypatch.setattr(rows_module, "BLOCK_ROWS", 50)
         tree = random_tree(2, n_latent=5, n_leaves=12)
         rng = np.random.default_rng(0)
         codes = random_rows(tree, 600, rng)
@@ -474,8 +599,8 @@ class TestRows:
         assert np.array_equal(rows.index[:150], rows.index[150:])
 
     def test_blocks_are_of_even_size_and_bounded_in_number(self, monkeypatch):
-        monkeypatch.setattr(inference, "BLOCK_ROWS", 10)
-        monkeypatch.setattr(inference, "MAX_BLOCKS", 4)
+        monkeypatch.setattr(rows_module, "BLOCK_ROWS", 10)
+        monkeypatch.setattr(rows_module, "MAX_BLOCKS", 4)
         codes = np.arange(30)[:, None]
         assert [len(block.codes) for block in group_rows(codes[:25]).blocks] == [9, 8, 8]
         wide = np.stack([np.repeat(np.arange(30), 10), np.tile(np.arange(10), 30)], axis=1)
@@ -570,7 +695,7 @@ def test_the_package_does_not_load_numba_before_a_tree_is_used():
 
 
 def test_without_a_folder_for_machine_code_it_is_made_in_every_session(monkeypatch):
-    compile_ = inference.numba.njit
+    compile_ = kernels_module.numba.njit
     asked = []
 
     def njit(**settings_):
@@ -579,7 +704,7 @@ def test_without_a_folder_for_machine_code_it_is_made_in_every_session(monkeypat
             raise RuntimeError("cannot cache function")
         return compile_(**settings_)
 
-    monkeypatch.setattr(inference.numba, "njit", njit)
-    twice = inference._compiled(lambda x: 2 * x)
+    monkeypatch.setattr(kernels_module.numba, "njit", njit)
+    twice = kernels_module._compiled(lambda x: 2 * x)
     assert twice(3) == 6
     assert asked == [{"nogil": True, "cache": True}, {"nogil": True}]

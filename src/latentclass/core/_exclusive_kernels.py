@@ -10,16 +10,13 @@ This module loads numba; import it only where a search runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from latentclass.core._compiled import compiled
 
-F = TypeVar("F", bound=Callable[..., Any])
+FloatArray = npt.NDArray[np.float64]
 
 RUN = 256
 """Rows that are worked on together."""
@@ -39,14 +36,9 @@ LOST = 1e-6
 of its sixteen digits, and is made anew."""
 
 
-def _compiled(function: F) -> F:
-    # "contract" lets a product and a sum be one instruction; nothing is reordered, so that results
-    # do not depend on how many rows the machine takes at once
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
-    try:
-        return cast(F, numba.njit(cache=True, **options)(function))
-    except RuntimeError:  # no place to keep compiled code: compile anew in each process
-        return cast(F, numba.njit(**options)(function))
+# "contract" lets a product and a sum be one instruction; nothing is reordered, so that results
+# do not depend on how many rows the machine takes at once
+_compiled = compiled(error_model="numpy", fastmath={"contract"})
 
 
 @_compiled

@@ -125,7 +125,7 @@ def label_array(y: Any) -> npt.NDArray[Any]:
         if "1d array" not in str(error):
             raise
         raise ValueError(f"{error} Give one label a row.") from None
-    if listed.ndim == 2:
+    if np.asarray(listed).ndim == 2:
         warn_user(COLUMN_VECTOR, DataConversionWarning)
     return values
 
