@@ -335,6 +335,8 @@ def run_search(
         if stopped or not run.alive.size or iteration == max_iter - 1:
             break
         run.move()
+        if not run.alive.size:
+            break
     return SearchResult(run.result(finished=not stopped), visited)
 
 
@@ -353,7 +355,7 @@ class _Run(Generic[P, S]):
         self.params = type(params)(*(array.copy() for array in params))
         self.kept = type(params)(*(array.copy() for array in params))
         self.best = np.full(n_starts, -np.inf)
-        self.usable = np.zeros(n_starts, dtype=bool)
+        self.usable, self.fresh = (np.zeros(n_starts, dtype=bool) for _ in range(2))
         self.alive = np.arange(n_starts)
         self.histories: list[list[float]] = [[] for _ in range(n_starts)]
         self.traces: list[list[float]] = [[] for _ in range(n_starts)]
@@ -369,7 +371,8 @@ class _Run(Generic[P, S]):
         params = take_starts(self.params, starts)
         stats, objective = self.problem.assign(params, chance)
         objective = np.where(np.isnan(objective), -np.inf, objective)
-        usable, had = self.problem.usable(params), self.usable[starts]
+        # components just put somewhere are no estimate
+        usable, had = self.problem.usable(params) & ~self.fresh[starts], self.usable[starts]
         better = (usable & ~had) | ((usable == had) & (objective > self.best[starts]))
         self._put(self.kept, starts[better], take_starts(params, better))
         self.best[starts[better]] = objective[better]
@@ -396,7 +399,8 @@ class _Run(Generic[P, S]):
         lost = self.problem.lost(params)
         if not self.rule.stochastic:  # or they might never settle
             lost &= (self.rounds[starts] < RESEED_ROUNDS)[:, None]
-        hit = np.flatnonzero(lost.any(axis=1))
+        self.fresh[starts] = lost.any(axis=1)
+        hit = np.flatnonzero(self.fresh[starts])
         if hit.size:
             rngs = [self.rngs[s] for s in starts[hit]]
             self._put(params, hit, self.problem.reseed(take_starts(params, hit), lost[hit], rngs))
@@ -436,4 +440,5 @@ class _Run(Generic[P, S]):
 
 def _numbers(params: tuple[Any, ...]) -> FloatArray:
     """All numbers of each start."""
-    return np.concatenate([array.reshape(len(array), -1) for array in params], axis=1)
+    numbers = [array for array in params if array.dtype != object]
+    return np.concatenate([array.reshape(len(array), -1) for array in numbers], axis=1)

@@ -1,0 +1,561 @@
+"""The latent variable classifier: a mixture, and a classifier in each of its components."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from latentclass._validation import check_number, check_option
+from latentclass.core import _product as product
+from latentclass.core._em import EMResult, take_starts
+from latentclass.core._latent_classifier import ClassifierSearch, log_component, log_conditional
+from latentclass.core._logspace import log_normalise, log_sum_exp, split_log
+from latentclass.core._mixture import flat_params
+from latentclass.core._mixture_rows import MixtureRows, join_rows
+from latentclass.core._mixture_search import SEARCHES, Rule, run_search
+from latentclass.core._row_parts import DistinctRows, deal
+from latentclass.data._labels import UNLABELLED
+from latentclass.data._schema import Block, Table, block_spans
+from latentclass.data._write import fill_missing
+from latentclass.models._base import FloatArray, IntArray, Training
+from latentclass.models._callbacks import FitProgress
+from latentclass.models._component_classifiers import EstimatorSearch, check_estimator, to_matrix
+from latentclass.models._latent_mixture import check_temperatures
+from latentclass.models._naive_bayes import NaiveBayes
+
+N_VISITED = 25
+"""Most models that `average` takes from those a search came by, beside the best."""
+
+N_FOLDS = 5
+"""Folds of the choice of the number of components."""
+
+ROUNDS, BATCH = 60, 4096
+"""Draws of `sample` for a class: so many rounds of so many rows, before importance decides."""
+
+SWEEPS, STEPS = 20, (1.0, 0.3, 0.1, 0.03, 0.01)
+"""Most rounds of the search for the most probable cells, and steps in standard deviations."""
+
+
+class LatentVariableClassifier(NaiveBayes):
+    """Mixture with a classifier in each component: the latent variable classifier of [1]_.
+
+        P(y | x) = sum_c P(c | x) P(y | c, x)
+
+    Rows are divided into components, and each has a classifier of its own: divide and conquer,
+    without a division that is known beforehand. Mixture and classifiers are estimated together: a
+    training row's posterior over the components is proportional to P(c) P(x | c) P(y | c, x), so
+    that a component is a group of rows that look alike and that one classifier explains.
+
+    By default the classifiers are naive Bayes: P(x | c) is a product over the columns, and
+    P(y | c, x) is proportional to P(y | c) times the product of the P(x_j | c, y). One component is
+    `NaiveBayes`. Any scikit-learn classifier with `predict_proba` can take its place.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        Classifier of each component; None is naive Bayes, with which all verbs work. Others are
+        given the continuous columns and then a column of 0 and 1 for each category. If `fit` takes
+        `sample_weight`, rows may belong to several components in part, else each belongs to its
+        most probable one.
+    n_components : int or "auto", default=2
+        Components. "auto" tries 1 to `max_components`, and keeps the number with the lowest
+        log-loss on held-out folds.
+    search : {"em", "kmeans", "era", "anneal"}, default="era"
+        How components are looked for: see `LatentMixture`.
+    average : bool, default=False
+        Predict by the mean of the models that "era" or "anneal" came by in the second half of its
+        iterations, and of the best one, instead of the best one alone.
+    max_components : int, default=4
+        Most components that "auto" tries.
+    temperatures : tuple of two floats, default=(4.0, 0.1)
+        Of "anneal": the first temperature and the last.
+    alpha : float, default=1.0
+        Pseudo-count of every category of a discrete column (Laplace smoothing). Also, each
+        component's class shares are drawn to those of all rows, as if the components had so many
+        more rows each. 0 is maximum likelihood.
+    prior : float or None, default=1.0
+        MAP smoothing of the variances: each variance is estimated as if this many more rows had
+        been seen that spread as the whole column does. None is maximum likelihood.
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete: those of text, category or boolean type; none; or the listed
+        names, positions, or mask.
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    calibrate : bool, default=False
+        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        held-out log-loss.
+    n_init : int, default=4
+        Starts, near rows that are drawn far apart. One component needs one.
+    max_iter : int, default=200
+        Most iterations of a start; "era" and "anneal" take them all.
+    tol : float, default=1e-4
+        "em" stops when the objective per row changes by no more than this.
+    random_state : int, RandomState or None, default=None
+        Seeds the starts, the draws of the searches, the folds, and `sample`.
+    n_jobs : int or None, default=None
+        Threads over blocks of rows, through joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints each iteration to standard error.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Components of the model that was kept.
+    log_losses_ : dict of int to float
+        With "auto": held-out log-loss of each number of components that was tried.
+    n_models_ : int
+        Models that predictions are the mean of; 1 without `average`.
+    component_weights_ : array of shape (n_components_,)
+        P(c) of the best model, the largest first. This and the next three are of the best model.
+    class_shares_ : array of shape (n_components_, n_classes)
+        P(y | c).
+    means_, scales_ : arrays of shape (n_components_, n_continuous)
+        Mean and standard deviation of each continuous column in each component.
+    probabilities_ : dict of str to array of shape (n_components_, n_categories)
+        For each discrete column by name, the probability of each category in each component.
+    classes_, class_prior_, schema_, n_unlabelled_, temperature_, calibration_
+        As in `NaiveBayes`.
+    log_likelihood_ : float
+        log p(X, y) of the best model, summed over rows with their weights, unlabelled rows by
+        log p(x).
+    history_ : list of float
+        Best objective per row so far (log-likelihood plus log-prior) of the kept start.
+    traces_ : list of list of float
+        Objective per row at each iteration of every start, up and down as it went.
+    n_iter_, restarts_
+        As in `NaiveBayes`.
+    converged_ : bool
+        Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
+        "era" and "anneal" never settle: whether they took all their iterations.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if the table had names.
+
+    Notes
+    -----
+    What was built: the paper's equation 3 reads P(y | c, x) = sum P(x | c_k) P(y | c_k, x), which
+    is no distribution; its text weights the components by "the probability of the observation
+    belonging to the latent class", so P(c | x) it is. The paper multiplies "the probability of the
+    extrinsic class and the probability of the extrinsic class given the observation values" into
+    the posteriors of training rows; with naive Bayes the first is a factor of the second, and
+    comes once. P(x | c) is the paper's product over the columns, not the mixture over classes that
+    naive Bayes itself implies; with the latter the model would be `FiniteMixtureNaiveBayes`.
+
+    The classifiers are estimated from the rows of their component as the classifier estimates,
+    not so that the likelihood of the whole rises; so "em" may fall, and the best that was seen is
+    kept.
+
+    p(x) is exact under missing cells: they are integrated out of P(x | c). In P(y | c, x) naive
+    Bayes leaves their columns out. `transform` gives P(c | x) of the best model. `sample` draws x
+    given y by rejection; of a class that hardly any draw belongs to, by importance.
+
+    A component without rows is put on a row drawn at random, with the classifier of all rows; one
+    with rows of one class predicts that class, but for what `alpha` adds. Another `estimator`
+    learns from labelled rows only; rows without label still help to find the components.
+
+    References
+    ----------
+    .. [1] Davidson, I. (2004). Combining probabilistic search, latent variable analysis and
+       classification models. Proc. 17th FLAIRS Conference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentclass import LatentVariableClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> corner = rng.integers(0, 2, (200, 2))
+    >>> X = rng.normal(4.0 * corner, 1.0)
+    >>> y = np.where(corner[:, 0] == corner[:, 1], "same", "different")
+    >>> model = LatentVariableClassifier(random_state=0).fit(X, y)
+    >>> model.predict([[0, 0], [0, 4], [4, 4]])
+    array(['same', 'different', 'same'], dtype='<U9')
+    >>> model.transform([[0, 0], [4, 4]]).round(1)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_components: int | str = 2,
+        search: str = "era",
+        *,
+        average: bool = False,
+        max_components: int = 4,
+        temperatures: tuple[float, float] = (4.0, 0.1),
+        alpha: float = 1.0,
+        prior: float | None = 1.0,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        calibrate: bool = False,
+        n_init: int = 4,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_components = n_components
+        self.search = search
+        self.average = average
+        self.max_components = max_components
+        self.temperatures = temperatures
+        self.alpha = alpha
+        self.prior = prior
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.calibrate = calibrate
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -------------------------------------------------------------------- fit
+
+    def _check_parameters(self) -> None:
+        if self.estimator is not None:
+            check_estimator(self.estimator)
+        if isinstance(self.n_components, str):
+            check_option("n_components", self.n_components, ("auto",))
+        else:
+            check_number("n_components", self.n_components, low=1, whole=True)
+        check_option("search", self.search, SEARCHES)
+        check_option("average", self.average, (True, False))
+        if self.average and not Rule(self.search).stochastic:
+            raise ValueError(
+                f"average=True has no meaning with search={self.search!r}, which settles on one "
+                'model. Use search="era" or "anneal".'
+            )
+        check_number("max_components", self.max_components, low=1, whole=True)
+        check_temperatures(self.temperatures)
+        check_number("alpha", self.alpha, low=0)
+        check_number("prior", self.prior, low=0, none=True)
+        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        numeric, codes = training.table.block(slice(None))
+        rows, first = join_rows(
+            numeric, codes, training.y, training.weight, self.schema_.n_levels, seed
+        )
+        data = MixtureRows.measure(
+            numeric[first],
+            codes[first],
+            rows.weight,
+            self.schema_.n_levels,
+            alpha=float(self.alpha),
+            strength=0.0 if self.prior is None else float(self.prior),
+        )
+        self._layout = data.layout
+        table = Table(numeric[first], codes[first])
+        self.log_losses_: dict[int, float] = {}
+        if self.n_components == "auto":
+            n_components = self._choose(data, table, rows, seed)
+        else:
+            n_components = int(self.n_components)
+        result, models = self._search(data, table, rows.y, n_components, seed, progress)
+        self._set_models(models)
+        self.traces_ = result.histories
+        penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
+        self._record(result, float(data.weight.sum()), float(penalty))
+
+    def _search(
+        self,
+        data: MixtureRows,
+        table: Table,
+        y: IntArray,
+        n_components: int,
+        seed: int,
+        progress: FitProgress | None,
+    ) -> tuple[EMResult[Any], Any]:
+        """The books of the best start; the best model and those that predictions average over."""
+        n_starts = self.n_init if n_components > 1 else 1
+        seeds = np.random.SeedSequence([seed, n_components]).spawn(n_starts)
+        rngs = [np.random.default_rng(one) for one in seeds]
+        n_classes = len(self.classes_)
+        width = len(self.schema_.columns) + n_starts * n_components * (n_classes + 1)
+        spans = block_spans(len(y), width)
+        mixture = data.problem(n_components, spans, self.n_jobs)
+        problem: Any
+        if self.estimator is None:
+            problem = ClassifierSearch(data, y, n_classes, mixture, spans, self.n_jobs)
+        else:
+            matrix = to_matrix(table.block(slice(None)), self.schema_, self.estimator)
+            problem = EstimatorSearch(data, matrix, y, n_classes, mixture, self.estimator, seed)
+        # one component: nothing is drawn, and the second step confirms the first
+        alone = n_components == 1 and not np.any(y == UNLABELLED)
+        max_iter = min(self.max_iter, 2) if alone else self.max_iter
+        rule = Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1])))
+        first, step = max_iter // 2, max((max_iter - max_iter // 2) // N_VISITED, 1)
+        found = run_search(
+            problem,
+            problem.starts(rngs),
+            rule,
+            tol=self.tol,
+            max_iter=max_iter,
+            rngs=rngs,
+            visit=(lambda i: i >= first and (i - first) % step == 0) if self.average else None,
+            on_iteration=None if progress is None else progress.step,
+        )
+        winner = int(found.best.order[0])
+        visited = [take_starts(one, slice(winner, winner + 1)) for one in found.visited]
+        chosen = [found.best.params, *visited[:N_VISITED]]
+        models = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
+        return found.best, models
+
+    def _choose(self, data: MixtureRows, table: Table, rows: DistinctRows, seed: int) -> int:
+        """The number of components with the lowest held-out log-loss."""
+        parts = deal(rows, N_FOLDS, salt=1)
+        for n_components in range(1, self.max_components + 1):
+            loss = weight = 0.0
+            for part in range(N_FOLDS):
+                inside = parts.part == part
+                test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
+                test[rows.y == UNLABELLED] = 0.0
+                train = np.maximum(rows.weight - test, 0.0)
+                keep, asked = train > 1e-9 * rows.weight, np.flatnonzero(test)
+                if not asked.size or not np.any(rows.y[keep] != UNLABELLED):
+                    continue
+                fold = data.take(keep, train[keep])
+                _, models = self._search(
+                    fold, table.take(keep), rows.y[keep], n_components, seed, None
+                )
+                self._set_models(models)
+                proba = np.exp(self._log_posterior(table.take(asked), None))
+                of_class = proba[np.arange(len(asked)), rows.y[asked]]
+                loss -= float(test[asked] @ np.log(np.maximum(of_class, 1e-15)))
+                weight += float(test.sum())
+            self.log_losses_[n_components] = loss / weight if weight else 0.0
+        return min(self.log_losses_, key=lambda k: (self.log_losses_[k], k))
+
+    def _twin(self) -> Any:
+        return clone(self).set_params(calibrate=False, n_components=self.n_components_)
+
+    def _set_models(self, models: Any) -> None:
+        """Keep the fitted models, the best one first, and its components by size."""
+        order = np.argsort(-models.log_weight[0], kind="stable")
+        self.n_models_, self.n_components_ = models.log_weight.shape
+        self._models, self._order = models, order
+        self._params = flat_params(models.mixture)
+        shares = np.exp(models.log_weight)[:, :, None] * self._model_shares()
+        self.class_prior_ = shares.sum(axis=1).mean(axis=0)
+        self.class_prior_ /= self.class_prior_.sum()
+
+    def _model_shares(self) -> FloatArray:
+        """P(y | c) of all models, shape (n_models, n_components, n_classes)."""
+        if self.estimator is None:
+            return np.asarray(np.exp(self._models.log_class))
+        shares = [[one.shares for one in row] for row in self._models.classifiers]
+        return np.asarray(shares)
+
+    # ------------------------------------------------------------- attributes
+
+    @property
+    def component_weights_(self) -> FloatArray:
+        """P(c)."""
+        check_is_fitted(self)
+        return np.asarray(np.exp(self._models.log_weight[0, self._order]))
+
+    @property
+    def class_shares_(self) -> FloatArray:
+        """P(y | c)."""
+        check_is_fitted(self)
+        return np.asarray(self._model_shares()[0, self._order])
+
+    @property
+    def means_(self) -> FloatArray:
+        """Mean of each continuous column in each component."""
+        return np.asarray(super().means_[self._order])
+
+    @property
+    def scales_(self) -> FloatArray:
+        """Standard deviation of each continuous column in each component."""
+        return np.asarray(super().scales_[self._order])
+
+    @property
+    def probabilities_(self) -> dict[str, FloatArray]:
+        """Probability of each category in each component, by column name."""
+        return {name: table[self._order] for name, table in super().probabilities_.items()}
+
+    def to_bif(self, path: str | PathLike[str] | None = None) -> NoReturn:
+        """Refuse: P(y | c, x) has no tables that the BIF format could hold."""
+        del path
+        raise NotImplementedError(
+            "A latent variable classifier is no Bayesian network of tables. "
+            "FiniteMixtureNaiveBayes is one, with a hidden variable too."
+        )
+
+    # ------------------------------------------------------------------ hooks
+
+    def _component_joint(self, block: Block) -> FloatArray:
+        """log P(c) P(x | c), shape (n_rows, n_models, n_components)."""
+        rows = product.to_rows(*block, self._layout)
+        return log_component(self._models.mixture, rows, self._layout)
+
+    def _given(self, block: Block) -> FloatArray:
+        """log P(y | c, x), shape (n_rows, n_models, n_components, n_classes)."""
+        if self.estimator is None:
+            rows = product.to_rows(*block, self._layout)
+            return log_conditional(self._models, rows, self._layout)
+        matrix = to_matrix(block, self.schema_, self.estimator)
+        out = np.empty((len(matrix), *self._models.log_weight.shape, len(self.classes_)))
+        for place, classifier in np.ndenumerate(self._models.classifiers):
+            out[(slice(None), *place)] = classifier.log_proba(matrix)
+        return out
+
+    def _log_likelihood(self, block: Block) -> FloatArray:
+        log_share, density = split_log(self._component_joint(block))
+        mixed = log_share[..., None] + self._given(block)
+        posterior = log_sum_exp(np.moveaxis(mixed, 2, -1))  # (rows, models, classes)
+        log_mean = log_sum_exp(np.moveaxis(posterior, 1, -1)) - np.log(self.n_models_)
+        size = log_sum_exp(density) - np.log(self.n_models_)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            evidence = log_mean - np.log(self.class_prior_)
+        # of a class without rows nothing is known
+        evidence[:, self.class_prior_ == 0] = 0.0
+        return np.asarray(evidence + size[:, None])
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
+
+        def visit(block: Block) -> FloatArray:
+            joint = self._component_joint(block)
+            return np.asarray(log_sum_exp(joint.reshape(len(joint), -1)) - np.log(self.n_models_))
+
+        return self._by_block(visit, self._read(X))
+
+    def complete(self, X: Any, how: str = "expected") -> Any:
+        """Fill the missing cells of a table from what the model knows; see `NaiveBayes`.
+
+        "expected" is by the components alone, which know all columns: so it works with any
+        `estimator`.
+        """
+        if how != "expected":
+            return super().complete(X, how)
+        filled = self._expected_cells(self._read(X), np.empty((0, 0)))
+        return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
+
+    def _component_posterior(self, table: Table) -> FloatArray:
+        """P(model, c | x), shape (n_rows, n_models * n_components)."""
+
+        def visit(block: Block) -> FloatArray:
+            joint = self._component_joint(block)
+            return np.exp(log_normalise(joint.reshape(len(joint), -1)))
+
+        return self._by_block(visit, table)
+
+    def _latent(self, table: Table) -> FloatArray:
+        def visit(block: Block) -> FloatArray:
+            return np.exp(log_normalise(self._component_joint(block)[:, 0]))
+
+        return np.asarray(self._by_block(visit, table)[:, self._order])
+
+    def _latent_names(self) -> list[str]:
+        return [str(c) for c in range(self.n_components_)]
+
+    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+        """Draw (c, x) from the mixture, and keep a row with probability P(y | c, x)."""
+        numeric = np.full((len(y), len(self.schema_.continuous)), np.nan)
+        codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
+        weight = np.exp(self._models.log_weight).reshape(-1) / self.n_models_
+        lacking = {int(k): np.flatnonzero(y == k) for k in np.unique(y)}
+        for turn in range(ROUNDS):
+            component = rng.choice(len(weight), size=BATCH, p=weight / weight.sum())
+            drawn = super()._sample_table(component, rng)
+            given = self._given(drawn.block(slice(None)))
+            given = given.reshape(BATCH, len(weight), -1)[np.arange(BATCH), component]
+            chance = rng.random(BATCH)
+            edges = np.cumsum(np.exp(given), axis=1)[:, :-1]
+            found = (chance[:, None] >= edges).sum(axis=1)
+            for k, places in list(lacking.items()):
+                own = np.flatnonzero(found == k)[: len(places)]
+                if turn == ROUNDS - 1 and len(own) < len(places):
+                    share = np.exp(log_normalise(given[:, k]))
+                    own = rng.choice(BATCH, size=len(places), p=share / share.sum())
+                numeric[places[: len(own)]] = drawn.numeric[own]
+                codes[places[: len(own)]] = drawn.codes[own]
+                lacking[k] = places[len(own) :]
+                if not lacking[k].size:
+                    del lacking[k]
+            if not lacking:
+                break
+        return Table(numeric, codes)
+
+    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
+        del posterior  # of the classes: the components' own is what completion needs
+        return super()._expected_cells(table, self._component_posterior(table))
+
+    def _most_probable_cells(self, table: Table) -> Table:
+        # The best completion has no closed form: it is looked for from the modes of each
+        # component, one cell at a time, and a round never makes a completion worse.
+        numeric, codes = table.block(slice(None))
+        hidden = np.flatnonzero(np.isnan(numeric).any(axis=1) | (codes < 0).any(axis=1))
+        filled = Block(numeric.copy(), codes.copy())
+        if not hidden.size:
+            return Table(*filled)
+        rows = Block(numeric[hidden], codes[hidden])
+        best = np.full(len(hidden), -np.inf)
+        for c in range(self.n_components_):
+            found, height = self._climb(rows, c)
+            better = height > best
+            best[better] = height[better]
+            filled.numeric[hidden[better]] = found.numeric[better]
+            filled.codes[hidden[better]] = found.codes[better]
+        return Table(*filled)
+
+    def _height(self, block: Block) -> FloatArray:
+        """log p(x, y) of each row's best class."""
+        with np.errstate(divide="ignore"):
+            return np.asarray((self._log_likelihood(block) + np.log(self.class_prior_)).max(axis=1))
+
+    def _climb(self, rows: Block, component: int) -> tuple[Block, FloatArray]:
+        """Cells of the highest density that is found from one component, and its log."""
+        centres, widths = self._centres(), self._widths()
+        levels = self._level_log_probs()
+        no_number, no_code = np.isnan(rows.numeric), rows.codes < 0
+        observed = np.array([self.schema_.columns[j].observed for j in self.schema_.continuous])
+        no_number &= observed.astype(bool)
+        numeric = np.where(no_number, centres[component], rows.numeric)
+        codes = rows.codes.copy()
+        for place, log_prob in enumerate(levels):
+            if log_prob.shape[1]:
+                codes[no_code[:, place], place] = log_prob[component].argmax()
+        height = self._height(Block(numeric, codes))
+
+        def attempt(mask: Any, j: int, value: Any, *, number: bool) -> bool:
+            trial = Block(numeric.copy(), codes.copy())
+            (trial.numeric if number else trial.codes)[mask, j] = value
+            new = self._height(trial)
+            better = mask & (new > height + 1e-12 * np.abs(height))
+            numeric[better], codes[better] = trial.numeric[better], trial.codes[better]
+            height[better] = new[better]
+            return bool(better.any())
+
+        for _ in range(SWEEPS):
+            moved = False
+            for place, log_prob in enumerate(levels):
+                mask = no_code[:, place]
+                if mask.any():
+                    for level in range(log_prob.shape[1]):
+                        moved |= attempt(mask, place, level, number=False)
+            for j in range(numeric.shape[1]):
+                mask = no_number[:, j]
+                if mask.any():
+                    for step in STEPS:
+                        for side in (-1.0, 1.0):
+                            value = numeric[mask, j] + side * step * widths[:, j].mean()
+                            moved |= attempt(mask, j, value, number=True)
+            if not moved:
+                break
+        return Block(numeric, codes), height
