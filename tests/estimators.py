@@ -1,6 +1,14 @@
 """The public classifiers, listed once: every common test runs on each of them."""
 
-from latentclass import HNBClassifier, LCMClassifier, LCMClassifierCV
+from latentclass import (
+    BinaryLCMClassifier,
+    HNBClassifier,
+    HybridLCMClassifier,
+    LatentTreeClassifier,
+    LatentVariableClassifier,
+    LCMClassifier,
+    LCMClassifierCV,
+)
 from latentclass.baselines import (
     AODE,
     BAN,
@@ -21,8 +29,13 @@ CLASSIFIERS = [
     AODE(random_state=0),
     HiddenNaiveBayes(random_state=0),
     HNBClassifier(random_state=0),
+    LatentTreeClassifier(random_state=0),
     LCMClassifier(random_state=0),
     LCMClassifierCV([2], [1], random_state=0),  # with one size to try no fold sees rows
+    # by quadrature all verbs are exact; by the bound they are approximations
+    BinaryLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
+    HybridLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
+    LatentVariableClassifier(max_iter=20, random_state=0),
     MixtureNaiveBayes(random_state=0),
     FiniteMixtureNaiveBayes(random_state=0),
     ProjectedNaiveBayes(random_state=0),
@@ -31,5 +44,12 @@ CLASSIFIERS = [
 IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over x, as published"}
 """Classifiers whose joint distribution is not one, and why."""
 
-SEE_COPIES = {"HNBClassifier", "LCMClassifier", "LCMClassifierCV", "ProjectedNaiveBayes"}
+SEE_COPIES = {
+    "BinaryLCMClassifier",
+    "HNBClassifier",
+    "HybridLCMClassifier",
+    "LCMClassifier",
+    "LCMClassifierCV",
+    "ProjectedNaiveBayes",
+}
 """Classifiers that are not too sure where one attribute comes several times over."""

@@ -9,10 +9,14 @@ from typing import Any
 from latentclass._version import __version__
 
 __all__ = [
+    "BinaryLCMClassifier",
     "HNBClassifier",
+    "HybridLCMClassifier",
     "LCMClassifier",
     "LCMClassifierCV",
     "LatentMixture",
+    "LatentVariableClassifier",
+    "LatentTreeClassifier",
     "MDLDiscretizer",
     "__version__",
     "baselines",
@@ -23,10 +27,14 @@ __all__ = [
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
+    "BinaryLCMClassifier": "latentclass.models._binary_lcm",
     "HNBClassifier": "latentclass.models._hnb",
+    "HybridLCMClassifier": "latentclass.models._hybrid_lcm",
     "LCMClassifier": "latentclass.models._lcm",
     "LCMClassifierCV": "latentclass.models._lcm_cv",
+    "LatentTreeClassifier": "latentclass.models._latent_tree",
     "LatentMixture": "latentclass.models._latent_mixture",
+    "LatentVariableClassifier": "latentclass.models._latent_variable_classifier",
     "MDLDiscretizer": "latentclass.models._mdl_discretizer",
 }
 

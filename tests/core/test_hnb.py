@@ -1,6 +1,8 @@
 """Hierarchical naive Bayes: density, search and rules against slow twins and hand counts."""
 
 import math
+import subprocess
+import sys
 from itertools import combinations, product
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
 
-from latentclass.core import _hnb, _hnb_search, _row_parts
+from latentclass.core import _hnb, _hnb_kernels, _hnb_search, _row_parts
 from latentclass.core._hnb import (
     Hierarchy,
     Model,
@@ -499,6 +501,68 @@ def test_rows_in_no_fold_are_in_every_training_set():
     found = search_hierarchy(rows, (3,) * 5, 2, Parts(*deal(rows, 1, 0)), folds, Settings())
     expected = accuracy_by_refitting(Hierarchy((3,) * 5), rows, folds, 1.0)
     assert_allclose(found.scores[0], expected, rtol=1e-9)
+
+
+# ----------------------------------------------------------------------- kernels
+
+
+def test_counts_leave_out_what_has_no_group_or_no_column():
+    rng = np.random.default_rng(0)
+    group = rng.integers(-1, 6, 50).astype(np.int32)
+    row = rng.integers(0, 20, 50).astype(np.int32)
+    codes = rng.integers(-1, 4, 20).astype(np.int32)
+    weight = rng.random(50)
+    counts = np.zeros((6, 3))
+    _hnb_kernels.add_counts(counts, group, row, weight, codes)
+    expected = np.zeros((6, 3))
+    for g, r, w in zip(group, row, weight, strict=True):
+        if g >= 0 and 0 <= codes[r] < 3:
+            expected[g, codes[r]] += w
+    assert_allclose(counts, expected, rtol=1e-12)
+    assert (codes == 3).any()
+
+
+def test_ties_are_shared_among_the_best_classes():
+    log_joint = np.log([[0.5, 0.4, 0.2, 0.1], [0.5, 0.4, 0.7, 0.1], [0.1, 0.4, 0.1, 0.9]])
+    own, weight = np.array([0, 2, 0, 2], dtype=np.int32), np.array([1.0, 3.0, 10.0, 5.0])
+    assert_allclose(_hnb_kernels.weight_right(log_joint, own, weight), 0.5 + 1.0 + 0.0 + 5.0)
+
+
+def test_a_latent_variable_takes_the_place_of_two():
+    rng = np.random.default_rng(1)
+    fold, row = rng.integers(0, 2, 30).astype(np.int32), rng.integers(0, 9, 30).astype(np.int32)
+    evidence = [rng.integers(0, r, 9).astype(np.int32) for r in (2, 3, 4)]
+    tables = [rng.normal(size=(2, 3, r)) for r in (2, 3, 4)]
+    before = rng.normal(size=(3, 30))
+
+    def parts(i):
+        return tables[i][fold, :, evidence[i][row]].T
+
+    got = _hnb_kernels.exchange_logs(
+        before, fold, row, evidence[0], tables[0], evidence[1], tables[1], evidence[2], tables[2]
+    )
+    assert_allclose(got, before - parts(0) - parts(1) + parts(2), rtol=1e-12)
+    added = before.copy()
+    _hnb_kernels.add_logs(added, fold, row, evidence[1], tables[1])
+    assert_allclose(added, before + parts(1), rtol=1e-12)
+
+
+def test_without_a_folder_for_machine_code_it_is_made_in_every_session(monkeypatch):
+    compile_ = _hnb_kernels.numba.njit
+
+    def njit(*, cache=False, **settings):
+        if cache:
+            raise RuntimeError("cannot cache function")
+        return compile_(**settings)
+
+    monkeypatch.setattr(_hnb_kernels.numba, "njit", njit)
+    assert _hnb_kernels._compiled(lambda x: 2 * x)(3) == 6
+
+
+def test_numba_is_loaded_by_the_first_search_alone():
+    code = "import sys, latentclass.models._hnb; print('numba' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
 
 
 # ------------------------------------------------------------------------- rules

@@ -1,6 +1,7 @@
 """Hierarchical naive Bayes as an estimator: the paper's examples, rules, other programs."""
 
 import os
+import re
 from importlib.util import find_spec
 from itertools import product
 
@@ -199,6 +200,31 @@ def test_rules_are_true_of_their_rows(leaning):
     assert "<table" in rules.to_html()
 
 
+def test_long_rules_name_the_variables_below(leaning):
+    """What a rule says of latent children's states, read as Python, is true of just its rows."""
+    X, y = leaning
+    fitted = HNBClassifier(random_state=0).fit(X, y)
+    assert any(
+        child in fitted.n_states_ for pair in fitted.latent_children_.values() for child in pair
+    )
+    short, states = fitted.rules(max_length=0), fitted.transform(X)
+    assert short.drop(columns="rule").equals(fitted.rules(None).drop(columns="rule"))
+    assert short["rule"].str.contains("L1").any()
+    assert short["rule"].str.len().sum() < fitted.rules(None)["rule"].str.len().sum()
+    rows, start = X.to_dict("records"), 0
+    for name, size in fitted.n_states_.items():
+        for row, state in zip(rows, states[:, start : start + size].argmax(axis=1), strict=True):
+            row[name] = int(state)
+        start += size
+    words = {"x": "x", "y": "y", "z": "z"}
+    for i, rule in enumerate(short["rule"]):
+        spoken = re.sub(r"(?<![!<>])=", "==", rule).replace("{", "(").replace("}", ",)")
+        true = [eval(spoken, words | row) for row in rows]
+        assert np.array_equal(true, states[:, i] == 1.0), rule
+    with pytest.raises(ValueError, match="max_length=-1"):
+        fitted.rules(-1)
+
+
 def test_numbers_are_told_as_intervals():
     rng = np.random.default_rng(1)
     u, v = rng.uniform(0, 4, (2, 600))
@@ -209,13 +235,13 @@ def test_numbers_are_told_as_intervals():
     shown = " ".join(fitted.rules()["rule"])
     if fitted.latent_children_:
         assert "u <= " in shown
-    from latentclass.models._hnb import _intervals
+    from latentclass.models._rule_explanation import write_intervals
 
     cuts = np.array([0.25, 1.5, 2.0])
-    assert _intervals("u", cuts, (0,)) == "u <= 0.25"
-    assert _intervals("u", cuts, (1, 2)) == "0.25 < u <= 2"
-    assert _intervals("u", cuts, (3,)) == "u > 2"
-    assert _intervals("u", cuts, (0, 2, 3)) == "u <= 0.25 or u > 1.5"
+    assert write_intervals("u", cuts, (0,)) == "u <= 0.25"
+    assert write_intervals("u", cuts, (1, 2)) == "0.25 < u <= 2"
+    assert write_intervals("u", cuts, (3,)) == "u > 2"
+    assert write_intervals("u", cuts, (0, 2, 3)) == "u <= 0.25 or u > 1.5"
 
 
 def test_explanations_speak_in_rules():
@@ -235,6 +261,101 @@ def test_explanations_speak_in_rules():
     assert_allclose(told.variable_weights[0, told.variables.index("L1")], change, rtol=1e-8)
     open_ = fitted.explain(X.iloc[:1].assign(A1=None))
     assert open_.states[0, open_.variables.index("L1")] == -1
+
+
+# --------------------------------------------------------------------- averages
+
+
+@pytest.fixture
+def averaged(leaning):
+    X, y = leaning
+    return HNBClassifier(n_models=3, cv=3, random_state=0).fit(X.drop(columns="d"), y)
+
+
+def test_an_average_is_the_mean_of_the_joint_probabilities(leaning, averaged):
+    X, y = leaning
+    X = X.drop(columns="d")
+    assert len(averaged.models_) == 3
+    assert len({str(one.rules()) for one in averaged.models_}) > 1  # or nothing is tested
+    holes = X.mask(np.random.default_rng(2).random(X.shape) < 0.3)
+    for rows in (X, holes):
+        each = [one.predict_joint_log_proba(rows) for one in averaged.models_]
+        mean = np.mean(np.exp(each), axis=0)
+        assert_allclose(np.exp(averaged.predict_joint_log_proba(rows)), mean, rtol=1e-10)
+    levels = [list(column.categories) for column in averaged.schema_.columns]
+    whole = pd.DataFrame(list(product(*levels)), columns=list(X))
+    assert_allclose(np.exp(averaged.predict_joint_log_proba(whole)).sum(), 1.0, rtol=1e-10)
+    # the first is what one model would be, and one model is its own average
+    alone = HNBClassifier(cv=3, random_state=0).fit(X, y)
+    assert_allclose(averaged.models_[0].predict_proba(X), alone.predict_proba(X), rtol=1e-12)
+    assert averaged.models_[0].log_likelihood_ == alone.log_likelihood_
+    assert alone.models_ == [alone]
+    joint = averaged.predict_joint_log_proba(X)
+    own = joint[np.arange(len(y)), np.searchsorted(averaged.classes_, y)]
+    assert_allclose(averaged.log_likelihood_, own.sum(), rtol=1e-10)
+
+
+def test_an_average_samples_completes_and_transforms(leaning, averaged):
+    X, _ = leaning
+    X = X.drop(columns="d")
+    levels = [list(column.categories) for column in averaged.schema_.columns]
+    whole = pd.DataFrame(list(product(*levels)), columns=list(X))
+    joint = np.exp(averaged.predict_joint_log_proba(whole))
+    drawn, labels = averaged.sample(20_000, random_state=0)
+    drawn = pd.DataFrame(np.asarray(drawn), columns=list(X)).assign(label=labels)
+    seen = drawn.groupby([*X, "label"]).size() / len(drawn)
+    for k, label in enumerate(averaged.classes_):
+        for row, p in zip(whole.itertuples(index=False), joint[:, k], strict=True):
+            assert abs(seen.get((*row, label), 0.0) - p) < 0.015
+    # the most probable completion, by looking at all
+    holes = X.iloc[:10].assign(a=None, b=None)
+    filled = averaged.complete(holes, how="most_probable")
+    for (_, row), (_, got) in zip(holes.iterrows(), filled.iterrows(), strict=True):
+        agree = (whole["c"] == row["c"]).to_numpy()
+        best = whole[agree].iloc[joint[agree].max(axis=1).argmax()]
+        assert got.tolist() == best.tolist()
+    values = averaged.transform(X)
+    assert values.shape[1] == len(averaged.get_feature_names_out()) == len(averaged.rules())
+    assert_allclose(values, np.hstack([one.transform(X) for one in averaged.models_]))
+
+
+def test_an_average_tells_the_rules_of_each_model(leaning, averaged):
+    X, _ = leaning
+    X = X.drop(columns="d")
+    rules = averaged.rules()
+    assert list(rules.columns[:4]) == ["model", "latent", "state", "rule"]
+    for m, one in enumerate(averaged.models_):
+        part = rules[rules["model"] == m].drop(columns="model").reset_index(drop=True)
+        pd.testing.assert_frame_equal(part, one.rules())
+    told = averaged.explain(X.iloc[:5])
+    assert len(set(told.variables)) == len(told.variables)
+    assert any(name.startswith("model") for name in told.variables)
+    place = next(i for i, name in enumerate(told.variables) if name.startswith("model"))
+    leaves = [name for name in X if any(f"{name} " in c for c in told.conditions[place])]
+    without = averaged.predict_proba(X.iloc[:5].assign(**dict.fromkeys(leaves)))
+    target = np.searchsorted(averaged.classes_, told.target)
+    odds = np.log(without / (1 - without))[np.arange(5), target]
+    assert_allclose(told.variable_weights[:, place], told.log_odds - odds, rtol=1e-8)
+    assert "by rule" in told.describe(0)
+    with pytest.raises(
+        AttributeError, match=r"n_models=3 averages .*models_\[0\].latent_children_"
+    ):
+        _ = averaged.latent_children_
+    with pytest.raises(AttributeError, match=r"models_\[0\].to_network\(\)"):
+        averaged.to_bif()
+
+
+def test_an_average_learns_from_rows_without_label_and_given_folds(leaning):
+    X, y = leaning
+    hidden = np.where(np.arange(300) % 3 > 0, None, y)
+    splits = (pair for pair in KFold(3).split(X))
+    model = HNBClassifier(n_models=2, cv=splits, calibrate=True, random_state=0).fit(X, hidden)
+    priors = [one.class_prior_ for one in model.models_]
+    assert_allclose(model.class_prior_, np.mean(priors, axis=0))
+    each = np.logaddexp(*(one.predict_joint_log_proba(X) for one in model.models_)) - np.log(2)
+    assert_allclose(model.predict_joint_log_proba(X), each, rtol=1e-8)
+    assert model.n_iter_ == max(one.n_iter_ for one in model.models_)
+    assert model.set_params(n_models=1, cv=3).fit(X, y).models_ == [model]
 
 
 def posteriors_by_pyagrum(path, rows):
@@ -309,6 +430,7 @@ def test_given_folds_are_used(leaning):
     ("options", "message"),
     [
         ({"n_candidates": 0}, "n_candidates=0 must be a whole number of at least 1"),
+        ({"n_models": 0}, "n_models=0 must be a whole number of at least 1"),
         ({"pair_measure": "mi"}, "pair_measure='mi' must be one of 'chi2', 'expected_kl'"),
         ({"collapse": "all"}, "collapse='all' must be one of 'greedy', 'exact'"),
         ({"search": "wide"}, "search='wide' must be one of 'subsets', 'hill_climbing'"),

@@ -116,6 +116,12 @@ class Hierarchy:
         """The hierarchy with one more latent variable on top of two variables."""
         return Hierarchy(self.n_levels, (*self.latents, Latent((first, second), states)))
 
+    def revise(self, variable: int, states: IntArray) -> Hierarchy:
+        """The hierarchy with other states of a latent variable on top, given for each cell."""
+        t = variable - len(self.n_levels)
+        latent = Latent(self.latents[t].children, states.reshape(self.latents[t].states.shape))
+        return Hierarchy(self.n_levels, (*self.latents[:t], latent, *self.latents[t + 1 :]))
+
     def encode(self, codes: IntArray) -> IntArray:
         """States of all variables, shape (n_rows, n + number of latent ones), -1 where open."""
         n = len(self.n_levels)

@@ -36,6 +36,9 @@ PARTS_BYTES = 2**26
 BLOCK_CELLS = 2**22
 """Entries of one block of rows while counting."""
 
+MAX_CROSSED = 4096
+"""Cells up to which the states of a latent variable are made anew for a partner."""
+
 MAX_ROUNDS = 3
 """Rounds of proposals in one step, the next only if none of the one before helps."""
 
@@ -78,21 +81,56 @@ class _Slot:
 
     variable: int
     size: int
-    evidence: IndexArray
+    evidence: IntArray
     partial: FloatArray
 
     @property
-    def codes(self) -> IndexArray:
+    def codes(self) -> IntArray:
+        if not len(self.partial):
+            return self.evidence
         return np.where(self.evidence < self.size, self.evidence, -1)
 
 
+class _Entries(NamedTuple):
+    """Rows with their part, as passes over the rows want it.
+
+    In the order of the rows, for their states are looked up all the time; `group` is
+    part * K + class.
+    """
+
+    row: IntArray
+    part: IntArray
+    group: IntArray
+    weight: FloatArray
+    n_parts: int
+
+
+def _entries(parts: Parts, y: IndexArray, n_classes: int) -> _Entries:
+    order = np.argsort(parts.row, kind="stable")
+    row, part = parts.row[order], parts.part[order]
+    group = part * n_classes + y[row]
+    return _Entries(
+        row.astype(np.int32),
+        part.astype(np.int32),
+        group.astype(np.int32),
+        parts.weight[order],
+        parts.n_parts,
+    )
+
+
 class _Candidate(NamedTuple):
-    """A pair of slots with states for it, and the held-out log tables (F + 1, K, evidence)."""
+    """A pair of slots with states for it, and the held-out log tables (F + 1, K, evidence).
+
+    `revised` are new states of latent variables among the two, by their number; `children` what is
+    joined, revised.
+    """
 
     pair: tuple[int, int]
     states: IntArray
     slot: _Slot
     table: FloatArray
+    revised: dict[int, IntArray]
+    children: tuple[_Slot, _Slot]
 
 
 def search_hierarchy(
@@ -134,20 +172,25 @@ class _Search:
         folds: Parts,
         settings: Settings,
     ) -> None:
-        self.rows, self.subsets, self.settings = rows, subsets, settings
-        self.n_classes, self.folds = n_classes, folds
+        from latentclass.core import _hnb_kernels  # loads numba, which nothing else here needs
+
+        self._kernels = _hnb_kernels
+        self.rows, self.settings, self.n_classes = rows, settings, n_classes
+        self.subsets = _entries(subsets, rows.y, n_classes)
+        self.folds = _entries(folds, rows.y, n_classes)
         self.hierarchy = Hierarchy(n_levels)
         self.slots: list[_Slot | None] = []
         for j, r in enumerate(n_levels):
-            column = rows.codes[:, j].astype(np.intp)
+            column = np.ascontiguousarray(rows.codes[:, j])
             holes = column < 0
             partial = np.ones((1, r)) if holes.any() else np.empty((0, r))
-            self.slots.append(_Slot(j, r, np.where(holes, r, column), partial))
+            evidence = np.where(holes, r, column).astype(np.int32)
+            self.slots.append(_Slot(j, r, evidence, partial))
         # tested entries: everything that is in some fold
-        tested = folds.part < folds.n_parts
-        self._row, self._fold = folds.row[tested], folds.part[tested]
-        self._weight = folds.weight[tested]
-        self._own = rows.y[self._row]
+        tested = self.folds.part < folds.n_parts
+        self._row, self._fold = self.folds.row[tested], self.folds.part[tested]
+        self._weight = self.folds.weight[tested]
+        self._own = rows.y[self._row].astype(np.int32)
         self._log_joint = np.tile(np.empty(0), (0, 0))
         self._tables: list[FloatArray] = []
         self._start_scores()
@@ -155,8 +198,11 @@ class _Search:
         self.scores = [self._best[0]]
         self._strength: FloatArray | None = None
         # of pairs that were proposed, to be used again in the next step: counts, then states
-        self._cells: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
-        self._states: dict[tuple[int, int, int], IntArray] = {}
+        self._cells: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
+        self._states: dict[tuple[int, int, int, int, int], IntArray] = {}
+        # what each latent variable joins, and its states for a partner and a subset
+        self._below: dict[int, tuple[_Slot, _Slot]] = {}
+        self._revisions: dict[tuple[int, int, int], IntArray | None] = {}
         weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
         self._subset_weight = _without(weights, subsets.n_parts).tolist()
 
@@ -164,8 +210,9 @@ class _Search:
 
     def _start_scores(self) -> None:
         n_folds = self.folds.n_parts
-        by_class = np.zeros((n_folds + 1, self.n_classes))
-        np.add.at(by_class, (self.folds.part, self.rows.y[self.folds.row]), self.folds.weight)
+        n_groups = (n_folds + 1) * self.n_classes
+        by_class = np.bincount(self.folds.group, self.folds.weight, n_groups)
+        by_class = by_class.reshape(n_folds + 1, self.n_classes).astype(np.float64)
         train = (by_class.sum(axis=0) - by_class)[:n_folds]
         total = np.maximum(train.sum(axis=1, keepdims=True), 1e-300)
         with np.errstate(divide="ignore"):
@@ -175,24 +222,18 @@ class _Search:
             assert slot is not None
             table = self._fold_table(slot)
             self._tables.append(table)
-            self._add(self._log_joint, slot, table, 1.0)
+            self._kernels.add_logs(self._log_joint, self._fold, self._row, slot.evidence, table)
 
     def _fold_table(self, slot: _Slot) -> FloatArray:
         """log P(evidence | class) of a variable in every fold's training rows."""
-        counts = self._count(self.folds, slot.codes, slot.size)
+        counts = self._count(self.folds, slot.evidence, slot.size)
         return self._smooth(slot, counts)
 
-    def _count(self, parts: Parts, codes: IndexArray, size: int) -> FloatArray:
+    def _count(self, entries: _Entries, codes: IntArray, size: int) -> FloatArray:
         """Weight by part, class and level, shape (n_parts + 1, K, size)."""
-        code = codes[parts.row]
-        place = (parts.part * self.n_classes + self.rows.y[parts.row]) * size + code
-        weight = parts.weight
-        if code.min(initial=0) < 0:
-            seen = code >= 0
-            place, weight = place[seen], weight[seen]
-        shape = (parts.n_parts + 1, self.n_classes, size)
-        counts = np.bincount(place, weight, int(np.prod(shape))).astype(np.float64)
-        return counts.reshape(shape)
+        counts = np.zeros(((entries.n_parts + 1) * self.n_classes, size))
+        self._kernels.add_counts(counts, entries.group, entries.row, entries.weight, codes)
+        return counts.reshape(entries.n_parts + 1, self.n_classes, size)
 
     def _smooth(self, slot: _Slot, counts: FloatArray) -> FloatArray:
         train = np.maximum((counts.sum(axis=0) - counts)[:-1], 0.0) + self.settings.alpha
@@ -203,23 +244,11 @@ class _Search:
         with np.errstate(divide="ignore"):
             return np.asarray(np.maximum(np.log(share), IMPOSSIBLE))
 
-    def _add(self, log_joint: FloatArray, slot: _Slot, table: FloatArray, sign: float) -> None:
-        place = self._fold * table.shape[2] + slot.evidence[self._row]
-        for k in range(self.n_classes):
-            part = np.ascontiguousarray(table[:, k]).reshape(-1).take(place)
-            if sign > 0:
-                log_joint[k] += part
-            else:
-                log_joint[k] -= part
-
     def _accuracy(self, log_joint: FloatArray) -> float:
         """Share of the tested weight that goes to its own class; ties are shared."""
-        best = log_joint.max(axis=0)
-        own = log_joint[self._own, np.arange(len(self._own))]
-        ties = (log_joint == best).sum(axis=0)
-        right = np.where(own == best, self._weight / ties, 0.0)
+        right = self._kernels.weight_right(log_joint, self._own, self._weight)
         # rounded: sums of shares in another order must not decide
-        return float(np.round(right.sum() / max(float(self._weight.sum()), 1e-300), 12))
+        return float(np.round(right / max(float(self._weight.sum()), 1e-300), 12))
 
     def _value(
         self, log_joint: FloatArray, least: tuple[float, float]
@@ -247,10 +276,10 @@ class _Search:
         best: tuple[tuple[float, float], _Candidate, FloatArray] | None = None
         for proposals in self._single() if self.settings.climb else self._rounds():
             for pair, i in proposals:
-                candidate, log_joint = self._try(pair, self._pair_states(pair, i))
-                value = self._value(log_joint, self._best if best is None else best[0])
-                if value is not None:
-                    best = (value, candidate, log_joint)
+                for candidate, log_joint in self._candidates(pair, i):
+                    value = self._value(log_joint, self._best if best is None else best[0])
+                    if value is not None:
+                        best = (value, candidate, log_joint)
             if best is not None:
                 break
         if best is None:
@@ -288,10 +317,60 @@ class _Search:
                 return
             yield proposals
 
-    def _pair_states(self, pair: tuple[int, int], i: int) -> IntArray:
+    def _candidates(self, pair: tuple[int, int], i: int) -> Iterator[tuple[_Candidate, FloatArray]]:
+        """The pair joined by subset i; and with the states of a latent variable of it made anew."""
+        both = [self._slot(s) for s in pair]
+        yield self._try(pair, both[0], both[1], self._pair_states(both[0], both[1], i), {})
+        for place in (0, 1):
+            revised = self._revised(both, place, i)
+            if revised is not None:
+                slot, states = revised
+                changed = [*both[:place], slot, *both[place + 1 :]]
+                new = self._pair_states(changed[0], changed[1], i)
+                yield self._try(pair, changed[0], changed[1], new, {slot.variable: states})
+
+    def _revised(self, both: list[_Slot], place: int, i: int) -> tuple[_Slot, IntArray] | None:
+        """A latent variable with the states that its new partner needs; None if they are the same.
+
+        Its states were made by the class alone. Cells that say the same of the class are one, even
+        if they say something else together with the partner ("exactly two of three"). So all its
+        cells are crossed with the partner's states, these are collapsed, and cells that are alike
+        in all of them are one state.
+        """
+        slot, other = both[place], both[1 - place]
+        if slot.variable not in self._below:
+            return None
+        first, second = self._below[slot.variable]
+        n_cells = first.size * second.size
+        if n_cells == slot.size or n_cells * other.size > MAX_CROSSED:
+            return None
+        key = (slot.variable, other.variable, i)
+        if key not in self._revisions:
+            cells = self._pair_codes(first, second)
+            whole = self._joined(first, second, np.arange(n_cells, dtype=np.int32), cells)
+            whole.variable = slot.variable
+            crossed = [whole, other] if place == 0 else [other, whole]
+            table = self._pair_states(crossed[0], crossed[1], i)
+            table = table.reshape(crossed[0].size, crossed[1].size)
+            alike = table if place == 0 else table.T
+            _, start, label = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+            rank = np.argsort(np.argsort(start)).astype(np.int32)  # in the order of the cells
+            states = rank[label.reshape(-1)]
+            old = self.hierarchy.latent(slot.variable)
+            assert old is not None
+            self._revisions[key] = (
+                None if np.array_equal(states, old.states.reshape(-1)) else states
+            )
+        found = self._revisions[key]
+        if found is None:
+            return None
+        slot = self._joined(first, second, found, self._pair_codes(first, second))
+        slot.variable = key[0]
+        return slot, found
+
+    def _pair_states(self, first: _Slot, second: _Slot, i: int) -> IntArray:
         """States for a pair from subset i (Algorithm 2)."""
-        first, second = (self._slot(s) for s in pair)
-        key = (first.variable, second.variable)
+        key = (first.variable, first.size, second.variable, second.size)
         if key not in self._cells:
             size = first.size * second.size
             counts = self._count(self.subsets, self._pair_codes(first, second), size)
@@ -315,36 +394,52 @@ class _Search:
         assert slot is not None
         return slot
 
-    def _pair_codes(self, first: _Slot, second: _Slot) -> IndexArray:
+    def _pair_codes(self, first: _Slot, second: _Slot) -> IntArray:
         a, b = first.codes, second.codes
-        cells = a * second.size + b
+        cells = a * np.int32(second.size) + b
         if len(first.partial) or len(second.partial):
             cells = np.where((a >= 0) & (b >= 0), cells, -1)
         return cells
 
-    def _try(self, pair: tuple[int, int], states: IntArray) -> tuple[_Candidate, FloatArray]:
-        """The candidate with its tables, and the held-out log joint probabilities with it."""
-        first, second = (self._slot(s) for s in pair)
+    def _try(
+        self,
+        pair: tuple[int, int],
+        first: _Slot,
+        second: _Slot,
+        states: IntArray,
+        revised: dict[int, IntArray],
+    ) -> tuple[_Candidate, FloatArray]:
+        """The candidate with its tables, and the held-out log joint probabilities with it.
+
+        It joins `first` and `second`, which are the pair's slots, or one of them revised.
+        """
         cells = self._pair_codes(first, second)
         slot = self._joined(first, second, states, cells)
         table = self._fold_table(slot)
-        log_joint = self._log_joint.copy()
-        for s in pair:
-            self._add(log_joint, self._slot(s), self._tables[s], -1.0)
-        self._add(log_joint, slot, table, 1.0)
+        log_joint = self._kernels.exchange_logs(
+            self._log_joint,
+            self._fold,
+            self._row,
+            self._slot(pair[0]).evidence,
+            self._tables[pair[0]],
+            self._slot(pair[1]).evidence,
+            self._tables[pair[1]],
+            slot.evidence,
+            table,
+        )
         shaped = states.reshape(first.size, second.size)
-        return _Candidate(pair, shaped, slot, table), log_joint
+        return _Candidate(pair, shaped, slot, table, revised, (first, second)), log_joint
 
-    def _joined(self, first: _Slot, second: _Slot, states: IntArray, cells: IndexArray) -> _Slot:
+    def _joined(self, first: _Slot, second: _Slot, states: IntArray, cells: IntArray) -> _Slot:
         """The latent variable's evidence in each row."""
         variable, size = len(self.hierarchy.sizes), int(states.max()) + 1
         if not (len(first.partial) or len(second.partial)):
-            return _Slot(variable, size, states[cells].astype(np.intp), np.empty((0, size)))
-        evidence = np.where(cells >= 0, states[cells], 0).astype(np.intp)
+            return _Slot(variable, size, states.take(cells), np.empty((0, size)))
+        evidence = np.where(cells >= 0, states[cells], 0).astype(np.int32)
         open_ = np.flatnonzero(cells < 0)
         width = second.size + len(second.partial)
         pairs, which = np.unique(
-            first.evidence[open_] * width + second.evidence[open_], return_inverse=True
+            first.evidence[open_] * np.intp(width) + second.evidence[open_], return_inverse=True
         )
         # P(cell | state): class-free, so it may come from all rows
         seen = cells >= 0
@@ -382,14 +477,14 @@ class _Search:
         for start in range(0, subsets.n_parts, held):
             numbers = range(start, min(start + held, subsets.n_parts))
             parts = [self._pair_counts(subsets.part == i, offsets) for i in numbers]
-            if subsets.n_parts == 1:
-                trains = np.stack(parts)
-            else:
+            if subsets.n_parts > 1:
                 if total is None:
                     whole = held == subsets.n_parts
                     every = np.ones(len(subsets.part), dtype=bool)
                     total = np.sum(parts, axis=0) if whole else self._pair_counts(every, offsets)
-                trains = np.maximum(total - np.stack(parts), 0.0)
+                for counts in parts:  # in place: they are large
+                    np.maximum(np.subtract(total, counts, out=counts), 0.0, out=counts)
+            trains = np.stack(parts) if len(parts) > 1 else parts[0][None]
             for a in range(n - 1):
                 later = offsets[a + 1 :]
                 tables = trains[:, :, offsets[a] : offsets[a + 1], later[0] :]
@@ -406,7 +501,10 @@ class _Search:
     def _accept(self, candidate: _Candidate) -> None:
         first, second = candidate.pair
         children = (self._slot(first).variable, self._slot(second).variable)
+        for variable, states in candidate.revised.items():
+            self.hierarchy = self.hierarchy.revise(variable, states)
         self.hierarchy = self.hierarchy.join(*children, candidate.states)
+        self._below[candidate.slot.variable] = candidate.children
         self.slots[first], self.slots[second] = candidate.slot, None
         self._tables[first], self._tables[second] = candidate.table, np.empty(0)
         assert self._strength is not None
@@ -423,26 +521,15 @@ class _Search:
         """Strength of a new variable with each of others, shape (subsets, len(others))."""
         subsets, chosen = self.subsets, [self._slot(int(s)) for s in others]
         offsets = level_offsets([other.size for other in chosen])
-        width = int(offsets[-1]) + 1  # the last is for missing cells, which are not counted
         code = slot.codes[subsets.row]
-        seen = np.flatnonzero(code >= 0)
-        row = subsets.row[seen]
-        group = (subsets.part[seen] * self.n_classes + self.rows.y[row]) * slot.size + code[seen]
-        shape = (subsets.n_parts + 1, self.n_classes, slot.size, width)
-        counts = np.zeros(int(np.prod(shape)))
-        # a block holds some columns of all rows: each is counted into its own cells
-        step = max(1, BLOCK_CELLS // max(len(row), 1))
-        for start in range(0, len(chosen), step):
-            places, weights = [], []
-            for j in range(start, min(start + step, len(chosen))):
-                evidence = chosen[j].evidence[row]
-                level = offsets[j] + evidence
-                if len(chosen[j].partial):
-                    level = np.where(evidence < chosen[j].size, level, width - 1)
-                places.append(group * width + level)
-                weights.append(subsets.weight[seen])
-            counts += np.bincount(np.concatenate(places), np.concatenate(weights), len(counts))
-        tables = counts.reshape(shape)[..., :-1]
+        group = np.where(code >= 0, subsets.group * np.int32(slot.size) + code, -1)
+        n_groups = (subsets.n_parts + 1) * self.n_classes * slot.size
+        counts = np.empty((n_groups, int(offsets[-1])))
+        for other, start in zip(chosen, offsets.tolist(), strict=False):
+            part = np.zeros((n_groups, other.size))
+            self._kernels.add_counts(part, group, subsets.row, subsets.weight, other.evidence)
+            counts[:, start : start + other.size] = part
+        tables = counts.reshape(subsets.n_parts + 1, self.n_classes, slot.size, -1)
         trains = np.maximum(_without(tables, subsets.n_parts), 0.0)
         return pair_strength(trains, offsets, self.settings.measure)
 

@@ -2,7 +2,8 @@
 
 The cells (pairs of levels of two children) that make a latent variable's state are covered by as
 few and as short rectangles as can be found, "first child in A and second child in B"; "in A" is
-again a proposition where the child is latent. All of them hold exactly where the state does.
+again a proposition where the child is latent (or left as it is, for a short one). All of them hold
+exactly where the state does.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ MAX_SETS = 200
 
 @dataclass(frozen=True)
 class In:
-    """An attribute has one of some levels."""
+    """A variable has one of some levels."""
 
-    attribute: int
+    variable: int
     levels: tuple[int, ...]
 
 
@@ -60,9 +61,9 @@ TRUE, FALSE = All(()), Any(())
 
 
 def holds(proposition: Proposition, codes: IntArray) -> npt.NDArray[np.bool_]:
-    """In which complete rows a proposition is true."""
+    """In which complete rows a proposition is true; a column for every variable in it."""
     if isinstance(proposition, In):
-        return np.isin(codes[:, proposition.attribute], proposition.levels)
+        return np.isin(codes[:, proposition.variable], proposition.levels)
     if isinstance(proposition, Same):
         equal = codes[:, proposition.first] == codes[:, proposition.second]
         return np.asarray(equal if proposition.equal else ~equal)
@@ -90,10 +91,13 @@ class RuleFinder:
     hierarchy : Hierarchy
     alike : callable
         Whether two attributes have the same levels in the same order, so that they can be compared.
+    expand : bool
+        Say of attributes what a latent child says of them, instead of naming the child's states.
     """
 
     hierarchy: Hierarchy
     alike: Callable[[int, int], bool]
+    expand: bool = True
     _known: dict[tuple[int, frozenset[int]], Proposition] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -126,12 +130,18 @@ class RuleFinder:
                 return Same(first, second, False)
         return self._cover(region, first, second)
 
+    def _below(self, child: int, states: frozenset[int]) -> Proposition:
+        whole = len(states) == self.hierarchy.sizes[child]
+        if self.expand or whole:
+            return self.find(child, states)
+        return In(child, tuple(sorted(states)))
+
     def _cover(self, region: npt.NDArray[np.bool_], first: int, second: int) -> Proposition:
         rectangles = []
         for a, b in _maximal_rectangles(region):
             parts = [
                 part
-                for part in (self.find(first, frozenset(a)), self.find(second, frozenset(b)))
+                for part in (self._below(first, frozenset(a)), self._below(second, frozenset(b)))
                 if part != TRUE
             ]
             cells = np.zeros_like(region)
@@ -203,7 +213,7 @@ def write(
     names: list[str],
     condition: Callable[[int, tuple[int, ...]], str],
 ) -> str:
-    """A proposition in words; `condition` writes that an attribute has one of some levels."""
+    """A proposition in words; `condition` writes that a variable has one of some levels."""
     if proposition == TRUE:
         return "always"
     if proposition == FALSE:
@@ -217,7 +227,7 @@ def _write(
     condition: Callable[[int, tuple[int, ...]], str],
 ) -> str:
     if isinstance(proposition, In):
-        return condition(proposition.attribute, proposition.levels)
+        return condition(proposition.variable, proposition.levels)
     if isinstance(proposition, Same):
         sign = "=" if proposition.equal else "!="
         return f"{names[proposition.first]} {sign} {names[proposition.second]}"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_number, check_option
 from latentclass.core._discrete_em import Cells
+from latentclass.core._discrete_network import draw_levels
 from latentclass.core._hnb import (
     Hierarchy,
     Model,
@@ -32,12 +32,25 @@ from latentclass.models._base import FloatArray, IntArray, Training, _log_odds
 from latentclass.models._bif import BifVariable, free_name, write_bif
 from latentclass.models._callbacks import FitProgress
 from latentclass.models._discrete import Codes, DiscreteClassifier, Rows
-from latentclass.models._explanation import Explanation
+from latentclass.models._hnb_network import enlarged_network
 from latentclass.models._inner_folds import InnerFolds, check_inner_cv, given_folds
+from latentclass.models._rule_explanation import RuleExplanation, write_intervals
+
+MAX_LENGTH = 300
+"""Characters up to which a rule is written out over the columns, unless told otherwise."""
 
 LEAST_MASS = 1e-6
 """Pseudo-count of a pair of levels within its state where `alpha` is smaller: a pair that no row
 shows is rare, but not impossible, or it could not be judged by its state."""
+
+
+class _TopPart(NamedTuple):
+    """A variable right below a class: its columns, its state in each row, what each state says."""
+
+    name: str
+    leaves: tuple[int, ...]
+    states: Codes
+    conditions: list[str]
 
 
 class HNBClassifier(InnerFolds, DiscreteClassifier):
@@ -74,6 +87,10 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         of these candidates is taken; if none helps they propose once more, three times at most.
         "hill_climbing": pairs in the order of the measure on all
         rows, the first that helps is taken.
+    n_models : int, default=1
+        Models with different subsets and folds that are averaged. The average of their p(x, class)
+        is a model itself, with all verbs; it is more accurate, but has several sets of rules
+        (`models_`), and takes so many times as long.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete: those of text, category or boolean type; none; or the listed
         names, positions, or mask. All others are cut into bins (see Notes).
@@ -104,6 +121,9 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         Share of each class.
     cut_points_ : dict of str to array
         Cut points of each continuous column.
+    models_ : list of HNBClassifier
+        The models that are averaged, each fitted; with `n_models=1` this one alone. The next four
+        attributes are those of a single model: with several, ask these.
     latent_children_ : dict of str to tuple of str
         The two variables below each latent variable, in the order in which they were added.
     n_states_ : dict of str to int
@@ -124,11 +144,13 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     log_likelihood_ : float
         log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
     history_ : list of float
-        Objective of EM per row: at the start and after each step.
+        Objective of EM per row: at the start and after each step; of several models, of the one
+        that took most steps.
     n_iter_ : int
         M-steps of the kept start.
     converged_ : bool
-        Whether its last gain was at most `tol`. Always true without unlabelled rows.
+        Whether its last gain was at most `tol`, for every model. Always true without unlabelled
+        rows.
     restarts_ : dict of str to array
         One entry a start: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
@@ -184,6 +206,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         alpha: float = 1.0,
         collapse: str = "greedy",
         search: str = "subsets",
+        n_models: int = 1,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
@@ -200,6 +223,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         self.alpha = alpha
         self.collapse = collapse
         self.search = search
+        self.n_models = n_models
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
@@ -213,6 +237,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("n_candidates", self.n_candidates, low=1, whole=True)
+        check_number("n_models", self.n_models, low=1, whole=True)
         check_option("pair_measure", self.pair_measure, ("chi2", "expected_kl"))
         check_option("collapse", self.collapse, ("greedy", "exact"))
         check_option("search", self.search, ("subsets", "hill_climbing"))
@@ -223,7 +248,11 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     def _twin(self) -> Any:
         # row numbers mean nothing in a part of the rows
         cv = self.cv if isinstance(self.cv, int | np.integer) else 5
-        return clone(self).set_params(calibrate=False, cv=cv)
+        return self._with(calibrate=False, cv=cv)
+
+    def _with(self, **changed: Any) -> HNBClassifier:
+        """Unfitted, with other parameters; not by `clone`, for `cv` may be a generator."""
+        return type(self)(**(self.get_params(deep=False) | changed))
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
         if self.collapse == "exact" and len(self.classes_) > 2:
@@ -231,6 +260,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
                 f'collapse="exact" is for two classes, but y has {len(self.classes_)}: '
                 f'{self.classes_.tolist()}. Use collapse="greedy".'
             )
+        self._members: list[HNBClassifier] = []
         self._folds_of = None
         if not isinstance(self.cv, int | np.integer):
             fold, n_folds, left_out = given_folds(training.y, self.cv, self._numbers)
@@ -240,10 +270,49 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
                     "folds learn from all rows that they do not test. Give such folds."
                 )
             self._folds_of = (fold[training.y != UNLABELLED], n_folds)
+        if self.n_models > 1:
+            # the first is the model that n_models=1 would give
+            more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
+            for seed in [self.random_state, *more.tolist()]:
+                one = self._member(seed)
+                one._fit_one(training, None if self._members else progress)
+                self._members.append(one)
+        self._fit_one(training, progress)
+
+    def _member(self, seed: Any) -> HNBClassifier:
+        """An unfitted model of the average, which reads tables as this one does."""
+        one = self._with(n_models=1, calibrate=False, random_state=seed)
+        for name in ("schema_", "classes_", "n_unlabelled_", "n_features_in_", "_folds_of"):
+            setattr(one, name, getattr(self, name, None))
+        if hasattr(self, "feature_names_in_"):
+            one.feature_names_in_ = self.feature_names_in_
+        one.temperature_, one.calibration_, one._members = 1.0, {}, []
+        return one
+
+    def _fit_one(self, training: Training, progress: FitProgress | None) -> None:
         super()._fit_training(training, progress)
         del self._folds_of
 
     def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+        if self._members:
+            self._take_average()
+        else:
+            self._learn_one(rows, progress)
+
+    def _take_average(self) -> None:
+        """What the average of p(x, class) over the models needs, and what is told of their fits."""
+        priors = np.stack([one.class_prior_ for one in self._members])
+        self.class_prior_ = priors.mean(axis=0)
+        # P(model | class); a fold of `calibrate` may lack a class
+        share = np.full_like(priors, 1.0 / len(priors))
+        np.divide(priors, priors.sum(axis=0), out=share, where=priors.sum(axis=0) > 0)
+        self._model_shares = share
+        longest = max(self._members, key=lambda one: one.n_iter_)
+        self.history_, self.n_iter_ = longest.history_, longest.n_iter_
+        self.restarts_ = longest.restarts_
+        self.converged_ = all(one.converged_ for one in self._members)
+
+    def _learn_one(self, rows: Rows, progress: FitProgress | None) -> None:
         hierarchy = self._search_hierarchy(rows)
         n_classes, sizes = len(self.classes_), hierarchy.sizes
         n_cells = int(hierarchy.offsets[-1])
@@ -318,13 +387,32 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     # ----------------------------------------------------------- prediction, samples
 
     def _code_log_likelihood(self, codes: Codes) -> FloatArray:
-        return log_likelihood(self._model, codes)
+        if not self._members:
+            return log_likelihood(self._model, codes)
+        total = np.full((len(codes), len(self.classes_)), -np.inf)
+        with np.errstate(divide="ignore"):
+            log_share = np.log(self._model_shares)
+        for one, log_weight in zip(self._members, log_share, strict=True):
+            np.logaddexp(total, log_likelihood(one._model, codes) + log_weight, out=total)
+        return total
 
     def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
-        return draw_codes(self._model, y, rng)
+        if not self._members:
+            return draw_codes(self._model, y, rng)
+        number = draw_levels(self._model_shares.T[y], rng)
+        codes = np.empty((len(y), len(self._coding.n_levels)), dtype=np.int32)
+        for m, one in enumerate(self._members):
+            rows = np.flatnonzero(number == m)
+            codes[rows] = draw_codes(one._model, y[rows], rng)
+        return codes
 
     def _most_probable_codes(self, codes: Codes) -> Codes:
-        """Exact: each cell in turn gets the level from which the others can reach the most."""
+        """Exact: each cell in turn gets the level from which the others can reach the most.
+
+        Not so for an average, which has no tree to send the best along: see the base class.
+        """
+        if self._members:
+            return super()._most_probable_codes(codes)
         peaks = self._coding.peaks()
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
@@ -341,6 +429,8 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         return codes
 
     def _latent(self, table: Table) -> FloatArray:
+        if self._members:
+            return np.hstack([one._latent(table) for one in self._members])
         if not self._model.hierarchy.latents:
             return super()._latent(table)
         log_posterior = self._log_posterior(table, None)
@@ -356,6 +446,12 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         return np.concatenate([visit(block) for block in table.blocks()])
 
     def _latent_names(self) -> list[str]:
+        if self._members:
+            return [
+                f"model{m}_{name}"
+                for m, one in enumerate(self._members)
+                for name in one._latent_names()
+            ]
         hierarchy = self._model.hierarchy
         if not hierarchy.latents:
             return super()._latent_names()
@@ -366,6 +462,22 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         ]
 
     # ------------------------------------------------------------------ reading
+
+    @property
+    def models_(self) -> list[HNBClassifier]:
+        """The models that are averaged, each fitted; with `n_models=1` this one alone."""
+        check_is_fitted(self)
+        return self._members or [self]
+
+    def _only_model(self, asked: str) -> Model:
+        """The hierarchy of a single model; an error for an average, which has several."""
+        check_is_fitted(self)
+        if self._members:
+            raise AttributeError(
+                f"n_models={self.n_models} averages several hierarchies: ask one of them, "
+                f"models_[0].{asked}."
+            )
+        return self._model
 
     def _active_names(self) -> list[str]:
         return [self.schema_.columns[j].name for j in self._coding.positions]
@@ -380,30 +492,37 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     @property
     def latent_children_(self) -> dict[str, tuple[str, str]]:
         """The two variables below each latent variable, by name."""
-        names = self._variable_names()
-        n = len(self._model.hierarchy.n_levels)
+        hierarchy = self._only_model("latent_children_").hierarchy
+        names, n = self._variable_names(), len(hierarchy.n_levels)
         return {
             names[n + t]: (names[latent.children[0]], names[latent.children[1]])
-            for t, latent in enumerate(self._model.hierarchy.latents)
+            for t, latent in enumerate(hierarchy.latents)
         }
 
     @property
     def top_variables_(self) -> list[str]:
         """Columns and latent variables right below the class."""
+        tops = self._only_model("top_variables_").hierarchy.tops
         names = self._variable_names()
-        return [names[v] for v in self._model.hierarchy.tops]
+        return [names[v] for v in tops]
 
     @property
     def n_states_(self) -> dict[str, int]:
         """Number of states of each latent variable, by name."""
-        latents = self._model.hierarchy.latents
+        latents = self._only_model("n_states_").hierarchy.latents
         return {
             name: latent.n_states
             for name, latent in zip(self.latent_children_, latents, strict=True)
         }
 
-    def rules(self) -> Any:
+    def rules(self, max_length: int | None = MAX_LENGTH) -> Any:
         """Every state of every latent variable as a rule over the columns.
+
+        Parameters
+        ----------
+        max_length : int or None, default=300
+            A rule with more characters is told by the states of the latent variables below it,
+            whose own rules stand above. None writes all out over the columns.
 
         Returns
         -------
@@ -411,11 +530,18 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             One row a state: `latent` and `state`; `rule`, which holds for exactly the rows in that
             state; `support`, the weight of the labelled training rows known to be in it; and for
             every class `P(label)`, its share among those (NaN without any). Bounds of intervals
-            are rounded to six digits; `cut_points_` has all.
+            are rounded to six digits; `cut_points_` has all. With several models, the first column
+            `model` is the place in `models_`.
         """
         import pandas as pd
 
         check_is_fitted(self)
+        if max_length is not None:
+            check_number("max_length", max_length, low=0, whole=True)
+        if self._members:
+            frames = [one.rules(max_length) for one in self._members]
+            whole = pd.concat(frames, keys=range(len(frames)), names=["model", "row"])
+            return whole.reset_index("model").reset_index(drop=True)
         hierarchy, n = self._model.hierarchy, len(self._model.hierarchy.n_levels)
         labels = [f"P({label})" for label in self.classes_.tolist()]
         rows = []
@@ -423,7 +549,8 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             for state in range(hierarchy.latents[t].n_states):
                 total = counts[state].sum()
                 share = counts[state] / total if total > 0 else np.full(len(labels), np.nan)
-                rows.append((name, state, self._rule(n + t, state), float(total), *share))
+                rule = self._rule(n + t, state, max_length)
+                rows.append((name, state, rule, float(total), *share))
         frame = pd.DataFrame(rows, columns=["latent", "state", "rule", "support", *labels])
         if not rows:
             return frame.astype({"state": int, "support": float, **dict.fromkeys(labels, float)})
@@ -431,24 +558,32 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             frame["support"] = frame["support"].astype(int)
         return frame
 
-    def _rule(self, variable: int, state: int) -> str:
+    def _rule(self, variable: int, state: int, max_length: int | None = None) -> str:
         columns = [self.schema_.columns[j] for j in self._coding.positions]
 
         def alike(i: int, j: int) -> bool:
             both = columns[i].categories, columns[j].categories
             return len(both[0]) > 0 and list(both[0]) == list(both[1])
 
-        finder = RuleFinder(self._model.hierarchy, alike)
-        proposition = finder.find(variable, frozenset([state]))
-        return write(proposition, self._active_names(), self._condition)
+        def written(*, expand: bool) -> str:
+            finder = RuleFinder(self._model.hierarchy, alike, expand)
+            proposition = finder.find(variable, frozenset([state]))
+            return write(proposition, self._active_names(), self._condition)
+
+        text = written(expand=True)
+        if max_length is not None and len(text) > max_length:
+            return written(expand=False)
+        return text
 
     def _condition(self, j: int, levels: tuple[int, ...]) -> str:
-        """That an active column has one of some levels, in words."""
-        continuous, place = self._coding.active[j]
-        name = self._active_names()[j]
-        if continuous:
-            return _intervals(name, self._coding.bins[place].cuts, levels)
-        categories = self.schema_.columns[self._coding.positions[j]].categories
+        """That a variable has one of some levels, in words."""
+        name = self._variable_names()[j]
+        categories: Sequence[Any] = range(self._model.hierarchy.sizes[j])  # states of a latent one
+        if j < len(self._coding.active):
+            continuous, place = self._coding.active[j]
+            if continuous:
+                return write_intervals(name, self._coding.bins[place].cuts, levels)
+            categories = self.schema_.columns[self._coding.positions[j]].categories
         rest = [c for i, c in enumerate(categories) if i not in levels]
         chosen = [categories[i] for i in levels]
         if len(chosen) == 1:
@@ -471,29 +606,17 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         """
         told = super().explain(X, y, priors)
         table = self._read(X)
-        hierarchy = self._model.hierarchy
         target = self._label_codes(told.target, table.n_rows)
-        weights = np.empty((table.n_rows, len(hierarchy.tops)))
-        for place, v in enumerate(hierarchy.tops):
+        parts = self._top_parts(table)
+        weights = np.empty((table.n_rows, len(parts)))
+        for place, part in enumerate(parts):
             hidden = table
-            for leaf in hierarchy.leaves(v):
+            for leaf in part.leaves:
                 hidden = self.schema_.hide(hidden, self._coding.positions[leaf])
             with np.errstate(invalid="ignore"):
                 without = _log_odds(self._log_posterior(hidden, priors), target)
                 weights[:, place] = told.log_odds - without
         weights[np.isnan(weights)] = 0.0
-        states = np.concatenate(
-            [hierarchy.encode(self._coding.encode(block)) for block in table.blocks()]
-        )
-        conditions = [
-            [
-                self._condition(v, (state,))
-                if hierarchy.latent(v) is None
-                else self._rule(v, state)
-                for state in range(hierarchy.sizes[v])
-            ]
-            for v in hierarchy.tops
-        ]
         return RuleExplanation(
             told.weights,
             told.target,
@@ -501,11 +624,32 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             told.prior_log_odds,
             told.feature_names,
             told.index,
-            self.top_variables_,
+            [part.name for part in parts],
             weights,
-            states[:, hierarchy.tops],
-            conditions,
+            np.array([part.states for part in parts], dtype=np.int32).T,
+            [part.conditions for part in parts],
         )
+
+    def _top_parts(self, table: Table) -> list[_TopPart]:
+        """The variables right below the class; of several models, a column only once."""
+        found: dict[str, _TopPart] = {}
+        codes = np.concatenate([self._coding.encode(block) for block in table.blocks()])
+        for m, one in enumerate(self.models_):
+            hierarchy = one._model.hierarchy
+            states = hierarchy.encode(codes)
+            for v, name in zip(hierarchy.tops, one.top_variables_, strict=True):
+                latent = hierarchy.latent(v) is not None
+                every = range(hierarchy.sizes[v])
+                if not latent:
+                    conditions = [one._condition(v, (state,)) for state in every]
+                else:
+                    conditions = [one._rule(v, state, MAX_LENGTH) for state in every]
+                    if self._members:
+                        name = f"model{m}_{name}"
+                        conditions = [f"{text} (model {m})" for text in conditions]
+                part = _TopPart(name, hierarchy.leaves(v), states[:, v], conditions)
+                found.setdefault(name, part)
+        return list(found.values())
 
     # ------------------------------------------------------------------ other programs
 
@@ -522,34 +666,16 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             children. Discretised columns have the states `bin0`, `bin1`, and so on, cut at
             `cut_points_`. Columns of one level are left out.
         """
-        check_is_fitted(self)
-        hierarchy, n = self._model.hierarchy, len(self._model.hierarchy.n_levels)
-        names = self._variable_names()
-        taken = [*self.schema_.names, *names]
-        class_name = free_name("class", taken)
-        states: list[list[Any]] = []
-        for j in range(n):
+        model = self._only_model("to_network()")
+        levels: list[list[Any]] = []
+        for j, n_levels in enumerate(model.hierarchy.n_levels):
             column = self.schema_.columns[self._coding.positions[j]]
-            states.append(list(column.categories) or [f"bin{b}" for b in range(hierarchy.sizes[j])])
-        states += [[f"state{s}" for s in range(r)] for r in hierarchy.sizes[n:]]
-        variables = [BifVariable(class_name, self.classes_.tolist(), (), self.class_prior_)]
-        for v, theta in zip(hierarchy.tops, self._model.thetas, strict=True):
-            variables.append(BifVariable(names[v], states[v], (class_name,), theta.T))
-        for t in reversed(range(len(hierarchy.latents))):
-            latent = hierarchy.latents[t]
-            first, second = latent.children
-            size = latent.states.size
-            pair = free_name(f"{names[n + t]}_pair", [*taken, class_name])
-            table = np.zeros((latent.n_states, size))
-            within = np.exp(self._model.tables.log_within[t]).reshape(-1)
-            table[latent.states.reshape(-1), np.arange(size)] = within
-            pairs = [f"{a}_{b}" for a in states[first] for b in states[second]]
-            variables.append(BifVariable(pair, pairs, (names[n + t],), table))
-            for child, axis in ((first, 0), (second, 1)):
-                level = np.indices(latent.states.shape)[axis].reshape(-1)
-                table = np.eye(hierarchy.sizes[child])[level]
-                variables.append(BifVariable(names[child], states[child], (pair,), table))
-        return variables
+            levels.append(list(column.categories) or [f"bin{b}" for b in range(n_levels)])
+        names, taken = self._variable_names(), list(self.schema_.names)
+        root = BifVariable(
+            free_name("class", [*taken, *names]), self.classes_.tolist(), (), self.class_prior_
+        )
+        return enlarged_network(model, root, names, levels, taken)
 
     def to_bif(self, path: str | PathLike[str] | None = None) -> str:
         """The network of `to_network` in BIF, which most Bayesian-network programs read.
@@ -565,57 +691,3 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             The text; see `write_bif` for how names are spelled.
         """
         return write_bif(self.to_network(), path, title=type(self).__name__)
-
-
-@dataclass(frozen=True)
-class RuleExplanation(Explanation):
-    """Weights of evidence of columns, and of the variables below the class by their rules.
-
-    Attributes
-    ----------
-    variables : list of str
-        Columns and latent variables right below the class.
-    variable_weights : array of shape (n_rows, n_variables)
-        How much the log-odds fall when all columns below the variable are taken away.
-    states : array of shape (n_rows, n_variables)
-        State of each variable; -1 where missing cells leave it open.
-    conditions : list of list of str
-        What each state of each variable says, over the columns.
-    """
-
-    variables: list[str]
-    variable_weights: FloatArray
-    states: Codes
-    conditions: list[list[str]]
-
-    def describe(self, row: int = 0, *, n_top: int = 5) -> str:
-        """One row (by position) in words: its strongest columns, then its strongest rules."""
-        text = super().describe(row, n_top=n_top)
-        weights = self.variable_weights[row]
-        told = []
-        for v in np.argsort(-np.abs(weights), kind="stable")[:n_top]:
-            state = self.states[row, v]
-            if weights[v] == 0.0 and state < 0:
-                continue
-            rule = self.conditions[v][state] if state >= 0 else f"{self.variables[v]} left open"
-            told.append(f"{rule}: {weights[v]:+.2f}")
-        return f"{text}; by rule: {'; '.join(told)}" if told else text
-
-
-def _intervals(name: str, cuts: FloatArray, levels: tuple[int, ...]) -> str:
-    """Bins of a column as intervals, neighbours joined."""
-    edges = ["", *(f"{cut:.6g}" for cut in cuts), ""]
-    texts, start = [], 0
-    while start < len(levels):
-        end = start
-        while end + 1 < len(levels) and levels[end + 1] == levels[end] + 1:
-            end += 1
-        low, high = edges[levels[start]], edges[levels[end] + 1]
-        if low and high:
-            texts.append(f"{low} < {name} <= {high}")
-        elif low:
-            texts.append(f"{name} > {low}")
-        else:
-            texts.append(f"{name} <= {high}")
-        start = end + 1
-    return " or ".join(texts)

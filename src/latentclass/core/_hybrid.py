@@ -1,0 +1,521 @@
+"""Latent classification models of mixed columns: EM on a lower bound.
+
+    P(y) P(m | y) N(z; mu_y, diag gamma_y) prod_j p(x_j | z, m)
+
+A continuous column is Gaussian given z (as in `_lcm`), a binary one logistic,
+P(x_j = 1 | z, m) = sigma(w_mj' z + b_mj). A nominal column is broken like a stick into binary
+ones: is it its commonest category; if not, the next; and so on, each observed only where the
+ones before it were not taken. So one bound (`_logistic`) serves all, and the sum over rows of
+log sum_m P(y, m) exp(bound) is a lower bound of the log-likelihood.
+
+The bound has one free number xi for each logistic cell and component. They are part of the
+parameters: an E-step takes the posteriors at xi, then moves xi to its best for these, and the
+M-step uses the moved xi. Each of these steps can only raise the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.core._blocks import map_blocks
+from latentclass.core._lcm import FAR, LATENT_FLOOR, NOISE_FLOOR, Prior
+from latentclass.core._logistic import (
+    LEAST_XI,
+    Design,
+    Rows,
+    best_xi,
+    curvature,
+    infer,
+    make_design,
+    prior_xi,
+    read_rows,
+    unpack_features,
+)
+from latentclass.core._logspace import log_sum_exp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+UNLABELLED = -1
+
+BLOCK_NUMBERS = 2**20
+"""Numbers that the moments and curvatures of one block of rows may take (8 MB)."""
+
+BLOCK_ROWS = 64
+"""Least rows in such a block."""
+
+
+XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(FAR)))
+"""Bounds on the logarithm of extrapolated xi."""
+
+
+class HybridParams(NamedTuple):
+    """Parameters of S models; Gaussian columns are standardised, and come first.
+
+    log_weight (S, Y, M) = log P(y, m); coefficient (S, M, n, q + 1): offset and weights of each
+    column; noise (S, M or 1, n_c); latent_mean, latent_variance (S, Y, q); xi (S, M, n_b, items),
+    the bound's own numbers, single precision: any value gives a bound.
+    """
+
+    log_weight: FloatArray
+    coefficient: FloatArray
+    noise: FloatArray
+    latent_mean: FloatArray
+    latent_variance: FloatArray
+    xi: npt.NDArray[np.float32]
+
+
+class HybridStats(NamedTuple):
+    """Expected statistics.
+
+    cell_weight (S, Y, M); latent_total, latent_square (S, Y, q); gram (S, M, n, f): features of
+    z, in logistic columns weighted by their curvature; cross (S, M, n, q + 1): kappa or x times
+    (1, z); square (S, M, n_c): x^2; offset (S, M, n_b): b of the model that made the statistics;
+    xi as in the parameters, moved.
+    """
+
+    cell_weight: FloatArray
+    latent_total: FloatArray
+    latent_square: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+    square: FloatArray
+    offset: FloatArray
+    xi: npt.NDArray[np.float32]
+
+
+class Block(NamedTuple):
+    """Some rows, all labelled or none; `items` are their places on the last axis of xi.
+
+    An unlabelled row is an item for each class, all rows of a class in a run.
+    """
+
+    rows: Rows
+    label: IntArray
+    weight: FloatArray
+    items: slice
+    labelled: bool
+
+
+@dataclass(frozen=True)
+class HybridData:
+    """Rows as the E-step wants them.
+
+    Attributes
+    ----------
+    blocks : list of Block
+    n_items : int
+    labelled : array of shape (Y,)
+        Weight of the labelled rows of each class.
+    pseudo : array of shape (2, n_b)
+        Pseudo-counts of 1 and 0 in each logistic column, for `Prior.alpha` = 1.
+    total_weight : float
+    n_jobs : int or None
+    """
+
+    blocks: list[Block]
+    n_items: int
+    labelled: FloatArray
+    pseudo: FloatArray
+    total_weight: float
+    n_jobs: int | None = None
+
+    @cached_property
+    def item_scale(self) -> FloatArray:
+        """Root of the items' weights: in distances, weight two is the row twice."""
+        weight = np.empty(self.n_items)
+        for block in self.blocks:
+            repeats = len(block.label) // len(block.weight)
+            weight[block.items] = np.tile(block.weight, repeats)
+        return np.sqrt(weight)
+
+    @property
+    def n_columns(self) -> tuple[int, int]:
+        """Gaussian and logistic columns."""
+        return self.blocks[0].rows.values.shape[0], self.pseudo.shape[1]
+
+
+def block_size(n_columns: int, n_latent: int, n_maps: int) -> int:
+    """Rows of a block if `n_maps` posteriors of each are held at once."""
+    n_features = (n_latent + 1) * (n_latent + 2) // 2
+    return max(BLOCK_ROWS, BLOCK_NUMBERS // max(1, n_maps * (n_features + 3 * n_columns)))
+
+
+def gather_blocks(
+    parts: list[tuple[Rows, IntArray, FloatArray]],
+    n_classes: int,
+    pseudo: FloatArray,
+    n_jobs: int | None = None,
+) -> HybridData:
+    """Sort rows that come in parts (rows, class codes, weights) into blocks."""
+    blocks: list[Block] = []
+    first = 0
+    labelled_weight = np.zeros(n_classes)
+    total = 0.0
+    for rows, y, weight in parts:
+        total += float(weight.sum())
+        for labelled in (True, False):
+            mine = np.flatnonzero((y != UNLABELLED) == labelled)
+            if not mine.size:
+                continue
+            chosen = Rows(
+                np.ascontiguousarray(rows.values[:, mine]),
+                rows.signs if mine.size == len(y) else rows.signs[:, mine],
+            )
+            label = y[mine] if labelled else np.repeat(np.arange(n_classes), mine.size)
+            items = slice(first, first + len(label))
+            first = items.stop
+            blocks.append(Block(chosen, label, weight[mine], items, labelled))
+            if labelled:
+                labelled_weight += np.bincount(label, weight[mine], n_classes)
+    return HybridData(blocks, first, labelled_weight, pseudo, total, n_jobs)
+
+
+@dataclass(frozen=True)
+class HybridProblem:
+    """EM for the model (see `_em.Problem`).
+
+    Attributes
+    ----------
+    data : HybridData
+    n_components, n_latent : int
+    tied : bool
+        One noise for all components.
+    prior : Prior
+    """
+
+    data: HybridData
+    n_components: int
+    n_latent: int
+    tied: bool
+    prior: Prior
+
+    rounding: ClassVar[float] = 1e-8
+    """What rounding may take from the objective where the noise is at its floor."""
+
+    def e_step(self, params: HybridParams) -> tuple[HybridStats, FloatArray]:
+        """Expected statistics, and the objective per row."""
+        n_gaussian, _ = self.data.n_columns
+        design = params_design(params)
+        xi = np.empty_like(params.xi)
+
+        def visit(block: Block) -> tuple[FloatArray, HybridStats]:
+            return self._visit(params, design, block, xi)
+
+        total: Any = None
+        log_likelihood = np.zeros(len(params.log_weight))
+        for part, stats in map_blocks(visit, self.data.blocks, self.data.n_jobs):
+            log_likelihood += part
+            total = stats if total is None else _add(total, stats)
+        offset = params.coefficient[:, :, n_gaussian:, 0]
+        expected = total._replace(offset=offset, xi=xi)
+        objective = log_likelihood + log_prior(params, self.prior, self.data.pseudo)
+        return expected, objective / self.data.total_weight
+
+    def _visit(
+        self, params: HybridParams, design: Design, block: Block, xi: npt.NDArray[np.float32]
+    ) -> tuple[FloatArray, HybridStats]:
+        """Log-likelihood and statistics of a block; its new xi go to `xi`."""
+        n_starts, n_classes, _ = params.log_weight.shape
+        q = self.n_latent
+        rows = block.rows if block.labelled else block.rows.repeat(n_classes)
+        seen = read_rows(rows)
+        label = block.label
+        moments, joint = infer(design, seen, label, params.xi[..., block.items])
+        joint += np.swapaxes(params.log_weight, 1, 2)[:, :, label]
+        share, log_total = _shares(joint, block)
+        log_likelihood = log_total @ block.weight
+
+        moved = best_xi(design, moments)
+        xi[..., block.items] = moved
+        rho = curvature(moved)
+        if seen.logistic is not None:
+            rho *= seen.logistic
+        rho *= share[:, :, None]
+        turned = np.swapaxes(moments, 2, 3)
+        near = turned[..., : q + 1]
+        gaussian = seen.gaussian * share[:, :, None]
+        weighted = seen.values * share[:, :, None]
+        gram = np.concatenate([gaussian @ turned, rho @ turned], axis=2)
+        cross = np.concatenate([weighted @ near, (seen.kappa * share[:, :, None]) @ near], axis=2)
+        square = np.einsum("smir,ir->smi", weighted, seen.values)
+
+        marks = (label == np.arange(n_classes)[:, None]).astype(np.float64)
+        diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
+        by_class = np.einsum("smr,yr->sym", share, marks)
+        latent_total = (moments[:, :, 1 : q + 1] * share[:, :, None]).sum(axis=1) @ marks.T
+        latent_square = (moments[:, :, diagonal] * share[:, :, None]).sum(axis=1) @ marks.T
+        none = np.empty((n_starts, 0))
+        return log_likelihood, HybridStats(
+            by_class,
+            np.swapaxes(latent_total, 1, 2),
+            np.swapaxes(latent_square, 1, 2),
+            gram,
+            cross,
+            square,
+            none,
+            none.astype(np.float32),
+        )
+
+    def m_step(self, stats: HybridStats) -> HybridParams:
+        """Parameters of highest expected penalised bound."""
+        prior = self.prior
+        cell_weight = stats.cell_weight + prior.component
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(cell_weight / cell_weight.sum(axis=(1, 2), keepdims=True))
+        class_weight = stats.cell_weight.sum(axis=2)[..., None]
+        latent_mean = _divide(stats.latent_total, class_weight)
+        about = stats.latent_square - latent_mean * stats.latent_total + prior.latent
+        drawn = class_weight + prior.latent
+        variance = np.where(drawn > 0, _divide(about, drawn), 1.0)
+
+        n_gaussian = stats.square.shape[2]
+        gram = unpack_features(stats.gram)
+        cross = stats.cross.copy()
+        # pseudo-counts at z = 0: a factor each, whose xi is best at the offset itself
+        ones, zeros = prior.alpha * self.data.pseudo
+        pseudo = (ones + zeros) * curvature(np.maximum(np.abs(stats.offset), LEAST_XI))
+        gram[:, :, n_gaussian:, 0, 0] += pseudo
+        cross[:, :, n_gaussian:, 0] += 0.5 * (ones - zeros)
+        system = gram.copy()
+        diagonal = np.einsum("smiqq->smiq", system)
+        # as small as rounding: lets a component without rows, or a column without values, be
+        diagonal += 1e-13 * diagonal + np.finfo(float).tiny ** 0.5
+        diagonal[..., 1:] += prior.loading
+        coefficient = np.asarray(np.linalg.solve(system, cross[..., None])[..., 0], dtype=float)
+
+        mine = coefficient[:, :, :n_gaussian]
+        own = gram[:, :, :n_gaussian]
+        rest = stats.square - 2.0 * (mine * cross[:, :, :n_gaussian]).sum(axis=-1)
+        rest += ((own @ mine[..., None])[..., 0] * mine).sum(axis=-1)
+        rest += prior.loading * (mine[..., 1:] ** 2).sum(axis=-1)
+        weight = own[..., 0, 0]
+        if self.tied:
+            rest, weight = rest.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
+        rest, weight = rest + prior.noise * prior.noise_level, weight + prior.noise
+        noise = np.where(weight > 0, _divide(rest, weight), prior.noise_level)
+        return HybridParams(
+            log_weight,
+            coefficient,
+            np.maximum(noise, NOISE_FLOOR),
+            latent_mean,
+            np.maximum(variance, LATENT_FLOOR),
+            stats.xi,
+        )
+
+    def to_vector(self, params: HybridParams) -> FloatArray:
+        """Coordinates for extrapolation: variances, shares and xi by their logarithms."""
+        parts = (
+            params.log_weight,
+            params.coefficient,
+            np.log(params.noise),
+            params.latent_mean,
+            np.log(params.latent_variance),
+            np.log(params.xi) * self.data.item_scale,
+        )
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def from_vector(self, vector: FloatArray) -> HybridParams:
+        """Parameters at some coordinates."""
+        n_classes, (n_gaussian, n_logistic) = len(self.data.labelled), self.data.n_columns
+        q, m = self.n_latent, self.n_components
+        shapes = (
+            (n_classes, m),
+            (m, n_gaussian + n_logistic, q + 1),
+            (1 if self.tied else m, n_gaussian),
+            (n_classes, q),
+            (n_classes, q),
+            (m, n_logistic, self.data.n_items),
+        )
+        ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
+        log_weight, coefficient, noise, mean, variance, xi = (
+            part.reshape(len(vector), *shape)
+            for part, shape in zip(np.split(vector, ends, 1), shapes, strict=True)
+        )
+        log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
+        return HybridParams(
+            log_weight,
+            np.clip(coefficient, -FAR, FAR),
+            np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(FAR))),
+            np.clip(mean, -FAR, FAR),
+            np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(FAR))),
+            np.exp(np.clip(xi / self.data.item_scale, *XI_RANGE)).astype(np.float32),
+        )
+
+    def starts(self, rngs: list[np.random.Generator]) -> HybridParams:
+        """Parameters to start from, one for each generator.
+
+        Chance sets the weights, and draws a row for each of several components to lie on; the
+        latent variables begin alike in all classes. Nothing depends on the order of rows, columns
+        or classes, and a row of weight two is the row twice.
+        """
+        n_classes = len(self.data.labelled)
+        n_gaussian, n_logistic = self.data.n_columns
+        n, q, m = n_gaussian + n_logistic, self.n_latent, self.n_components
+        ranks, chance = column_places(self.data)
+        coefficient = np.empty((len(rngs), m, n, q + 1))
+        level = np.concatenate([np.zeros(n_gaussian), np.log(chance / (1.0 - chance))])
+        for s, rng in enumerate(rngs):
+            # half of a column's variance by the latent variables; logits about as wide as 1
+            coefficient[s, ..., 1:] = rng.standard_normal((m, n, q))[:, ranks]
+            coefficient[s, ..., 1:] *= np.sqrt(0.5 / q)
+            coefficient[s, ..., 0] = level
+            if m > 1:
+                direction = rng.standard_normal(n)[ranks]
+                values, signs = draw_items(self.data, direction, rng.random(m))
+                coefficient[s, :, :n_gaussian, 0] = values
+                coefficient[s, :, n_gaussian:, 0] += signs
+        share = self.data.labelled + self.prior.component
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(share / share.sum())[:, None] - np.log(m)
+        n_starts = len(rngs)
+        params = HybridParams(
+            np.tile(log_weight, (n_starts, 1, m)),
+            coefficient,
+            np.full((n_starts, 1 if self.tied else m, n_gaussian), 0.5),
+            np.zeros((n_starts, n_classes, q)),
+            np.ones((n_starts, n_classes, q)),
+            np.empty((n_starts, m, n_logistic, self.data.n_items), dtype=np.float32),
+        )
+        by_class = prior_xi(params_design(params), params.latent_mean, params.latent_variance)
+        for block in self.data.blocks:
+            params.xi[..., block.items] = by_class[..., block.label]
+        return params
+
+
+def params_design(params: HybridParams) -> Design:
+    """The parameters as the E-step wants them."""
+    return make_design(params.coefficient, params.noise, params.latent_mean, params.latent_variance)
+
+
+def _shares(joint: FloatArray, block: Block) -> tuple[FloatArray, FloatArray]:
+    """Weight of each item in each component, (S, M, items), and log p(row), (S, R)."""
+    n_starts, n_components, n_items = joint.shape
+    n_rows = len(block.weight)
+    # an unlabelled row is shared out over classes and components, a labelled one over these
+    cells = joint.reshape(n_starts, -1, n_rows) if not block.labelled else joint
+    top = cells.max(axis=1)
+    top[np.isneginf(top)] = 0.0
+    shares = np.exp(cells - top[:, None])
+    total = shares.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        log_total = top + np.log(total)
+    shares *= (block.weight / np.where(total > 0, total, 1.0))[:, None]
+    return shares.reshape(n_starts, n_components, n_items), log_total
+
+
+def _add(total: HybridStats, part: HybridStats) -> HybridStats:
+    pairs: Any = zip(total, part, strict=True)
+    return HybridStats(*(mine + new for mine, new in pairs))
+
+
+def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Quotient, 0 where the denominator is 0."""
+    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+
+
+def log_prior(params: HybridParams, prior: Prior, pseudo: FloatArray) -> FloatArray:
+    """log density of the prior up to a constant, shape (S,)."""
+    n_gaussian = params.noise.shape[-1]
+    square = (params.coefficient[..., 1:] ** 2).sum(axis=-1)
+    size = (square[:, :, :n_gaussian] / params.noise).sum(axis=(1, 2))
+    size = size + square[:, :, n_gaussian:].sum(axis=(1, 2))
+    noise = np.log(params.noise) + prior.noise_level / params.noise
+    latent = np.log(params.latent_variance) + 1.0 / params.latent_variance
+    total: FloatArray = -0.5 * prior.loading * size - 0.5 * prior.noise * noise.sum(axis=(1, 2))
+    total = total - 0.5 * prior.latent * latent.sum(axis=(1, 2))
+    if prior.component > 0:
+        total = total + prior.component * params.log_weight.sum(axis=(1, 2))
+    if prior.alpha > 0:
+        offset = params.coefficient[:, :, n_gaussian:, 0]
+        level = pseudo[0] * np.logaddexp(0.0, -offset) + pseudo[1] * np.logaddexp(0.0, offset)
+        total = total - prior.alpha * level.sum(axis=(1, 2))
+    return total
+
+
+def column_places(data: HybridData) -> tuple[IntArray, FloatArray]:
+    """A place for each column that moves with it (see `_cells.column_ranks`), and its share of 1.
+
+    The second array, smoothed, is of the logistic columns.
+    """
+    n_classes, (n_gaussian, n_logistic) = len(data.labelled), data.n_columns
+    sums = np.zeros((3, n_classes, n_gaussian + n_logistic))
+    overall = np.zeros((2, n_logistic))
+    for block in data.blocks:
+        seen = read_rows(block.rows)
+        shown = np.ones_like(seen.kappa) if seen.logistic is None else seen.logistic
+        values = np.concatenate([seen.values, seen.kappa])
+        shown = np.concatenate([seen.gaussian, shown])
+        overall += np.stack([shown, values])[:, n_gaussian:] @ block.weight
+        if block.labelled:
+            marks = (block.label == np.arange(n_classes)[:, None]) * block.weight
+            for total, part in zip(sums, (shown, values, values**2), strict=True):
+                total += marks @ part.T
+    count = sums[0]
+    share = count / np.maximum(count.sum(axis=0), np.finfo(float).tiny)
+    mean, spread = (_divide(part, count) for part in sums[1:])
+    key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=0)
+    # rounded: of two columns that differ by rounding only, the order must not hang on it
+    ranks = np.argsort(np.argsort(np.round(key, 6), kind="stable"))
+    chance = (overall[1] + 0.5 * overall[0] + 0.5) / (overall[0] + 1.0)
+    return ranks, chance
+
+
+def draw_items(
+    data: HybridData, direction: FloatArray, chance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Values and signs of rows at given shares of the weight, rows sorted along a direction.
+
+    So rows are drawn by their weight, and which ones does not depend on how they are stored. Holes
+    are 0.
+    """
+    n_gaussian, _ = data.n_columns
+    along, weight, places = [], [], []
+    for number, block in enumerate(data.blocks):
+        seen = read_rows(block.rows)
+        along.append(direction[:n_gaussian] @ seen.values + direction[n_gaussian:] @ seen.kappa)
+        weight.append(block.weight)
+        places.append(np.stack([np.full(len(block.weight), number), np.arange(len(block.weight))]))
+    order = np.argsort(np.concatenate(along), kind="stable")
+    reached = np.cumsum(np.concatenate(weight)[order])
+    found = np.searchsorted(reached, chance * reached[-1], side="right")
+    chosen = np.concatenate(places, axis=1)[:, order[np.minimum(found, len(order) - 1)]]
+    drawn = [read_rows(data.blocks[b].rows) for b in chosen[0]]
+    return (
+        np.stack([seen.values[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
+        np.stack([2.0 * seen.kappa[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
+    )
+
+
+def canonical(params: HybridParams) -> HybridParams:
+    """The same models with each latent variable in its standard form (see `_lcm.canonical`)."""
+    share = np.exp(params.log_weight)
+    by_class = share.sum(axis=2)[..., None]
+    centre = (by_class * params.latent_mean).sum(axis=1)
+    square = (by_class * (params.latent_variance + params.latent_mean**2)).sum(axis=1)
+    scale = np.sqrt(np.maximum(square - centre**2, LATENT_FLOOR))
+    offset, weights = params.coefficient[..., 0], params.coefficient[..., 1:]
+    offset = offset + (weights @ centre[:, None, :, None])[..., 0]
+    weights = weights * scale[:, None, None]
+    explained = np.einsum("sym,smnq->sq", share, weights**2)
+    order = np.argsort(-explained, axis=1, kind="stable")
+    low, high = weights.min(axis=(1, 2), initial=0.0), weights.max(axis=(1, 2), initial=0.0)
+    sign = np.where(-low > high, -1.0, 1.0)
+
+    def arrange(array: FloatArray) -> FloatArray:
+        """Latent variables, on the last axis, in their new order."""
+        places = order.reshape(len(order), *[1] * (array.ndim - 2), -1)
+        return np.take_along_axis(array, np.broadcast_to(places, array.shape), axis=-1)
+
+    weights = arrange(weights * sign[:, None, None])
+    return params._replace(
+        coefficient=np.concatenate([offset[..., None], weights], axis=-1),
+        latent_mean=arrange((params.latent_mean - centre[:, None]) / (scale * sign)[:, None]),
+        latent_variance=arrange(params.latent_variance / scale[:, None] ** 2),
+    )

@@ -1,0 +1,178 @@
+"""HybridLCMClassifier: what is its own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.special import expit, softmax
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import cross_val_score
+
+from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier
+from latentclass.baselines import NaiveBayes
+from latentclass.data import learn_schema
+from latentclass.models._sticks import Sticks, learn_sticks, promote_binary
+
+
+def mixed_table(n_rows=300, seed=0):
+    """Columns of all kinds made from one latent variable and the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_rows)
+    z = rng.normal(size=n_rows) + y
+    other = rng.normal(size=n_rows) * np.where(y, 1.5, 0.5)
+    logits = np.stack([z, other, -z, np.zeros(n_rows)], axis=1)
+    town = np.array([rng.choice(4, p=row) for row in softmax(1.5 * logits, axis=1)])
+    X = pd.DataFrame(
+        {
+            "length": 2 * z + rng.normal(size=n_rows),
+            "width": z - other + 0.5 * rng.normal(size=n_rows),
+            "smoker": rng.random(n_rows) < expit(2 * other),
+            "town": pd.Categorical(np.array(["Bonn", "Oslo", "Rome", "York"])[town]),
+            "flag": (rng.random(n_rows) < expit(z + other)).astype(int),
+        }
+    )
+    return X, y
+
+
+def quick(**options):
+    settings = {"n_latent": 2, "n_init": 3, "random_state": 0} | options
+    return HybridLCMClassifier(**settings)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_on_continuous_columns_it_is_the_lcm(n_components):
+    X, y = load_wine(return_X_y=True)
+    X = X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    options = {"n_latent": 3, "n_components": n_components, "n_init": 3, "random_state": 0}
+    ours = HybridLCMClassifier(**options).fit(X, y)
+    theirs = LCMClassifier(**options).fit(X, y)
+    assert ours.predict_proba(X).tolist() == theirs.predict_proba(X).tolist()
+    assert ours.transform(X).tolist() == theirs.transform(X).tolist()
+    assert ours.loadings_.tolist() == theirs.loadings_.tolist()
+    assert ours.log_likelihood_ == theirs.log_likelihood_
+    assert ours.complete(X).tolist() == theirs.complete(X).tolist()
+    assert ours.weights_.shape == (n_components, 0, 3)
+
+
+def test_on_binary_columns_it_is_the_binary_lcm():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 150)
+    X = rng.random((150, 6)) < expit(rng.normal(size=(150, 1)) + y[:, None])
+    options = {"n_latent": 2, "n_components": 2, "n_init": 2, "random_state": 0}
+    ours = HybridLCMClassifier(**options).fit(X, y)
+    theirs = BinaryLCMClassifier(**options).fit(X, y)
+    assert ours.predict_proba(X).tolist() == theirs.predict_proba(X).tolist()
+    assert ours.weights_.tolist() == theirs.weights_.tolist()
+
+
+def test_mixed_columns_are_learned_together():
+    X, y = mixed_table(600)
+    model = quick(n_latent=3)
+    assert (
+        cross_val_score(model, X, y, cv=4).mean()
+        > cross_val_score(NaiveBayes(), X, y, cv=4).mean() + 0.02
+    )
+    fitted = model.fit(X, y)
+    assert fitted.schema_.kinds["flag"] == "binary"
+    assert fitted.loadings_.shape == (1, 2, 3)
+    assert fitted.weights_.shape == (1, 5, 3)  # smoker, three questions about the town, flag
+    assert [name for name, _ in fitted.questions_] == ["smoker", "town", "town", "town", "flag"]
+    assert fitted.noise_variances_.shape == (1, 2)
+    assert fitted.edges_.shape == (2, 3)
+    assert np.all(np.diff(fitted.history_) >= -1e-9)
+
+
+def test_a_missing_cell_is_told_by_the_columns_of_another_kind():
+    X, y = mixed_table(800)
+    model = quick(n_latent=2).fit(X, y)
+    hidden = X.assign(length=np.nan)
+    filled = model.complete(hidden)["length"]
+    by_class = X.groupby(y)["length"].mean()
+    assert np.corrcoef(filled, X["length"])[0, 1] > np.corrcoef(by_class[y], X["length"])[0, 1]
+    town = model.complete(X.assign(town=None))["town"]
+    assert np.mean(town.astype(str) == X["town"].astype(str)) > 0.45
+
+
+def test_samples_look_like_the_rows():
+    X, y = mixed_table(1500)
+    model = quick(n_latent=3, predict_method="quadrature").fit(X, y)
+    drawn, labels = model.sample(5000, random_state=1)
+    assert_allclose(drawn["length"].std(), X["length"].std(), rtol=0.1)
+    shares = [frame["town"].value_counts(normalize=True).sort_index() for frame in (drawn, X)]
+    assert_allclose(shares[0], shares[1], atol=0.05)
+    for k in (0, 1):
+        together = [
+            np.corrcoef(frame["length"][which == k], frame["flag"][which == k])[0, 1]
+            for frame, which in ((drawn, labels), (X, y))
+        ]
+        assert_allclose(*together, atol=0.12)
+
+
+def test_the_bound_is_below_the_nearly_exact_likelihood():
+    X, y = mixed_table(200)
+    model = quick(n_latent=3).fit(X, y)
+    bound = model.score_samples(X)
+    exact = model.set_params(predict_method="quadrature").score_samples(X)
+    drawn = model.set_params(predict_method="importance").score_samples(X)
+    assert np.all(bound <= exact + 1e-6)
+    assert_allclose(drawn, exact, atol=0.05)
+    assert np.mean(exact - bound) < 0.5
+
+
+def test_untied_noise_and_components():
+    X, y = mixed_table(200)
+    model = quick(n_components=2, noise="untied").fit(X, y)
+    assert model.noise_variances_.shape == (2, 2)
+    assert not np.allclose(*model.noise_variances_)
+    assert model.component_prior_.shape == (2, 2)
+    assert_allclose(model.component_prior_.sum(axis=1), 1.0)
+
+
+def test_rows_come_without_labels():
+    X, y = mixed_table(400)
+    labels = np.where(np.arange(400) < 30, y, None)
+    model = quick().fit(X, labels)
+    assert model.n_unlabelled_ == 370
+    assert model.score(X, y) > 0.7
+
+
+def test_iris_with_a_column_of_text():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.assign(size=np.where(X["petal length (cm)"] > 4, "large", "small"))
+    assert cross_val_score(HybridLCMClassifier(n_init=3, random_state=0), X, y, cv=3).mean() > 0.93
+
+
+def test_sticks_ask_one_question_after_the_other():
+    sticks = Sticks((np.array([2, 0, 1]), np.array([1, 0]), np.array([0])))
+    codes = np.array([[2, 1, 0], [0, 0, 0], [1, -1, -1], [-1, 1, 0]], dtype=np.int32)
+    assert sticks.signs(codes).T.tolist() == [[1, 0, 1], [-1, 1, -1], [-1, -1, 0], [0, 0, 1]]
+    assert sticks.edges.tolist() == [0, 2, 3, 3]
+    assert sticks.pseudo.tolist() == [[1, 1, 1], [2, 1, 1]]
+    logits = np.array([[0.3, -1.2]])
+    found = np.exp(sticks.log_probabilities(0, logits))[0]
+    first, second = expit(0.3), expit(-1.2)
+    expected = [(1 - first) * second, (1 - first) * (1 - second), first]
+    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(found.sum(), 1.0)
+
+
+def test_the_commonest_category_is_asked_for_first():
+    schema, table = learn_schema([["b"], ["a"], ["b"], ["c"], ["b"], ["c"], [None]])
+    assert learn_sticks(schema, table, np.ones(7)).orders[0].tolist() == [1, 2, 0]
+    weight = np.array([1, 9, 1, 1, 1, 1, 1.0])
+    assert learn_sticks(schema, table, weight).orders[0].tolist() == [0, 1, 2]
+
+
+def test_bits_among_numbers_are_found():
+    nan = np.nan
+    table = np.array([[0, 1.5, 0, nan], [1, 2.5, 0, 1], [nan, 3.5, 0, 0]])
+    schema, coded = promote_binary(*learn_schema(table))
+    assert list(schema.kinds.values()) == ["binary", "continuous", "continuous", "binary"]
+    assert coded.codes.tolist() == [[0, -1], [1, 1], [-1, 0]]
+    assert coded.numeric[:, 0].tolist() == [1.5, 2.5, 3.5]
+    again = schema.encode(table)
+    assert again.codes.tolist() == coded.codes.tolist()
+    mixed = sp.csr_array([[0.0, 1.5], [1.0, 0.0]])
+    assert set(promote_binary(*learn_schema(mixed))[0].kinds.values()) == {"continuous"}
