@@ -416,13 +416,47 @@ def accuracy_by_refitting(hierarchy, rows, folds, alpha):
 def test_held_out_scores_are_those_of_refitting(climb):
     codes, y = coded(n_rows=150)
     rows, n_levels, subsets, folds = prepared(codes, y, n_parts=(1 if climb else 10, 5))
-    found = search_hierarchy(rows, n_levels, 2, subsets, folds, Settings(climb=climb, alpha=0.7))
+    settings = Settings(climb=climb, alpha=0.7)
+    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, settings)
+    hierarchies = [search.hierarchy]
+    while search.step():
+        hierarchies.append(search.hierarchy)
+    found = search_hierarchy(rows, n_levels, 2, subsets, folds, settings)
+    assert found.scores == search.scores
     assert len(found.hierarchy.latents) >= 1
     assert {0, 1} in [set(latent.children) for latent in found.hierarchy.latents]
     assert np.all(np.diff(found.scores) >= 0)
-    for t in range(len(found.scores)):
-        part = Hierarchy(n_levels, found.hierarchy.latents[:t])
-        assert_allclose(found.scores[t], accuracy_by_refitting(part, rows, folds, 0.7), rtol=1e-9)
+    for score, hierarchy in zip(found.scores, hierarchies, strict=True):
+        assert_allclose(score, accuracy_by_refitting(hierarchy, rows, folds, 0.7), rtol=1e-9)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+def test_states_are_made_anew_where_a_partner_tells_them_apart(holes):
+    """Exactly two of three, all as frequent: of the class alone, one 1 and two say the same."""
+    rng = np.random.default_rng(0)
+    codes = np.tile(every_row((2, 2, 2)), (60, 1))
+    y = (codes.sum(axis=1) == 2).astype(np.intp)
+    codes = np.where(rng.random(codes.shape) < holes, -1, codes).astype(np.int32)
+    codes = np.hstack([codes, np.zeros((len(y), 2), dtype=np.int32)])  # prepared() counts 3 levels
+    rows, n_levels, subsets, folds = prepared(codes, y)
+    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, Settings())
+    assert search.step()
+    assert search.hierarchy.latents[0].n_states == 2
+    while search.step():
+        pass
+    two = next(
+        latent
+        for latent in search.hierarchy.latents
+        if latent.children[1] >= 5 or latent.children[0] >= 5
+    )
+    inner = search.hierarchy.latents[0]
+    assert inner.n_states > 2
+    whole = np.hstack([every_row((2, 2, 2)), np.zeros((8, 2), dtype=np.int32)])
+    states = search.hierarchy.encode(whole)[:, 5 + search.hierarchy.latents.index(two)]
+    target = whole.sum(axis=1) == 2
+    assert not set(states[target]) & set(states[~target])
+    if not holes:
+        assert search.scores[-1] == 1.0
 
 
 def test_updated_strengths_are_those_of_a_new_search():

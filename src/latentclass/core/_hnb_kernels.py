@@ -5,25 +5,16 @@ This module loads numba; import it only where a model is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from latentclass.core._compiled import compiled
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _compiled(function: F) -> F:
-    """Compile at first use, to machine code that releases the GIL and is kept on disk."""
-    try:
-        return cast(F, numba.njit(nogil=True, cache=True)(function))
-    except RuntimeError:  # no folder that may be written to: compile in every session
-        return cast(F, numba.njit(nogil=True)(function))
+_compiled = compiled()
 
 
 @_compiled

@@ -36,7 +36,7 @@ PARTS_BYTES = 2**26
 BLOCK_CELLS = 2**22
 """Entries of one block of rows while counting."""
 
-MAX_CROSSED = 4096
+MAX_CROSSED = 512
 """Cells up to which the states of a latent variable are made anew for a partner."""
 
 MAX_ROUNDS = 3
@@ -200,9 +200,7 @@ class _Search:
         # of pairs that were proposed, to be used again in the next step: counts, then states
         self._cells: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
         self._states: dict[tuple[int, int, int, int, int], IntArray] = {}
-        # what each latent variable joins, and its states for a partner and a subset
-        self._below: dict[int, tuple[_Slot, _Slot]] = {}
-        self._revisions: dict[tuple[int, int, int], IntArray | None] = {}
+        self._below: dict[int, tuple[_Slot, _Slot]] = {}  # what each latent variable joins
         weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
         self._subset_weight = _without(weights, subsets.n_parts).tolist()
 
@@ -260,6 +258,10 @@ class _Search:
         value = (accuracy, self._log_score(log_joint))
         return value if value > least else None
 
+    def _standard_error(self, accuracy: float) -> float:
+        """Of the held-out accuracy: what a gain by a less likely candidate must exceed."""
+        return float(np.sqrt(accuracy * (1.0 - accuracy) / max(float(self._weight.sum()), 1e-300)))
+
     def _log_score(self, log_joint: FloatArray) -> float:
         posterior = log_normalise(np.ascontiguousarray(log_joint.T))
         own = np.maximum(posterior[np.arange(len(self._own)), self._own], -36.0)
@@ -277,7 +279,10 @@ class _Search:
         for proposals in self._single() if self.settings.climb else self._rounds():
             for pair, i in proposals:
                 for candidate, log_joint in self._candidates(pair, i):
-                    value = self._value(log_joint, self._best if best is None else best[0])
+                    least = self._best if best is None else best[0]
+                    if candidate.revised:
+                        least = (least[0] + self._standard_error(least[0]), least[1])
+                    value = self._value(log_joint, least)
                     if value is not None:
                         best = (value, candidate, log_joint)
             if best is not None:
@@ -324,49 +329,44 @@ class _Search:
         for place in (0, 1):
             revised = self._revised(both, place, i)
             if revised is not None:
-                slot, states = revised
+                slot, states, joined = revised
                 changed = [*both[:place], slot, *both[place + 1 :]]
-                new = self._pair_states(changed[0], changed[1], i)
-                yield self._try(pair, changed[0], changed[1], new, {slot.variable: states})
+                yield self._try(pair, changed[0], changed[1], joined, {slot.variable: states})
 
-    def _revised(self, both: list[_Slot], place: int, i: int) -> tuple[_Slot, IntArray] | None:
-        """A latent variable with the states that its new partner needs; None if they are the same.
+    def _revised(
+        self, both: list[_Slot], place: int, i: int
+    ) -> tuple[_Slot, IntArray, IntArray] | None:
+        """A latent variable of a pair with the states that its partner needs; the pair's states.
 
         Its states were made by the class alone. Cells that say the same of the class are one, even
         if they say something else together with the partner ("exactly two of three"). So all its
         cells are crossed with the partner's states, these are collapsed, and cells that are alike
-        in all of them are one state.
+        in all of them are one state. None if that changes nothing.
         """
-        slot, other = both[place], both[1 - place]
-        if slot.variable not in self._below:
+        old, other = both[place], both[1 - place]
+        if old.variable not in self._below:
             return None
-        first, second = self._below[slot.variable]
+        first, second = self._below[old.variable]
         n_cells = first.size * second.size
-        if n_cells == slot.size or n_cells * other.size > MAX_CROSSED:
+        if n_cells == old.size or n_cells * other.size > MAX_CROSSED:
             return None
-        key = (slot.variable, other.variable, i)
-        if key not in self._revisions:
-            cells = self._pair_codes(first, second)
-            whole = self._joined(first, second, np.arange(n_cells, dtype=np.int32), cells)
-            whole.variable = slot.variable
-            crossed = [whole, other] if place == 0 else [other, whole]
-            table = self._pair_states(crossed[0], crossed[1], i)
-            table = table.reshape(crossed[0].size, crossed[1].size)
-            alike = table if place == 0 else table.T
-            _, start, label = np.unique(alike, axis=0, return_index=True, return_inverse=True)
-            rank = np.argsort(np.argsort(start)).astype(np.int32)  # in the order of the cells
-            states = rank[label.reshape(-1)]
-            old = self.hierarchy.latent(slot.variable)
-            assert old is not None
-            self._revisions[key] = (
-                None if np.array_equal(states, old.states.reshape(-1)) else states
-            )
-        found = self._revisions[key]
-        if found is None:
+        cells = self._pair_codes(first, second)
+        whole = self._joined(first, second, np.arange(n_cells, dtype=np.int32), cells)
+        whole.variable = old.variable
+        crossed = (whole, other) if place == 0 else (other, whole)
+        table = self._pair_states(*crossed, i).reshape(crossed[0].size, crossed[1].size)
+        table = table if place == 0 else table.T
+        _, start, label = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(start)  # states are numbered in the order of the cells
+        states = np.argsort(order).astype(np.int32)[label.reshape(-1)]
+        latent = self.hierarchy.latent(old.variable)
+        assert latent is not None
+        if np.array_equal(states, latent.states.reshape(-1)):
             return None
-        slot = self._joined(first, second, found, self._pair_codes(first, second))
-        slot.variable = key[0]
-        return slot, found
+        slot = self._joined(first, second, states, cells)
+        slot.variable = old.variable
+        table = table[start[order]]
+        return slot, states, (table if place == 0 else table.T).reshape(-1)
 
     def _pair_states(self, first: _Slot, second: _Slot, i: int) -> IntArray:
         """States for a pair from subset i (Algorithm 2)."""
@@ -505,6 +505,9 @@ class _Search:
             self.hierarchy = self.hierarchy.revise(variable, states)
         self.hierarchy = self.hierarchy.join(*children, candidate.states)
         self._below[candidate.slot.variable] = candidate.children
+        # what is no longer on top is not proposed again
+        self._cells = {k: v for k, v in self._cells.items() if not {k[0], k[2]} & {*children}}
+        self._states = {k: v for k, v in self._states.items() if not {k[0], k[2]} & {*children}}
         self.slots[first], self.slots[second] = candidate.slot, None
         self._tables[first], self._tables[second] = candidate.table, np.empty(0)
         assert self._strength is not None

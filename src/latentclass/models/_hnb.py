@@ -171,7 +171,8 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
 
     Where we differ from [1]_: pairs are ranked by the log of the chi-square tail, for its
     probability is 1 in floats for most pairs; as subsets then mostly agree on the strongest pair,
-    each proposes another; at equal accuracy the log-loss decides; equation (5) there is inverted; a
+    each proposes another; when a latent variable is joined again, its states may be made anew for
+    its partner; at equal accuracy the log-loss decides; equation (5) there is inverted; a
     combination that no row shows gets the state that fits what its columns say apart; tables are
     smoothed by `alpha`. Subsets and folds are drawn by a hash of what the rows hold: the order of
     rows, columns and classes changes nothing (but for columns that agree in all their counts).
