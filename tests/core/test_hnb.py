@@ -581,18 +581,6 @@ def test_a_latent_variable_takes_the_place_of_two():
     assert_allclose(added, before + parts(1), rtol=1e-12)
 
 
-def test_without_a_folder_for_machine_code_it_is_made_in_every_session(monkeypatch):
-    compile_ = _hnb_kernels.numba.njit
-
-    def njit(*, cache=False, **settings):
-        if cache:
-            raise RuntimeError("cannot cache function")
-        return compile_(**settings)
-
-    monkeypatch.setattr(_hnb_kernels.numba, "njit", njit)
-    assert _hnb_kernels._compiled(lambda x: 2 * x)(3) == 6
-
-
 def test_numba_is_loaded_by_the_first_search_alone():
     code = "import sys, latentclass.models._hnb; print('numba' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,6 +10,7 @@ from latentclass.core._east_base import Base
 from latentclass.core._east_moves import Judged, Move
 from latentclass.core._latent_tree import arranged, separations, with_columns
 from latentclass.core._latent_tree_fast import _apart, hidden_chow_liu, search_fast
+from latentclass.core._latent_tree_rows import class_log_likelihood
 from latentclass.core._tree import (
     Tree,
     irregular_nodes,
@@ -142,3 +143,26 @@ def test_separations_are_sorted_and_exact():
             margins = np.outer(pair.sum(axis=1), pair.sum(axis=0))
             assert_allclose(s.information, np.sum(pair * np.log(pair / margins)), rtol=1e-9)
             assert_allclose(s.shares, pair / pair.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [1, 127, 128, 300])
+def test_rows_of_all_classes_have_the_engines_likelihood(chain, n_rows):
+    trees = [search_fast(chain[i::3], np.ones(400), [3] * 12, Settings()).tree for i in range(3)]
+    got = class_log_likelihood(trees, chain[:n_rows])
+    for k, tree in enumerate(trees):
+        assert_allclose(got[:, k], row_log_likelihood(tree, chain[:n_rows]), rtol=1e-10)
+
+
+def test_rows_of_many_columns_do_not_underflow_and_impossible_ones_are_so():
+    n = 700
+    rng = np.random.default_rng(0)
+    tables = [rng.dirichlet(np.full(9, 0.05), 3) + 1e-9 for _ in range(n)]
+    tables = [[[0.5, 0.3, 0.2]], *(t / t.sum(axis=1, keepdims=True) for t in tables)]
+    tree = Tree((-1, *[0] * n), (3, *[9] * n), (-1, *range(n)), tuple(map(np.asarray, tables)))
+    codes = rng.integers(0, 9, (5, n)).astype(np.int32)
+    assert_allclose(
+        class_log_likelihood([tree], codes)[:, 0], row_log_likelihood(tree, codes), rtol=1e-9
+    )
+    never = Tree((-1, 0), (1, 2), (-1, 0), (np.ones((1, 1)), np.array([[1.0, 0.0]])))
+    got = class_log_likelihood([never], np.array([[1], [0], [-1]], dtype=np.int32))
+    assert got[:, 0].tolist() == [-np.inf, 0.0, 0.0]

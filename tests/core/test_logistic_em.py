@@ -9,6 +9,7 @@ from sklearn.naive_bayes import BernoulliNB
 from latentclass.core._cells import gather_rows
 from latentclass.core._em import run_restarts
 from latentclass.core._hybrid import HybridProblem, canonical, gather_blocks, log_prior
+from latentclass.core._hybrid_conditional import ConditionalProblem
 from latentclass.core._hybrid_rows import (
     grid_points,
     integrate,
@@ -188,6 +189,54 @@ def test_where_em_stands_still_the_derivatives_vanish():
         for place in np.ndindex(getattr(params, name).shape):
             slope = (objective(name, place, 1e-4) - objective(name, place, -1e-4)) / 2e-4
             assert abs(slope) < 2e-4, (name, place)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_slopes_of_the_conditional_bound_are_its_derivatives(tied):
+    problem, _ = make_problem(n_rows=25, n_components=2, tied=tied, n_blocks=2, weighted=True)
+    params = starts_of(problem)
+    for _ in range(4):
+        params = problem.m_step(problem.e_step(params)[0])
+    conditional = ConditionalProblem(problem.data, PRIOR, 0.2)
+    xi = conditional.start_xi(params)
+    slopes, _, _ = conditional.gradient(params, xi)
+    at = {
+        "log_weight": params.log_weight,
+        "coefficient": params.coefficient,
+        "log_noise": np.log(params.noise),
+        "latent_mean": params.latent_mean,
+        "log_variance": np.log(params.latent_variance),
+    }
+
+    def value(name, place, step):
+        moved = {key: array.copy() for key, array in at.items()}
+        moved[name][place] += step
+        total = np.logaddexp.reduce(moved["log_weight"].reshape(2, -1), axis=1)
+        near = params._replace(
+            log_weight=moved["log_weight"] - total[:, None, None],
+            coefficient=moved["coefficient"],
+            noise=np.exp(moved["log_noise"]),
+            latent_mean=moved["latent_mean"],
+            latent_variance=np.exp(moved["log_variance"]),
+        )
+        return conditional.gradient(near, xi)[1][place[0]]
+
+    for name, array in at.items():
+        for place in list(np.ndindex(array.shape))[::3]:
+            expected = (value(name, place, 1e-5) - value(name, place, -1e-5)) / 2e-5
+            assert_allclose(getattr(slopes, name)[place], expected, atol=1e-8)
+
+
+def test_gradient_steps_raise_the_conditional_bound():
+    problem, _ = make_problem(n_rows=60, holes=0.1)
+    params = problem.m_step(problem.e_step(starts_of(problem))[0])
+    conditional = ConditionalProblem(problem.data, PRIOR, 0.0)
+    path = conditional.climb(params, 40)
+    assert len(path) == 41
+    before, after = (
+        conditional.gradient(one, conditional.start_xi(one))[1] for one in (path[0], path[-1])
+    )
+    assert np.all(after > before + 0.01)
 
 
 def test_statistics_of_blocks_add_up():

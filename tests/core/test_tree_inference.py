@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from test_tree import joint, made, random_tables, random_tree
 
-from latentclass.core import _tree_kernels as kernels_module
 from latentclass.core import _tree_plan as plan_module
 from latentclass.core import _tree_program as program_module
 from latentclass.core import _tree_rows as rows_module
@@ -692,19 +691,3 @@ def test_the_package_does_not_load_numba_before_a_tree_is_used():
     code = "import sys, latentclass.core._tree; print('numba' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
-
-
-def test_without_a_folder_for_machine_code_it_is_made_in_every_session(monkeypatch):
-    compile_ = kernels_module.numba.njit
-    asked = []
-
-    def njit(**settings_):
-        asked.append(settings_)
-        if settings_.get("cache"):
-            raise RuntimeError("cannot cache function")
-        return compile_(**settings_)
-
-    monkeypatch.setattr(kernels_module.numba, "njit", njit)
-    twice = kernels_module._compiled(lambda x: 2 * x)
-    assert twice(3) == 6
-    assert asked == [{"nogil": True, "cache": True}, {"nogil": True}]
