@@ -16,7 +16,14 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from latentclass import HNBClassifier, LCMClassifier, LCMClassifierCV
+from latentclass import (
+    HNBClassifier,
+    LatentMixture,
+    LatentTreeClassifier,
+    LatentVariableClassifier,
+    LCMClassifier,
+    LCMClassifierCV,
+)
 from latentclass.baselines import (
     FiniteMixtureNaiveBayes,
     MixtureNaiveBayes,
@@ -28,6 +35,7 @@ from latentclass.plots import (
     BoundaryDisplay,
     HierarchyDisplay,
     LatentSpaceDisplay,
+    LatentTreeDisplay,
     LoadingsDisplay,
     ModelGraphDisplay,
     RestartsDisplay,
@@ -452,6 +460,67 @@ def draw_hnb_hierarchy() -> None:
     save(HierarchyDisplay.from_estimator(model).figure_, "hnb-hierarchy")
 
 
+def draw_mixture_searches() -> None:
+    """Show the objective of four searches from the same starts, by iteration."""
+    X = load_dataset("iris", container="numpy").X
+    figure, row = plt.subplots(1, 4, figsize=(11, 2.9), sharey=True, layout="constrained")
+    titles = {"em": "EM", "kmeans": "K-Means", "era": "ERA", "anneal": "annealing"}
+    for axes, (search, title) in zip(row, titles.items(), strict=True):
+        model = LatentMixture(
+            3, search, n_init=6, max_iter=60, accelerate=False, tol=1e-5, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X)
+        kept = int(np.flatnonzero(model.restarts_["kept"])[0])
+        for start, trace in enumerate(model.traces_):
+            mine = start == kept
+            axes.plot(trace, color=BLUE if mine else GREY, alpha=1 if mine else 0.4, linewidth=1)
+        axes.plot(model.history_, color=ORANGE, linestyle="--", linewidth=1.4)
+        axes.set(title=title, xlabel="iteration", xlim=(0, 60), ylim=(-2.62, -2.38))
+        axes.spines[["top", "right"]].set_visible(False)
+    row[0].set_ylabel("objective per row")
+    row[2].plot([], [], color=BLUE, label="start that is kept")
+    row[2].plot([], [], color=ORANGE, linestyle="--", label="its best so far")
+    row[2].legend(frameon=False, fontsize=8, loc="lower right")
+    save(figure, "mixture-searches")
+
+
+def draw_lvc_regions() -> None:
+    """Show opposite corners of one label by naive Bayes, and by two components of it."""
+    rng = np.random.default_rng(0)
+    corner = rng.integers(0, 2, (300, 2))
+    X, y = rng.normal(4.0 * corner, 1.0), (corner[:, 0] == corner[:, 1]).astype(int)
+    axis = np.linspace(-3.5, 7.5, 240)
+    mesh = np.meshgrid(axis, axis)
+    points = np.column_stack([part.ravel() for part in mesh])
+    figure, both = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True, layout="constrained")
+    models = {
+        "NaiveBayes": NaiveBayes(),
+        "two components": LatentVariableClassifier(random_state=0),
+    }
+    for axes, (title, model) in zip(both, models.items(), strict=True):
+        model.fit(X, y)
+        shown = model.predict_proba(points)[:, 1].reshape(mesh[0].shape)
+        axes.contourf(*mesh, shown, levels=np.linspace(0, 1, 11), cmap="RdBu", alpha=0.45)
+        axes.contour(*mesh, shown, levels=[0.5], colors="black", linewidths=0.8)
+        for k, colour in ((0, ORANGE), (1, BLUE)):
+            axes.scatter(*X[y == k].T, s=14, marker=MARKERS[k], facecolor="none", edgecolor=colour,
+                         linewidth=0.7)  # fmt: skip
+        if title != "NaiveBayes":
+            axes.scatter(*model.means_.T, s=160, marker="X", color="black", label="components")
+            axes.legend(frameon=False, fontsize=8)
+        axes.set_title(f"{title}: {np.mean(model.predict(X) == y):.0%} right", fontsize=10)
+    save(figure, "lvc-regions")
+
+
+def draw_latent_tree() -> None:
+    """Show the tree of one class of corral, edges as wide as their information."""
+    corral = load_dataset("corral", container="pandas")
+    model = LatentTreeClassifier(random_state=0).fit(corral.X, corral.y)
+    save(LatentTreeDisplay.from_estimator(model, "0").figure_, "latent-tree")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     draw_evidence()
@@ -467,3 +536,6 @@ if __name__ == "__main__":
     draw_lcm_restarts()
     draw_lcm_search()
     draw_hnb_hierarchy()
+    draw_mixture_searches()
+    draw_lvc_regions()
+    draw_latent_tree()

@@ -2,6 +2,7 @@
 
 from latentclass import (
     BinaryLCMClassifier,
+    BinaryLCMClassifierCV,
     HNBClassifier,
     HybridLCMClassifier,
     LatentTreeClassifier,
@@ -34,7 +35,10 @@ CLASSIFIERS = [
     LCMClassifierCV([2], [1], random_state=0),  # with one size to try no fold sees rows
     # by quadrature all verbs are exact; by the bound they are approximations
     BinaryLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
-    HybridLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
+    BinaryLCMClassifierCV([2], [1], n_init=2, predict_method="quadrature", random_state=0),
+    HybridLCMClassifier(
+        2, n_init=2, predict_method="quadrature", discriminative=False, random_state=0
+    ),
     LatentVariableClassifier(max_iter=20, random_state=0),
     MixtureNaiveBayes(random_state=0),
     FiniteMixtureNaiveBayes(random_state=0),
@@ -46,6 +50,7 @@ IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over 
 
 SEE_COPIES = {
     "BinaryLCMClassifier",
+    "BinaryLCMClassifierCV",
     "HNBClassifier",
     "HybridLCMClassifier",
     "LCMClassifier",

@@ -10,6 +10,7 @@ from latentclass._version import __version__
 
 __all__ = [
     "BinaryLCMClassifier",
+    "BinaryLCMClassifierCV",
     "HNBClassifier",
     "HybridLCMClassifier",
     "LCMClassifier",
@@ -28,6 +29,7 @@ __all__ = [
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
     "BinaryLCMClassifier": "latentclass.models._binary_lcm",
+    "BinaryLCMClassifierCV": "latentclass.models._binary_lcm_cv",
     "HNBClassifier": "latentclass.models._hnb",
     "HybridLCMClassifier": "latentclass.models._hybrid_lcm",
     "LCMClassifier": "latentclass.models._lcm",

@@ -19,7 +19,6 @@ from latentclass.core._hybrid_rows import (
 )
 from latentclass.core._logistic import (
     Rows,
-    bend,
     best_xi,
     curvature,
     infer,
@@ -29,6 +28,7 @@ from latentclass.core._logistic import (
     unpack_features,
     vector_features,
 )
+from latentclass.core._logistic_kernels import bend_cells
 
 
 def make_params(rng, n_starts=1, n_classes=2, n_components=2, n_gaussian=2, n_logistic=4, q=2):
@@ -73,10 +73,29 @@ def plain_cells(rows, r):
     return values + [None if s == 0 else int(s > 0) for s in rows.signs[:, r]]
 
 
+def bend(xi):
+    """rho and height of one cell, from the kernel."""
+    rho, height = np.empty((1, 1)), np.empty(1)
+    cell = np.full((1, 1), xi)
+    bend_cells(cell, np.exp(-cell), np.empty((0, 0)), rho, height)
+    return rho.item(), height.item()
+
+
+def test_many_columns_are_summed_without_overflow():
+    rng = np.random.default_rng(12)
+    xi = rng.uniform(1e-3, 4.0, (1300, 5))
+    seen = (rng.random(xi.shape) < 0.7).astype(float)
+    rho, height = np.empty_like(xi), np.empty(5)
+    bend_cells(xi, np.exp(-xi), seen, rho, height)
+    expected = seen * (log_expit(xi) - xi / 2 + curvature(xi) * xi**2 / 2)
+    assert_allclose(height, expected.sum(axis=0), rtol=1e-11)
+    assert_allclose(rho, seen * curvature(xi), rtol=1e-11)
+
+
 def test_the_bound_touches_at_xi_and_is_below_elsewhere():
     a = np.linspace(-8, 8, 161)
     for xi in (1e-3, 0.5, 2.0, 7.0):
-        rho, height = bend(np.array(xi))
+        rho, height = bend(xi)
         below = 0.5 * a - 0.5 * rho * a**2 + height
         assert np.all(below <= log_expit(a) + 1e-12)
         at = np.array([-xi, xi])

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from latentclass.core._logspace import log_normalise, log_sum_exp
+from latentclass.core._logspace import log_normalise, log_sum_exp, split_shares
 
 
 def test_log_sum_exp_equals_scipys():
@@ -28,3 +28,12 @@ def test_many_terms_equal_scipys():
 
 def test_one_possible_term_is_certain():
     assert np.exp(log_normalise(np.array([[-np.inf, -1e5, -np.inf]]))).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_shares_are_the_exponentials_of_their_logarithms():
+    values = np.random.default_rng(2).normal(scale=300, size=(50, 3, 4))
+    values[0, 0] = -np.inf
+    values[1, 1, 2] = -np.inf
+    shares, size = split_shares(values)
+    assert_allclose(shares, np.exp(log_normalise(values)), rtol=1e-12)
+    assert_allclose(size, log_sum_exp(values), rtol=1e-14)

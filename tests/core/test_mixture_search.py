@@ -1,5 +1,6 @@
 """Searches of mixtures: kernels against numpy, ERA against an enumerated Markov chain."""
 
+from dataclasses import replace
 from itertools import product as all_pairs
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import norm
 from latentclass.core import _product as product
 from latentclass.core._em import take_starts
 from latentclass.core._exclusive_kernels import RUN, _exponentials
+from latentclass.core._large_mixture import make_large
 from latentclass.core._logspace import split_log
 from latentclass.core._mixture import flat_params
 from latentclass.core._mixture_rows import MixtureRows, join_rows
@@ -364,6 +366,46 @@ class TestSearch:
         )  # fmt: skip
         assert 7 <= found.best.n_iter < 60
         assert not found.best.converged
+
+
+class TestLargeMixture:
+    """EM's compiled E-step against the one of matrix products."""
+
+    @pytest.mark.parametrize("holes", [False, True])
+    @pytest.mark.parametrize("weights", ["ones", "mixed"])
+    def test_it_gives_the_same(self, holes, weights):
+        n_rows = 2 * RUN + 37
+        weight = np.ones(n_rows)
+        if weights == "mixed":
+            weight = np.random.default_rng(3).choice([0.2, 1.0, 50.0], n_rows)
+        search, params = make_search(make_rows(n_rows, holes=holes, weight=weight))
+        stats, objective = search.mixture.e_step(params)
+        for n_jobs in (1, 2):
+            large = make_large(replace(search.mixture, n_jobs=n_jobs))
+            found, value = large.e_step(params)
+            assert_allclose(value, objective, rtol=1e-12)
+            for ours, expected in zip(found, stats, strict=True):
+                assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
+
+    def test_equal_values_keep_their_digits(self):
+        """A component on values that differ in the tenth digit: matrix products take over."""
+        numeric = np.r_[0.8 + 1e-10 * np.arange(300.0), -1.0, 1.0, 0.1, 0.1][:, None]
+        rows = MixtureRows.measure(
+            numeric, np.zeros((304, 0), np.int32), np.ones(304), np.array([], int),
+            alpha=0.0, strength=1.0,
+        )  # fmt: skip
+        search, params = make_search(rows, n_components=2, n_starts=1)
+        params.mean[0, :, 0], params.scale[0] = [0.8, 0.0], [[0.01], [0.5]]
+        stats, _ = make_large(search.mixture).e_step(params)
+        expected, _ = search.mixture.e_step(params)
+        assert_allclose(stats.scatter, expected.scatter, rtol=1e-9)
+
+    def test_rows_that_nothing_can_have_made_are_even(self):
+        search, params = make_search(make_rows(alpha=0.0))
+        params.log_prob[:, :, 0] = -np.inf
+        stats, objective = make_large(search.mixture).e_step(params)
+        assert_allclose(stats.row_weight.sum(axis=1), 40.0)
+        assert np.all(objective == -np.inf)
 
 
 class TestJoinedRows:

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import BernoulliNB
 
-from latentclass import BinaryLCMClassifier
+from latentclass import BinaryLCMClassifier, BinaryLCMClassifierCV
 from latentclass.core._em import take_starts
 from latentclass.datasets import load_dataset
 
@@ -236,3 +236,48 @@ def test_threes_and_fives_of_the_paper():
     model.fit(data.X[train], data.y[train])
     # Langseth and Nielsen (2009), Table 2: bLCM 97.41 %; naive Bayes 94.44 %
     assert model.score(data.X[~train], data.y[~train]) >= 0.96
+
+
+@pytest.mark.parametrize("search", ["halving", "semi_greedy", "exhaustive"])
+def test_the_size_is_searched_for(search):
+    X, y = make_bits(120)
+    model = BinaryLCMClassifierCV(
+        [1, 2], [1, 2], search=search, cv=3, n_init=2, max_iter=30, tol=0.02, random_state=0
+    ).fit(X, y)
+    path = pd.DataFrame(model.cv_results_)
+    assert set(zip(path["n_latent"], path["n_components"], strict=True)) == {
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (2, 2),
+    }
+    last = path[path["round"] == path["round"].max()]
+    assert_allclose(model.best_score_, last["mean_test_score"].max())
+    plain = quick(
+        n_latent=model.n_latent_, n_components=model.n_components_, n_init=2, max_iter=30, tol=0.02
+    ).fit(X, y)
+    assert model.predict_proba(X).tolist() == plain.predict_proba(X).tolist()
+
+
+def test_folds_may_be_given_and_scored_by_accuracy():
+    X, y = make_bits(90)
+    folds = [(np.arange(30, 90), np.arange(30)), (np.arange(60), np.arange(60, 90))]
+    options = {"scoring": "accuracy", "n_init": 1, "random_state": 0}
+    model = BinaryLCMClassifierCV([1, 2], [1], cv=folds, search="exhaustive", **options).fit(X, y)
+    scores = []
+    for train, test in folds:
+        seed = np.random.RandomState(0).randint(2**31)
+        one = quick(n_latent=1, n_init=1, random_state=int(seed)).fit(X[train], y[train])
+        scores.append(one.score(X[test], y[test]))
+    assert_allclose(model.cv_results_["mean_test_score"][0], np.mean(scores))
+
+
+def test_the_papers_sizes_are_tried_by_default():
+    X, y = make_bits(40, 4)
+    model = BinaryLCMClassifierCV(cv=2, n_init=1, max_iter=5, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    first = model.cv_results_["round"] == 0
+    assert sorted(set(model.cv_results_["n_latent"][first])) == [2, 5]
+    with pytest.raises(ValueError, match="n_latent is empty: list whole numbers to try"):
+        BinaryLCMClassifierCV([]).fit(X, y)

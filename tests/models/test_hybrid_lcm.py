@@ -36,7 +36,7 @@ def mixed_table(n_rows=300, seed=0):
 
 
 def quick(**options):
-    settings = {"n_latent": 2, "n_init": 3, "random_state": 0} | options
+    settings = {"n_latent": 2, "n_init": 3, "discriminative": False, "random_state": 0} | options
     return HybridLCMClassifier(**settings)
 
 
@@ -61,10 +61,12 @@ def test_on_binary_columns_it_is_the_binary_lcm():
     y = rng.integers(0, 2, 150)
     X = rng.random((150, 6)) < expit(rng.normal(size=(150, 1)) + y[:, None])
     options = {"n_latent": 2, "n_components": 2, "n_init": 2, "random_state": 0}
-    ours = HybridLCMClassifier(**options).fit(X, y)
-    theirs = BinaryLCMClassifier(**options).fit(X, y)
-    assert ours.predict_proba(X).tolist() == theirs.predict_proba(X).tolist()
-    assert ours.weights_.tolist() == theirs.weights_.tolist()
+    for discriminative in (False, True):
+        options |= {"discriminative": discriminative}
+        ours = HybridLCMClassifier(**options).fit(X, y)
+        theirs = BinaryLCMClassifier(**options).fit(X, y)
+        assert ours.predict_proba(X).tolist() == theirs.predict_proba(X).tolist()
+        assert ours.weights_.tolist() == theirs.weights_.tolist()
 
 
 def test_mixed_columns_are_learned_together():
@@ -176,3 +178,28 @@ def test_bits_among_numbers_are_found():
     assert again.codes.tolist() == coded.codes.tolist()
     mixed = sp.csr_array([[0.0, 1.5], [1.0, 0.0]])
     assert set(promote_binary(*learn_schema(mixed))[0].kinds.values()) == {"continuous"}
+
+
+def test_gradient_steps_raise_the_probability_of_the_labels():
+    X, y = mixed_table(400, seed=3)
+    X["length"] = X["length"] ** 3  # far from Gaussian: EM spends its strength there
+    train, test = np.arange(400) < 250, np.arange(400) >= 250
+    losses = []
+    for discriminative in (False, True):
+        model = quick(discriminative=discriminative).fit(X[train], y[train])
+        log_p = model.predict_log_proba(X[test])
+        losses.append(-log_p[np.arange(150), y[test]].mean())
+    assert model.n_steps_ > 0
+    assert model.held_out_[model.n_steps_ // 5] == model.held_out_.min()
+    assert losses[1] < losses[0] - 0.01
+    again = quick(discriminative=True).fit(X[train], y[train])
+    assert again.predict_log_proba(X[test]).tolist() == log_p.tolist()
+
+
+def test_too_few_rows_to_hold_any_out_leave_it_at_em():
+    X, y = mixed_table(8)
+    model = quick(discriminative=True).fit(X.iloc[:6], [0, 0, 0, 1, 1, 1])
+    assert model.n_steps_ == 0
+    assert model.held_out_.size == 0
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert len(y) == 8

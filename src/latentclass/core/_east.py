@@ -14,9 +14,10 @@ is kept if its score is higher. The score is log-likelihood less `penalty` for e
 AIC, half the logarithm of the number of rows BIC.
 
 A step changes what most other moves gain by little. So what a move gained is remembered until a
-step touches one of its nodes, and only moves that look best by memory are judged anew, until the
-best is one judged on the tree as it is (`lazy`). Each round of the three phases starts without
-memory; the last one, which finds nothing, has judged every move on the final tree.
+step touches one of its nodes; a move without memory is first judged from few starts. Then those
+that look best are judged in full on the tree as it is, until the best of all is among them
+(`lazy`). Each round of the three phases starts without memory; the last one, which finds nothing,
+has judged every move on the final tree.
 """
 
 from __future__ import annotations
@@ -60,8 +61,11 @@ TOL = 0.01
 LEAST_GAIN = 0.1
 """A move must raise the score by more: less is what EM gains by going on alone."""
 
+QUICK_STARTS, QUICK_STEPS = 4, 15
+"""Starts and steps of the first look at a move."""
+
 AT_ONCE = 4
-"""Remembered moves that are judged anew at once, whatever `n_jobs`."""
+"""Moves that are judged in full at once, whatever `n_jobs`."""
 
 THREAD_WORK = 2_000_000
 """Rows times moves from which on threads pay."""
@@ -88,7 +92,7 @@ class Settings(NamedTuple):
     deadline : float or None
         Time (`time.monotonic`) at which the search stops.
     lazy : bool
-        Whether gains are remembered from step to step.
+        Whether moves are first judged quickly, and gains remembered from step to step.
     """
 
     penalty: float = 1.0
@@ -330,28 +334,29 @@ class Climb:
         """The move of highest value, the first of equals, judged on the tree as it is."""
         if not moves:
             return None
-        known = self.memory if self.settings.lazy else {}
-        judged: dict[int, Judged] = {
-            i: Judged(move, known[move_key(move)], _NONE, ())
-            for i, move in enumerate(moves)
-            if move_key(move) in known
-        }
-        waiting = [i for i in range(len(moves)) if i not in judged]
-        fresh = set(waiting)
+        if not self.settings.lazy:
+            return max(self._judge(moves, self.how), key=value)
+        unknown = [move for move in moves if move_key(move) not in self.memory]
+        quick = self.how._replace(n_init=min(QUICK_STARTS, self.how.n_init), max_iter=QUICK_STEPS)
+        for found in self._judge(unknown, quick):
+            self.memory[move_key(found.move)] = found.gain
+        judged = [Judged(move, self.memory[move_key(move)], _NONE, ()) for move in moves]
+        fresh: set[int] = set()
         while True:
-            for i, found in zip(waiting, self._judge([moves[i] for i in waiting]), strict=True):
-                judged[i] = found
-                self.memory[move_key(found.move)] = found.gain
             order = sorted(range(len(moves)), key=lambda i: (-value(judged[i]), i))
             if order[0] in fresh:
                 return judged[order[0]]
             first_fresh = next((n for n, i in enumerate(order) if i in fresh), len(order))
             waiting = sorted(order[: min(first_fresh, AT_ONCE)])
             fresh.update(waiting)
+            again = self._judge([moves[i] for i in waiting], self.how)
+            for i, found in zip(waiting, again, strict=True):
+                judged[i] = found
+                self.memory[move_key(found.move)] = found.gain
 
-    def _judge(self, moves: list[Move]) -> list[Judged]:
+    def _judge(self, moves: list[Move], how: LocalEM) -> list[Judged]:
         """Local EM for every move, in their order."""
-        base, how = self.base, self.how
+        base = self.base
         assert base is not None
         # relocations of one branch share what is left when it is cut off
         groups: dict[tuple[object, ...], list[int]] = {}

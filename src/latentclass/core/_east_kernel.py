@@ -42,16 +42,14 @@ RESCALE = 8
 NOTHING = 1e-200
 """A state of less weight than this has no rows; its distributions become even."""
 
-LEAST = 1e-300
+LEAST = 1e-200
 """Stands in for the probability of a row that cannot be."""
-
-LOG_LEAST = float(np.log(LEAST))
 
 STEPS = 4
 """Steps of the last start between two looks at its gain."""
 
 
-def _compiled(function: F) -> F:
+def compiled(function: F) -> F:
     """Compile at first use, to machine code that releases the GIL and is kept on disk."""
     try:
         return cast(F, numba.njit(nogil=True, cache=True)(function))
@@ -152,7 +150,7 @@ class _Room(NamedTuple):
     scale: FloatArray
 
 
-@_compiled
+@compiled
 def _make_room(region: Region) -> _Room:  # pragma: no cover - compiled
     n_rows, n_in, n_groups = len(region.weight), len(region.k_in), len(region.group_size)
     above = region.k_new if region.k_new else region.k
@@ -172,7 +170,7 @@ def _make_room(region: Region) -> _Room:  # pragma: no cover - compiled
     )  # fmt: skip
 
 
-@_compiled
+@compiled
 def _products(
     region: Region, theta: FloatArray, first: int, room: _Room
 ) -> None:  # pragma: no cover - compiled
@@ -200,7 +198,7 @@ def _products(
         before = g
 
 
-@_compiled
+@compiled
 def _message(
     region: Region, i: int, table: FloatArray, out: FloatArray
 ) -> None:  # pragma: no cover - compiled
@@ -225,7 +223,7 @@ def _message(
                 row[u] += x * given[s, u]
 
 
-@_compiled
+@compiled
 def _rescale(product: FloatArray, scale: FloatArray) -> None:  # pragma: no cover - compiled
     """Divide every row by its largest number, and note the logarithm."""
     k, size = product.shape
@@ -239,7 +237,7 @@ def _rescale(product: FloatArray, scale: FloatArray) -> None:  # pragma: no cove
             scale[u] += np.log(top)
 
 
-@_compiled
+@compiled
 def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:  # pragma: no cover - compiled
     """total[s, t] = sum of own[s, u] over the u with ids[u] = t."""
     k, size = own.shape
@@ -258,7 +256,7 @@ def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:  # pragma:
             one[ids[u]] += first[u]
 
 
-@_compiled
+@compiled
 def _count_inputs(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
 ) -> None:  # pragma: no cover - compiled
@@ -289,7 +287,7 @@ def _count_inputs(
                 count[p, s] = table[p, s] * _dot(sums[p], given[s])
 
 
-@_compiled
+@compiled
 def _dot(a: FloatArray, b: FloatArray) -> float:  # pragma: no cover - compiled
     """Sum of products, in four parts side by side: one alone would wait for each addition."""
     n = len(a) // 4 * 4
@@ -304,7 +302,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:  # pragma: no cover - compiled
     return (one + two) + (three + four)
 
 
-@_compiled
+@compiled
 def _expect(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:  # pragma: no cover - compiled
@@ -335,7 +333,7 @@ def _expect(
     return total
 
 
-@_compiled
+@compiled
 def _by_pattern(region: Region, room: _Room, want: bool) -> float:  # pragma: no cover - compiled
     """Posteriors of the one group, where rows come in the order of its patterns."""
     k, n = region.k, region.group_size[0]
@@ -359,9 +357,9 @@ def _by_pattern(region: Region, room: _Room, want: bool) -> float:  # pragma: no
     if want:
         for u in range(len(p)):
             if weight[u] > 0.0:
-                total += weight[u] * (np.log(p[u]) if p[u] > LEAST else LOG_LEAST)
+                total += weight[u] * np.log(max(p[u], LEAST))
     for u in range(len(p)):
-        p[u] = weight[u] / p[u] if p[u] > LEAST else 0.0
+        p[u] = weight[u] / max(p[u], LEAST)
     for t in range(n):
         start, end = region.bounds[t], region.bounds[t + 1]
         if start < end:
@@ -370,7 +368,7 @@ def _by_pattern(region: Region, room: _Room, want: bool) -> float:  # pragma: no
     return total
 
 
-@_compiled
+@compiled
 def _by_row(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:  # pragma: no cover - compiled
@@ -405,10 +403,9 @@ def _by_row(
     if want:
         for u in range(n_rows):
             if region.weight[u] > 0.0:
-                log_p = np.log(p[u]) if p[u] > LEAST else LOG_LEAST
-                total += region.weight[u] * (log_p + room.scale[u])
+                total += region.weight[u] * (np.log(max(p[u], LEAST)) + room.scale[u])
     for u in range(n_rows):
-        p[u] = region.weight[u] / p[u] if p[u] > LEAST else 0.0
+        p[u] = region.weight[u] / max(p[u], LEAST)
     for s in range(k):
         x = 0.0
         for u in range(n_rows):
@@ -425,7 +422,7 @@ def _by_row(
     return total
 
 
-@_compiled
+@compiled
 def _count_new(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
 ) -> None:  # pragma: no cover - compiled
@@ -452,7 +449,7 @@ def _count_new(
             out[u] *= lam[t, u]
 
 
-@_compiled
+@compiled
 def _maximise(
     region: Region, counts: FloatArray, theta: FloatArray
 ) -> None:  # pragma: no cover - compiled
@@ -470,7 +467,7 @@ def _maximise(
         place += above * region.k_in[i]
 
 
-@_compiled
+@compiled
 def _share(
     counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int
 ) -> None:  # pragma: no cover - compiled
@@ -483,7 +480,7 @@ def _share(
             theta[s] = counts[s] / total if total > NOTHING else 1.0 / k
 
 
-@_compiled
+@compiled
 def region_log_likelihood(
     region: Region, theta: FloatArray
 ) -> float:  # pragma: no cover - compiled
@@ -491,7 +488,7 @@ def region_log_likelihood(
     return _expect(region, theta, np.empty(len(theta)), _make_room(region), True)
 
 
-@_compiled
+@compiled
 def local_em(
     region: Region, starts: FloatArray, max_iter: int, tol: float
 ) -> tuple[FloatArray, float]:  # pragma: no cover - compiled

@@ -182,28 +182,54 @@ def outside(shape: Shape, branch: int, source: int) -> list[int]:
 # What a move gains
 
 
+class Trial(NamedTuple):
+    """A move made ready for local EM.
+
+    Attributes
+    ----------
+    region : Region
+    starts : array of shape (S, cells)
+    offset : float
+        What the region's log-likelihood lacks to be the gain.
+    hung : tuple of int
+        As in `Judged`.
+    """
+
+    region: Region
+    starts: FloatArray
+    offset: float
+    hung: tuple[int, ...]
+
+
 def judge(base: Base, moves: list[Move], how: LocalEM) -> list[Judged]:
     """Local EM for some moves; relocations must be of one branch."""
-    factors: dict[int, FloatArray] = {}
     found = []
+    for move, trial in zip(moves, prepare(base, moves, how), strict=True):
+        theta, value = local_em(trial.region, trial.starts, how.max_iter, how.tol)
+        found.append(Judged(move, float(value) + trial.offset, theta, trial.hung))
+    return found
+
+
+def prepare(base: Base, moves: list[Move], how: LocalEM) -> Iterator[Trial]:
+    """Regions and starts of some moves; relocations must be of one branch."""
+    factors: dict[int, FloatArray] = {}
     for move in moves:
         if move.kind == "relocation":
             branch, source = move.others
             factors = factors or base.spread_without(branch, source)
-            found.append(_judge_relocation(base, move, how, factors[move.node]))
+            yield _relocation(base, move, factors[move.node])
         else:
-            found.append(JUDGES[move.kind](base, move, how))
-    return found
+            yield TRIALS[move.kind](base, move, how)
 
 
-def _judge_relocation(base: Base, move: Move, how: LocalEM, factor: FloatArray) -> Judged:
+def _relocation(base: Base, move: Move, factor: FloatArray) -> Trial:
     branch, source = move.others
     region = make_region(base, [(branch, source)], len(factor), factor)
     start = np.tile(base.margin[branch], len(factor))
-    return Judged(move, *_run(region, start[None], how, 0.0), (branch,))
+    return Trial(region, start[None], 0.0, (branch,))
 
 
-def _judge_deletion(base: Base, move: Move, how: LocalEM) -> Judged:
+def _deletion(base: Base, move: Move, how: LocalEM) -> Trial:
     (gone,) = move.others
     branches = [other for other in base.neighbours(gone) if other != move.node]
     factor = base.without(move.node, [gone])
@@ -212,12 +238,11 @@ def _judge_deletion(base: Base, move: Move, how: LocalEM) -> Judged:
     tables = [through @ base.conditional(v, gone) for v in branches]
     noise = _noise(how, n_cells(region)).copy()
     noise[0] = 1.0
-    starts = _disturbed(tables, noise)
     shift = float(base.data.weight @ base.shift(gone, move.node))
-    return Judged(move, *_run(region, starts, how, -shift), tuple(branches))
+    return Trial(region, _disturbed(tables, noise), -shift, tuple(branches))
 
 
-def _judge_introduction(base: Base, move: Move, how: LocalEM) -> Judged:
+def _introduction(base: Base, move: Move, how: LocalEM) -> Trial:
     factor = base.without(move.node, list(move.others))
     branches = [(other, move.node) for other in move.others]
     region = make_region(base, branches, len(factor), factor, k_new=move.states)
@@ -232,10 +257,10 @@ def _judge_introduction(base: Base, move: Move, how: LocalEM) -> Judged:
     mixed = _disturbed(even[:1] + tables[1:], noise[::2])
     cells = transfer.size
     starts[::2, :cells] = 0.5 * starts[::2, :cells] + 0.5 * mixed[:, :cells]
-    return Judged(move, *_run(region, starts, how, 0.0), move.others)
+    return Trial(region, starts, 0.0, move.others)
 
 
-def _judge_state_more(base: Base, move: Move, how: LocalEM) -> Judged:
+def _state_more(base: Base, move: Move, how: LocalEM) -> Trial:
     region, own, before = _star(base, move)
     k = len(own[0][0])
     noise = _noise(how, n_cells(region))
@@ -250,11 +275,10 @@ def _judge_state_more(base: Base, move: Move, how: LocalEM) -> Judged:
             new = table[split] * chance[k] if i % 2 == 0 else chance[k]
             tables.append(np.vstack([table, new / new.sum()]))
         starts[i] = np.concatenate([table.ravel() for table in tables])
-    near = tuple(base.neighbours(move.node))
-    return Judged(move, *_run(region, starts, how, -before), near)
+    return Trial(region, starts, -before, tuple(base.neighbours(move.node)))
 
 
-def _judge_state_less(base: Base, move: Move, how: LocalEM) -> Judged:
+def _state_less(base: Base, move: Move, how: LocalEM) -> Trial:
     region, own, before = _star(base, move)
     prior = own[0][0]
     pairs = list(combinations(range(len(prior)), 2))
@@ -269,15 +293,14 @@ def _judge_state_less(base: Base, move: Move, how: LocalEM) -> Judged:
             new[a] = (prior[a] * table[a] + prior[b] * table[b]) / (prior[a] + prior[b])
             tables.append(new)
         starts.append(np.concatenate([table.ravel() for table in tables]))
-    near = tuple(base.neighbours(move.node))
-    return Judged(move, *_run(region, np.array(starts), how, -before), near)
+    return Trial(region, np.array(starts), -before, tuple(base.neighbours(move.node)))
 
 
-JUDGES = {
-    "node-": _judge_deletion,
-    "node+": _judge_introduction,
-    "state+": _judge_state_more,
-    "state-": _judge_state_less,
+TRIALS = {
+    "node-": _deletion,
+    "node+": _introduction,
+    "state+": _state_more,
+    "state-": _state_less,
 }
 
 
@@ -286,13 +309,6 @@ def _distance(table: FloatArray, prior: FloatArray, a: int, b: int) -> float:
     joint = prior[[a, b], None] * table[[a, b]]
     both = joint.sum(axis=0) / joint.sum()
     return float(np.sum(joint * np.log(table[[a, b]] / both)))
-
-
-def _run(
-    region: Region, starts: FloatArray, how: LocalEM, offset: float
-) -> tuple[float, FloatArray]:
-    theta, value = local_em(region, np.ascontiguousarray(starts), how.max_iter, how.tol)
-    return float(value) + offset, theta
 
 
 @lru_cache(maxsize=64)
@@ -328,10 +344,11 @@ def _disturbed(tables: list[FloatArray], noise: FloatArray) -> FloatArray:
 # Making a move
 
 
-def make(tree: Tree, judged: Judged) -> tuple[Tree, dict[int, int]]:
+def make(tree: Tree, judged: Judged, *, tidy: bool = True) -> tuple[Tree, dict[int, int]]:
     """The tree after a move with the tables that local EM found, and the nodes' new numbers.
 
-    A new node has the number after the last one.
+    A new node has the number after the last one. With `tidy`, latent nodes that the move left
+    needless are taken out.
     """
     move, cells = judged.move, judged.theta
     parts = Parts(tree, move.node)
@@ -356,4 +373,4 @@ def make(tree: Tree, judged: Judged) -> tuple[Tree, dict[int, int]]:
         parts.tables[node] = take(parts.states[target], parts.states[node])
     if move.kind == "node-":
         parts.drop(move.others[0])
-    return parts.tidy().tree()
+    return (parts.tidy() if tidy else parts).tree()

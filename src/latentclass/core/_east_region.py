@@ -75,7 +75,7 @@ def make_region(
         factor is None,
         k_new,
         np.array([group.size for group in groups], dtype=np.intp),
-        np.array(places, dtype=np.uint32).reshape(len(places), -1),
+        np.array(places, dtype=np.uint32).reshape(len(places), len(weight)),
         bounds,
         np.repeat(np.arange(len(groups)), [len(group.inputs) for group in groups]),
         np.array([one.k for one in every], dtype=np.intp),

@@ -28,6 +28,7 @@ from latentclass.core._logistic import (
     LEAST_XI,
     Design,
     Rows,
+    Seen,
     best_xi,
     curvature,
     infer,
@@ -35,6 +36,7 @@ from latentclass.core._logistic import (
     prior_xi,
     read_rows,
     unpack_features,
+    weigh_curvatures,
 )
 from latentclass.core._logspace import log_sum_exp
 
@@ -211,7 +213,7 @@ class HybridProblem:
         log_likelihood = np.zeros(len(params.log_weight))
         for part, stats in map_blocks(visit, self.data.blocks, self.data.n_jobs):
             log_likelihood += part
-            total = stats if total is None else _add(total, stats)
+            total = stats if total is None else add_stats(total, stats)
         offset = params.coefficient[:, :, n_gaussian:, 0]
         expected = total._replace(offset=offset, xi=xi)
         objective = log_likelihood + log_prior(params, self.prior, self.data.pseudo)
@@ -221,46 +223,16 @@ class HybridProblem:
         self, params: HybridParams, design: Design, block: Block, xi: npt.NDArray[np.float32]
     ) -> tuple[FloatArray, HybridStats]:
         """Log-likelihood and statistics of a block; its new xi go to `xi`."""
-        n_starts, n_classes, _ = params.log_weight.shape
-        q = self.n_latent
+        n_classes = params.log_weight.shape[1]
         rows = block.rows if block.labelled else block.rows.repeat(n_classes)
         seen = read_rows(rows)
-        label = block.label
-        moments, joint = infer(design, seen, label, params.xi[..., block.items])
-        joint += np.swapaxes(params.log_weight, 1, 2)[:, :, label]
+        moments, joint = infer(design, seen, block.label, params.xi[..., block.items])
+        joint += np.swapaxes(params.log_weight, 1, 2)[:, :, block.label]
         share, log_total = _shares(joint, block)
-        log_likelihood = log_total @ block.weight
-
         moved = best_xi(design, moments)
         xi[..., block.items] = moved
-        rho = curvature(moved)
-        if seen.logistic is not None:
-            rho *= seen.logistic
-        rho *= share[:, :, None]
-        turned = np.swapaxes(moments, 2, 3)
-        near = turned[..., : q + 1]
-        gaussian = seen.gaussian * share[:, :, None]
-        weighted = seen.values * share[:, :, None]
-        gram = np.concatenate([gaussian @ turned, rho @ turned], axis=2)
-        cross = np.concatenate([weighted @ near, (seen.kappa * share[:, :, None]) @ near], axis=2)
-        square = np.einsum("smir,ir->smi", weighted, seen.values)
-
-        marks = (label == np.arange(n_classes)[:, None]).astype(np.float64)
-        diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
-        by_class = np.einsum("smr,yr->sym", share, marks)
-        latent_total = (moments[:, :, 1 : q + 1] * share[:, :, None]).sum(axis=1) @ marks.T
-        latent_square = (moments[:, :, diagonal] * share[:, :, None]).sum(axis=1) @ marks.T
-        none = np.empty((n_starts, 0))
-        return log_likelihood, HybridStats(
-            by_class,
-            np.swapaxes(latent_total, 1, 2),
-            np.swapaxes(latent_square, 1, 2),
-            gram,
-            cross,
-            square,
-            none,
-            none.astype(np.float32),
-        )
+        stats = collect_stats(seen, block.label, n_classes, moments, moved, share)
+        return log_total @ block.weight, stats
 
     def m_step(self, stats: HybridStats) -> HybridParams:
         """Parameters of highest expected penalised bound."""
@@ -388,6 +360,43 @@ class HybridProblem:
         return params
 
 
+def collect_stats(
+    seen: Seen,
+    label: IntArray,
+    n_classes: int,
+    moments: FloatArray,
+    xi: FloatArray,
+    share: FloatArray,
+) -> HybridStats:
+    """Statistics of items (see `HybridStats`), `offset` and `xi` left empty.
+
+    `moments` (S, M, f, items); `xi` (S, M, n_b, items) tells the curvatures; `share` (S, M, items)
+    the weight of each item in each component.
+    """
+    q = round(float(np.sqrt(2 * moments.shape[2] + 0.25)) - 1.5)
+    turned = np.swapaxes(moments, 2, 3)
+    rho = weigh_curvatures(seen, xi, share)
+    gram = np.concatenate([(seen.gaussian * share[:, :, None]) @ turned, rho @ turned], axis=2)
+    near = turned[..., : q + 1] * share[..., None]
+    cross = np.concatenate([seen.values @ near, seen.kappa @ near], axis=2)
+
+    marks = (label == np.arange(n_classes)[:, None]).astype(np.float64)
+    diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
+    latent_total = (moments[:, :, 1 : q + 1] * share[:, :, None]).sum(axis=1) @ marks.T
+    latent_square = (moments[:, :, diagonal] * share[:, :, None]).sum(axis=1) @ marks.T
+    none = np.empty((len(share), 0))
+    return HybridStats(
+        np.einsum("smr,yr->sym", share, marks),
+        np.swapaxes(latent_total, 1, 2),
+        np.swapaxes(latent_square, 1, 2),
+        gram,
+        cross,
+        share @ (seen.values**2).T,
+        none,
+        none.astype(np.float32),
+    )
+
+
 def params_design(params: HybridParams) -> Design:
     """The parameters as the E-step wants them."""
     return make_design(params.coefficient, params.noise, params.latent_mean, params.latent_variance)
@@ -409,7 +418,8 @@ def _shares(joint: FloatArray, block: Block) -> tuple[FloatArray, FloatArray]:
     return shares.reshape(n_starts, n_components, n_items), log_total
 
 
-def _add(total: HybridStats, part: HybridStats) -> HybridStats:
+def add_stats(total: HybridStats, part: HybridStats) -> HybridStats:
+    """Statistics of both parts."""
     pairs: Any = zip(total, part, strict=True)
     return HybridStats(*(mine + new for mine, new in pairs))
 

@@ -222,7 +222,7 @@ class _Rounds(Climb):
             return gain - penalty * (move.n_parameters - size)
 
         moves = [m for m in moves if value(m, self.memory.get(move_key(m), np.inf)) > LEAST_GAIN]
-        judged = self._judge(moves)
+        judged = self._judge(moves, self.how)
         self.memory.update((move_key(j.move), j.gain) for j in judged)
         good = [j for j in judged if value(j.move, j.gain) > LEAST_GAIN]
         good.sort(key=lambda j: -value(j.move, j.gain))

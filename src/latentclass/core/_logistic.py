@@ -23,7 +23,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass.core._gaussian import LOG_2PI, upper_cells
-from latentclass.core._logistic_kernels import measure_posteriors, solve_posteriors
+from latentclass.core._logistic_kernels import (
+    bend_cells,
+    measure_posteriors,
+    solve_posteriors,
+    weigh_cells,
+)
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -37,15 +42,6 @@ def curvature(xi: FloatArray) -> FloatArray:
     """rho(xi) = tanh(xi / 2) / (2 xi)."""
     small = np.exp(-xi)
     return np.asarray((1.0 - small) / ((1.0 + small) * (2.0 * xi)))
-
-
-def bend(xi: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """rho(xi), and height(xi) = log sigma(xi) - xi / 2 + rho xi^2 / 2."""
-    small = np.exp(-xi)
-    above = 1.0 + small
-    rho = (1.0 - small) / (above * (2.0 * xi))
-    height = 0.5 * xi * (rho * xi - 1.0) - np.log(above)
-    return rho, height
 
 
 def vector_features(vectors: FloatArray) -> FloatArray:
@@ -187,14 +183,15 @@ def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
     n_gaussian = design.log_noise.shape[-1]
     rho = np.empty((n_starts, n_components, n, xi.shape[-1]))
     np.multiply(design.inverse_noise[..., None], seen.gaussian, out=rho[:, :, :n_gaussian])
-    bent, height = bend(xi.astype(np.float64, copy=False))
-    if seen.logistic is not None:
-        bent *= seen.logistic
-        height *= seen.logistic
-    rho[:, :, n_gaussian:] = bent
+    rest = np.empty((n_starts, n_components, xi.shape[-1]))
+    xi = xi.astype(np.float64, copy=False)
+    small = np.negative(xi)
+    np.exp(small, out=small)
+    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    for s, m in np.ndindex(n_starts, n_components):
+        bend_cells(xi[s, m], small[s, m], shown, rho[s, m, n_gaussian:], rest[s, m])
     coefficient = np.swapaxes(design.coefficient, 2, 3)
     pull = coefficient[..., n_gaussian:] @ seen.kappa
-    rest = height.sum(axis=2)
     if n_gaussian:
         pull += (coefficient[..., :n_gaussian] * design.inverse_noise[:, :, None]) @ seen.values
         squares = design.inverse_noise @ seen.values**2 + design.log_noise @ seen.gaussian
@@ -232,3 +229,13 @@ def best_xi(design: Design, moments: FloatArray) -> FloatArray:
     """xi that raises the bound most given the posterior: xi^2 = E (b + w' z)^2."""
     square = design.twice @ moments
     return np.sqrt(np.maximum(square, LEAST_XI**2, out=square), out=square)
+
+
+def weigh_curvatures(seen: Seen, xi: FloatArray, share: FloatArray) -> FloatArray:
+    """rho of each cell times the row's share (S, M, R); 0 in holes."""
+    small = np.negative(xi)
+    np.exp(small, out=small)
+    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    for s, m in np.ndindex(*share.shape[:2]):
+        weigh_cells(xi[s, m], small[s, m], shown, share[s, m], small[s, m])
+    return small

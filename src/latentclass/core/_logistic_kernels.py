@@ -17,32 +17,65 @@ This module loads numba; import it only where a model is fitted or used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from latentclass.core._compiled import compiled
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 LANES = 64
 """Columns worked on side by side: as many as make up for what the compiler checks before each
 vector loop."""
 
 
-def _compiled(function: F) -> F:
-    """Compile at first use, to machine code that releases the GIL and is kept on disk."""
-    try:
-        return cast(F, numba.njit(nogil=True, error_model="numpy", cache=True)(function))
-    except RuntimeError:  # no folder that may be written to: compile in every session
-        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+MANY_FACTORS = 512
+"""Numbers between 1 and 2 that are multiplied before their logarithm is taken."""
 
 
-@_compiled
+@compiled(error_model="numpy")
+def bend_cells(
+    xi: FloatArray, small: FloatArray, seen: FloatArray, rho: FloatArray, height: FloatArray
+) -> None:  # pragma: no cover - compiled
+    """rho of each cell (n, R), and the sum over the columns of log sigma - xi / 2 + rho xi^2 / 2.
+
+    `small` is exp(-xi); `seen` tells the cells that are no holes, or has no row if all are.
+    """
+    n, n_rows = xi.shape
+    holes = len(seen) > 0
+    product = np.ones(n_rows)
+    for t in range(n_rows):
+        height[t] = 0.0
+    for j in range(n):
+        for t in range(n_rows):
+            x, u = xi[j, t], small[j, t]
+            shown = seen[j, t] if holes else 1.0
+            value = shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+            rho[j, t] = value
+            height[t] += 0.5 * x * (value * x - shown)
+            product[t] *= 1.0 + shown * u
+        if j % MANY_FACTORS == MANY_FACTORS - 1 or j == n - 1:
+            for t in range(n_rows):
+                height[t] -= np.log(product[t])
+                product[t] = 1.0
+
+
+@compiled(error_model="numpy")
+def weigh_cells(
+    xi: FloatArray, small: FloatArray, seen: FloatArray, share: FloatArray, rho: FloatArray
+) -> None:  # pragma: no cover - compiled
+    """rho of each cell times the row's share."""
+    n, n_rows = xi.shape
+    holes = len(seen) > 0
+    for j in range(n):
+        for t in range(n_rows):
+            x, u = xi[j, t], small[j, t]
+            shown = seen[j, t] if holes else 1.0
+            rho[j, t] = share[t] * shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+
+
+@compiled(error_model="numpy")
 def _diagonal(q: int) -> IntArray:  # pragma: no cover - compiled
     """Place of each diagonal cell in the upper half of a matrix, row after row."""
     start = np.empty(q, np.intp)
@@ -53,7 +86,7 @@ def _diagonal(q: int) -> IntArray:  # pragma: no cover - compiled
     return start
 
 
-@_compiled
+@compiled(error_model="numpy")
 def _load(
     first: int,
     width: int,
@@ -85,7 +118,7 @@ def _load(
         log_size[first + t] = pull[0, first + t] - 0.5 * table[0, first + t]
 
 
-@_compiled
+@compiled(error_model="numpy")
 def _factorise(
     first: int, width: int, start: IntArray, cell: FloatArray, log_size: FloatArray
 ) -> None:  # pragma: no cover - compiled
@@ -122,7 +155,7 @@ def _factorise(
             cell[di, t] = root[t]
 
 
-@_compiled
+@compiled(error_model="numpy")
 def _invert(
     start: IntArray, cell: FloatArray, inverse: FloatArray, row: FloatArray
 ) -> None:  # pragma: no cover - compiled
@@ -164,7 +197,7 @@ def _invert(
             inverse[i * q + i, t] = row[i, t] * cell[di, t]
 
 
-@_compiled
+@compiled(error_model="numpy")
 def measure_posteriors(
     table: FloatArray,
     pull: FloatArray,
@@ -195,7 +228,7 @@ def measure_posteriors(
                 log_size[first + t] += 0.5 * h[i, t] * h[i, t]
 
 
-@_compiled
+@compiled(error_model="numpy")
 def solve_posteriors(
     table: FloatArray,
     pull: FloatArray,

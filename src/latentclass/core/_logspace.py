@@ -31,6 +31,20 @@ def split_log(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return shares, top + log_sum
 
 
+def split_shares(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`split_log` with the shares themselves, not their logarithms: one exponential a term."""
+    top = _fold(np.maximum, log_values)
+    top[~np.isfinite(top)] = 0.0
+    shares = log_values - top[..., None]
+    np.exp(shares, out=shares)
+    total = _fold(np.add, shares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares /= total[..., None]
+        log_sum = np.log(total)
+    shares[total == 0] = 1.0 / log_values.shape[-1]
+    return shares, top + log_sum
+
+
 def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
     """Reduce the last axis. Few terms are taken one by one: numpy is slow at short reductions."""
     n_terms = values.shape[-1]

@@ -8,6 +8,7 @@ is a mixture of its own. S counts starts, K components; the rest is as in `_prod
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from latentclass.core import _product as product
 from latentclass.core._blocks import map_blocks
-from latentclass.core._logspace import log_normalise, split_log
+from latentclass.core._logspace import log_normalise, split_shares
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -83,7 +84,7 @@ class MixtureProblem:
     n_jobs: int | None = None
     restricted: list[tuple[product.Rows, FloatArray, slice]] = field(default_factory=list)
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Weight of all rows."""
         return float(self.known_rows.sum() + sum(weight.sum() for _, weight, _ in self._items))
@@ -107,8 +108,8 @@ class MixtureProblem:
             chosen = MixtureParams(*(array[:, members] for array in params))
             log_joint = product.log_density(flat_params(chosen), rows, self.layout)
             log_joint = log_joint.reshape(len(weight), n_starts, -1) + chosen.log_weight
-            log_share, log_total = split_log(log_joint)
-            responsibility = np.exp(log_share) * weight[:, None, None]
+            responsibility, log_total = split_shares(log_joint)
+            responsibility *= weight[:, None, None]
             part = product.soft_stats(rows, responsibility.reshape(len(weight), -1), self.layout)
             return weight @ log_total, responsibility.sum(axis=0), part
 

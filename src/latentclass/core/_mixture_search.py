@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +28,7 @@ from latentclass.core import _product as product
 from latentclass.core._em import RESEED_ROUNDS, BoolArray, EMResult, P, S, take_starts
 from latentclass.core._mixture import (
     COLLAPSED,
+    DEAD_SHARE,
     MixtureParams,
     MixtureProblem,
     MixtureStats,
@@ -39,6 +39,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 SEARCHES = ("em", "kmeans", "era", "anneal")
+
+STEPS = 40
+"""Iterations of a start that are run in one call."""
 
 MOST_UNITS = 1e15
 """A row of more weight than this moves in units of more than 1: counts are whole numbers."""
@@ -102,7 +105,10 @@ def draw_chances(chance: Chance, n_rows: int) -> FloatArray:
     """Numbers on [0, 1), one a start and row; none are drawn where none are needed."""
     if np.isinf(chance.sharpness):
         return np.zeros((len(chance.rngs), n_rows))
-    return np.stack([rng.random(n_rows) for rng in chance.rngs])
+    out = np.empty((len(chance.rngs), n_rows))
+    for rng, row in zip(chance.rngs, out, strict=True):
+        rng.random(out=row)
+    return out
 
 
 def split_units(share: FloatArray, units: FloatArray, chance: Chance) -> FloatArray:
@@ -170,46 +176,95 @@ class MixtureSearch:
     _rows: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rows", _pack(self.mixture))
+        object.__setattr__(self, "_rows", pack_rows(self.mixture))
 
     def assign(self, params: MixtureParams, chance: Chance) -> tuple[MixtureStats, FloatArray]:
         """See `SearchProblem`."""
         if chance.soft:
             return self.mixture.e_step(params)
-        from latentclass.core._exclusive_kernels import assign_rows, sum_rows
+        from latentclass.core._exclusive_kernels import RUN, assign_rows, finish_sums, sum_rows
 
-        rows, (n_starts, n_components) = self._rows, params.log_weight.shape
-        n_heavy = len(rows.heavy)
+        rows, (n_starts, n_components, p) = self._rows, params.mean.shape
         component = np.empty((n_starts, len(rows.weight)), dtype=np.int32)
-        share = np.empty((n_starts, n_heavy, n_components))
+        share = np.empty((n_starts, len(rows.heavy), n_components))
         log_likelihood = np.empty(n_starts)
         constant = np.log(params.scale) + (rows.log_unit + 0.5 * product.LOG_2PI)
-        zero = np.zeros((n_starts, n_components, 1))
+        nothing = np.zeros((n_starts, n_components, 1))
         assign_rows(
-            rows.values, rows.seen, rows.holes, rows.levels, rows.weight, rows.heavy,
+            rows.values, rows.seen, rows.holes, rows.levels, rows.weight, rows.plain, rows.heavy,
             params.log_weight, params.mean, params.scale, constant,
-            np.concatenate([params.log_prob, zero], axis=2),
+            np.concatenate([params.log_prob, nothing], axis=2),
             draw_chances(chance, len(rows.weight)), chance.sharpness,
-            component, share, log_likelihood,
+            component, share, log_likelihood, np.empty((2 * n_components + 5, RUN)),
         )  # fmt: skip
-        if n_heavy:
+        if rows.heavy.size:
             share = split_units(share, rows.units, chance) * rows.weight[rows.heavy, None]
         row_weight = np.empty((n_starts, n_components))
-        weight, mean, scatter = (np.empty(params.mean.shape) for _ in range(3))
+        sums = np.empty((n_starts, n_components, rows.powers.shape[1]))
         counts = np.empty((n_starts, n_components, params.log_prob.shape[2] + 1))
-        sum_rows(
-            rows.values_by_row, rows.seen_by_row, rows.levels_by_row, not rows.holes.any(),
-            rows.weight, rows.heavy, component, share, params.mean.copy(),
-            row_weight, weight, mean, scatter, counts,
-        )  # fmt: skip
-        stats = MixtureStats(row_weight, weight, mean, scatter, counts[:, :, :-1].copy())
+        who = (rows.weight, rows.heavy, component, share)
+        sum_rows(rows.powers, rows.levels_by_row, *who, row_weight, sums, counts)
+        first, second = sums[:, :, :p].copy(), sums[:, :, p : 2 * p].copy()
+        cells = sums[:, :, 2 * p :].copy()
+        if not rows.holes.any():
+            cells = np.repeat(row_weight[:, :, None], p, axis=2)
+        finish_sums(cells, first, second, rows.shift, rows.values, rows.seen, *who)
+        stats = MixtureStats(row_weight, cells, first, second, counts[:, :, :-1].copy())
         penalty = product.log_prior(flat_params(params), self.mixture.prior)
         penalty = penalty.reshape(n_starts, n_components).sum(axis=1)
-        return stats, (log_likelihood + penalty) / self._total
+        return stats, (log_likelihood + penalty) / self.mixture.total_weight
 
-    @cached_property
-    def _total(self) -> float:
-        return self.mixture.total_weight
+    def run_steps(
+        self,
+        run: _Run[MixtureParams, MixtureStats],
+        starts: IntArray,
+        sharpness: FloatArray,
+    ) -> tuple[FloatArray, FloatArray, BoolArray, IntArray]:
+        """Several iterations of some starts in one call: what `assign` and `m_step` would do.
+
+        Changes the run's parameters and what it keeps. Returns the objective and the best so far
+        of each start's iterations, the components that it lost in its last one, and how many
+        iterations it took: it stops where it loses one.
+        """
+        from latentclass.core._exclusive_kernels import run_steps
+
+        rows, prior, n_rows = self._rows, self.mixture.prior, len(self._rows.weight)
+        chance = np.empty((len(starts), len(sharpness), n_rows))
+        for s, part in zip(starts, chance, strict=True):
+            run.rngs[s].random(out=part)
+        n_components = run.params.log_weight.shape[1]
+        nothing = np.zeros((len(starts), n_components, 1))
+
+        def with_place(params: MixtureParams) -> MixtureParams:
+            """Copies, with a place more for missing cells."""
+            part = take_starts(params, starts)
+            return part._replace(log_prob=np.concatenate([part.log_prob, nothing], axis=2))
+
+        params, kept = with_place(run.params), with_place(run.kept)
+        best, usable, fresh = run.best[starts], run.usable[starts], run.fresh[starts]
+        shape = (len(starts), len(sharpness))
+        objective, best_so_far = np.empty(shape), np.empty(shape)
+        lost = np.empty(params.log_weight.shape, dtype=bool)
+        n_done = np.empty(len(starts), dtype=np.intp)
+        run_steps(
+            rows.values, rows.seen, rows.holes, rows.levels, rows.powers, rows.shift,
+            rows.levels_by_row, rows.weight, rows.plain, rows.log_unit,
+            self.mixture.layout.offsets, prior.mean, prior.variance, float(prior.strength),
+            float(prior.alpha), product.SCALE_FLOOR, DEAD_SHARE / n_components, COLLAPSED,
+            chance, sharpness,
+            params.log_weight, params.mean, params.scale, params.log_prob,
+            kept.log_weight, kept.mean, kept.scale, kept.log_prob,
+            best, usable, fresh, objective, best_so_far, lost, n_done,
+        )  # fmt: skip
+        for into, new in ((run.params, params), (run.kept, kept)):
+            run.put(into, starts, new._replace(log_prob=new.log_prob[:, :, :-1]))
+        run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh
+        return objective, best_so_far, lost, n_done
+
+    @property
+    def light(self) -> bool:
+        """Whether `run_steps` may be used: rows move as one, and the M-step is the plain one."""
+        return not self._rows.heavy.size and type(self.mixture) is MixtureProblem
 
     def m_step(self, stats: MixtureStats) -> MixtureParams:
         """See `SearchProblem`."""
@@ -237,28 +292,38 @@ def collapsed(params: MixtureParams, prior: product.Prior) -> BoolArray:
     """Components far narrower than the column in some column that varies, shape (S, K).
 
     They describe equal values, not a distribution; without a prior their likelihood has no bound.
+    With one there are none.
     """
+    if prior.strength > 0:
+        return np.zeros(params.log_weight.shape, dtype=bool)
     narrow = params.scale < COLLAPSED * np.sqrt(prior.variance)
     return np.asarray((narrow & (prior.variance > 0)).any(axis=2))
 
 
-class _PackedRows(NamedTuple):
-    """Rows as the loops want them (see `_exclusive_kernels.assign_rows`)."""
+class PackedRows(NamedTuple):
+    """Rows as the loops want them (see `_exclusive_kernels.assign_rows`).
+
+    `powers` has what is summed over a component's rows side by side: the values less the column's
+    `shift`, their squares, and, if some are missing, which are not. The shift is the most frequent
+    value, so that sums over rows that all have it are exact.
+    """
 
     values: FloatArray
     seen: FloatArray
     holes: BoolArray
     levels: npt.NDArray[np.int32]
-    values_by_row: FloatArray
-    seen_by_row: FloatArray
+    powers: FloatArray
+    shift: FloatArray
     levels_by_row: npt.NDArray[np.int32]
     weight: FloatArray
+    plain: bool
     heavy: IntArray
     units: FloatArray
     log_unit: FloatArray
 
 
-def _pack(mixture: MixtureProblem) -> _PackedRows:
+def pack_rows(mixture: MixtureProblem) -> PackedRows:
+    """The rows of a problem's blocks."""
     numeric, codes = (np.concatenate([rows[part] for rows, _ in mixture.blocks]) for part in (0, 1))
     weight = np.concatenate([weight for _, weight in mixture.blocks])
     missing = np.isnan(numeric)
@@ -267,12 +332,24 @@ def _pack(mixture: MixtureProblem) -> _PackedRows:
     levels = np.where(codes < 0, int(offsets[-1]), codes + offsets[:-1]).astype(np.int32)
     units = row_units(weight)
     heavy = np.flatnonzero(units > 1)
-    turned = (np.ascontiguousarray(array.T) for array in (values, seen, levels))
-    columns, columns_seen, columns_levels = turned
-    return _PackedRows(
-        columns, columns_seen, missing.any(axis=0), columns_levels, values, seen, levels,
-        weight, heavy, units[heavy], np.log(mixture.layout.unit),
+    shift = np.array([_most_frequent(column) for column in numeric.T])
+    about = np.where(missing, 0.0, numeric - shift)
+    powers = [about, about * about]
+    if missing.any():
+        powers.append(seen)
+    columns, columns_seen, columns_levels = (
+        np.ascontiguousarray(array.T) for array in (values, seen, levels)
+    )
+    return PackedRows(
+        columns, columns_seen, missing.any(axis=0), columns_levels, np.hstack(powers), shift,
+        levels, weight, bool(np.all(weight == 1.0)), heavy, units[heavy],
+        np.log(mixture.layout.unit),
     )  # fmt: skip
+
+
+def _most_frequent(column: FloatArray) -> float:
+    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+    return float(values[counts.argmax()]) if len(values) else 0.0
 
 
 @dataclass(frozen=True)
@@ -324,6 +401,9 @@ def run_search(
         Called with the iteration and the best objective; a true answer stops the search.
     """
     run = _Run(problem, params, rule, rngs)
+    if rule.stochastic and visit is None and getattr(problem, "light", False):
+        finished = run.race(max_iter, on_iteration)
+        return SearchResult(run.result(finished=finished), [])
     visited: list[P] = []
     stopped = False
     for iteration in range(max_iter):
@@ -357,8 +437,8 @@ class _Run(Generic[P, S]):
         self.best = np.full(n_starts, -np.inf)
         self.usable, self.fresh = (np.zeros(n_starts, dtype=bool) for _ in range(2))
         self.alive = np.arange(n_starts)
-        self.histories: list[list[float]] = [[] for _ in range(n_starts)]
-        self.traces: list[list[float]] = [[] for _ in range(n_starts)]
+        self.last = np.full(n_starts, -np.inf)
+        self.books: list[tuple[IntArray, FloatArray, FloatArray]] = []
         self.settled = np.zeros(n_starts, dtype=bool)
         self.reseeded = np.zeros(n_starts, dtype=np.intp)
         self.rounds = np.zeros(n_starts, dtype=np.intp)
@@ -367,24 +447,25 @@ class _Run(Generic[P, S]):
     def observe(self, sharpness: float, tol: float) -> None:
         """Assign the rows of all starts that still move; keep what is better than before."""
         starts = self.alive
+        everyone = len(starts) == len(self.best)
         chance = Chance(self.rule.search == "em", sharpness, [self.rngs[s] for s in starts])
-        params = take_starts(self.params, starts)
+        params = self.params if everyone else take_starts(self.params, starts)
         stats, objective = self.problem.assign(params, chance)
         objective = np.where(np.isnan(objective), -np.inf, objective)
         # components just put somewhere are no estimate
         usable, had = self.problem.usable(params) & ~self.fresh[starts], self.usable[starts]
         better = (usable & ~had) | ((usable == had) & (objective > self.best[starts]))
-        self._put(self.kept, starts[better], take_starts(params, better))
-        self.best[starts[better]] = objective[better]
+        if better.any():
+            self.put(self.kept, starts[better], take_starts(params, better))
+            self.best[starts[better]] = objective[better]
         self.usable[starts] |= usable
-        for s, value in zip(starts.tolist(), objective.tolist(), strict=True):
-            trace = self.traces[s]
-            if self.rule.search == "em" and trace and abs(value - trace[-1]) <= tol:
-                self.settled[s] = True
-            trace.append(value)
-            self.histories[s].append(float(self.best[s]))
+        self.books.append((starts, objective, self.best[starts]))
+        if self.rule.search == "em":
+            with np.errstate(invalid="ignore"):
+                self.settled[starts] = np.abs(objective - self.last[starts]) <= tol
+        self.last[starts] = objective
         moving = ~self.settled[starts]
-        self._stats = take_starts(stats, moving)
+        self._stats = stats if moving.all() else take_starts(stats, moving)
         self.alive = starts[moving]
 
     def move(self) -> None:
@@ -393,36 +474,82 @@ class _Run(Generic[P, S]):
         params = self.problem.m_step(self._stats)
         if self.rule.search == "kmeans":
             before = take_starts(self.params, starts)
-            # sums are about the last mean: the same rows give the same numbers but for rounding
+            # sums are in another order: the same rows give the same numbers but for rounding
             same = np.isclose(_numbers(params), _numbers(before), rtol=0.0, atol=1e-9).all(axis=1)
             self.settled[starts[same]] = True
         lost = self.problem.lost(params)
         if not self.rule.stochastic:  # or they might never settle
             lost &= (self.rounds[starts] < RESEED_ROUNDS)[:, None]
         self.fresh[starts] = lost.any(axis=1)
-        hit = np.flatnonzero(self.fresh[starts])
-        if hit.size:
-            rngs = [self.rngs[s] for s in starts[hit]]
-            self._put(params, hit, self.problem.reseed(take_starts(params, hit), lost[hit], rngs))
-            self.reseeded[starts[hit]] += lost[hit].sum(axis=1)
-            self.rounds[starts[hit]] += 1
+        if len(starts) == len(self.best):
+            self.params = params
+        else:
+            self.put(self.params, starts, params)
+        hit = self.fresh[starts]
+        if hit.any():
+            self._reseed(starts[hit], lost[hit])
             self.settled[starts[hit]] = False
-        self._put(self.params, starts, params)
         self.alive = starts[~self.settled[starts]]
 
+    def race(self, max_iter: int, on_iteration: Callable[[int, float], bool] | None) -> bool:
+        """`observe` and `move` in turns, several iterations of a start in one call.
+
+        A callback is told of all iterations, `STEPS` at a time; whether none asked to stop.
+        """
+        problem: Any = self.problem
+        taken = np.zeros(len(self.best), dtype=np.intp)
+        for first in range(0, max_iter, STEPS):
+            goal = min(first + STEPS, max_iter)
+            while np.any(taken < goal):
+                # starts that lost a component on the way are behind
+                begin = int(taken.min())
+                starts = np.flatnonzero(taken == begin)
+                sharpness = [self.rule.sharpness(i, max_iter) for i in range(begin, goal)]
+                objective, best, lost, n_done = problem.run_steps(self, starts, np.array(sharpness))
+                for step in range(goal - begin):
+                    there = n_done > step
+                    self.books.append((starts[there], objective[there, step], best[there, step]))
+                taken[starts] += n_done
+                hit = self.fresh[starts] & (taken[starts] < max_iter)
+                if hit.any():
+                    self._reseed(starts[hit], lost[hit])
+            if on_iteration is not None:
+                told = [on_iteration(i + 1, float(self.best.max())) for i in range(first, goal)]
+                if any(told):
+                    return False
+        return True
+
+    def _reseed(self, starts: IntArray, lost: BoolArray) -> None:
+        """Give lost components of some starts a new place."""
+        rngs = [self.rngs[s] for s in starts]
+        params = self.problem.reseed(take_starts(self.params, starts), lost, rngs)
+        self.put(self.params, starts, params)
+        self.reseeded[starts] += lost.sum(axis=1)
+        self.rounds[starts] += 1
+
     @staticmethod
-    def _put(into: P, index: Any, part: P) -> None:
+    def put(into: P, index: Any, part: P) -> None:
+        """Write the parameters of some starts."""
         for array, values in zip(into, part, strict=True):
             array[index] = values
 
     def result(self, *, finished: bool) -> EMResult[P]:
         """The books of `EMResult`; a search that never settles has converged when it is done."""
+        traces: list[list[float]] = [[] for _ in self.best]
+        history: list[float] = []
         winner = int(np.lexsort((-np.arange(len(self.best)), self.best, self.usable))[-1])
         converged = self.settled | (self.rule.stochastic and finished)
-        n_iter = np.array([len(trace) for trace in self.traces])
+        for starts, objective, best in self.books:
+            for s, value, top in zip(
+                starts.tolist(), objective.tolist(), best.tolist(), strict=True
+            ):
+                traces[s].append(value)
+                if s == winner:
+                    history.append(top)
+        n_iter = np.array([len(trace) for trace in traces])
         return EMResult(
             params=take_starts(self.kept, slice(winner, winner + 1)),
-            history=self.histories[winner],
+            history=history,
             n_iter=int(n_iter[winner]),
             converged=bool(converged[winner]),
             restarts={
@@ -433,7 +560,7 @@ class _Run(Generic[P, S]):
                 "reseeded": self.reseeded,
                 "kept": np.arange(len(self.best)) == winner,
             },
-            histories=self.traces,
+            histories=traces,
             order=np.array([winner]),
         )
 

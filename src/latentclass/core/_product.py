@@ -193,9 +193,11 @@ def empty_stats(n_components: int, layout: Layout) -> Stats:
 def soft_stats(rows: Rows, weights: FloatArray, layout: Layout) -> Stats:
     """Statistics of rows that belong to component k with weight weights[:, k]."""
     missing = np.isnan(rows.numeric)
-    values = np.where(missing, 0.0, rows.numeric)
-    present = (~missing).astype(np.float64)
-    cell_weight = weights.T @ present
+    holes = missing.any()
+    values = np.where(missing, 0.0, rows.numeric) if holes else rows.numeric
+    present = (~missing).astype(np.float64) if holes else np.ones(1)
+    cell_weight = np.empty((weights.shape[1], values.shape[1]))
+    cell_weight[:] = weights.T @ present if holes else weights.sum(axis=0)[:, None]
     mean = _divide(weights.T @ values, cell_weight)
     scatter = np.maximum(weights.T @ (values * values) - cell_weight * mean * mean, 0.0)
     narrow = scatter < NARROW**2 * cell_weight
@@ -287,11 +289,12 @@ def to_scale(variance: FloatArray, prior: Prior) -> FloatArray:
 
 def log_probabilities(counts: FloatArray, offsets: npt.NDArray[np.intp]) -> FloatArray:
     """Log shares of each column's levels; even where a column has no count."""
+    if not counts.shape[1]:
+        return np.zeros(counts.shape)
     n_levels = np.diff(offsets)
     used = n_levels > 0
     total = np.zeros((len(counts), len(n_levels)))
-    if used.any():
-        total[:, used] = np.add.reduceat(counts, offsets[:-1][used], axis=1)
+    total[:, used] = np.add.reduceat(counts, offsets[:-1][used], axis=1)
     total = np.repeat(total, n_levels, axis=1)
     uniform = np.repeat(1.0 / np.maximum(n_levels, 1), n_levels)
     with np.errstate(divide="ignore"):

@@ -18,6 +18,7 @@ from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core import _product as product
 from latentclass.core._em import EMResult, run_restarts
+from latentclass.core._large_mixture import LARGE, make_large
 from latentclass.core._mixture import MixtureParams, MixtureProblem
 from latentclass.core._mixture_rows import MixtureRows, join_rows
 from latentclass.core._mixture_search import SEARCHES, MixtureSearch, Rule, collapsed, run_search
@@ -362,6 +363,9 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     ) -> EMResult[MixtureParams]:
         """EM from the starts."""
         free = problem.prior.strength == 0
+        n_rows = sum(len(weight) for _, weight in problem.blocks)
+        if n_rows * starts.log_weight.size >= LARGE:
+            problem = make_large(problem)
 
         def spread_out(params: MixtureParams) -> FloatArray:
             return np.asarray(-1.0 * collapsed(params, problem.prior).any(axis=1))

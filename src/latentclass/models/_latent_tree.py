@@ -18,7 +18,7 @@ from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._em import run_restarts
 from latentclass.core._row_parts import column_marks
-from latentclass.core._tree import Tree, observed_codes, sample_nodes
+from latentclass.core._tree import Tree, edge_information, marginals, observed_codes, sample_nodes
 from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, IntArray
 from latentclass.models._bif import BifVariable, free_name, write_bif
@@ -342,21 +342,18 @@ class LatentTreeClassifier(DiscreteClassifier):
     # ----------------------------------------------------------- prediction, samples
 
     def _code_log_likelihood(self, codes: Codes) -> FloatArray:
-        from latentclass.core._tree_inference import group_rows, row_log_likelihood
+        from latentclass.core._latent_tree_rows import class_log_likelihood
 
         if not self._trees:
             return np.zeros((len(codes), len(self.classes_)))
-        rows = group_rows(codes)
-        return np.stack([row_log_likelihood(tree, rows) for tree in self._trees], axis=1)
+        return class_log_likelihood(self._trees, codes)
 
     def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
-        from latentclass.core._tree_inference import row_log_likelihood
+        from latentclass.core._latent_tree_rows import class_log_likelihood
 
         out = np.zeros(len(codes))
         for k, tree in enumerate(self._trees):
-            mine = y == k
-            if mine.any():
-                out[mine] = row_log_likelihood(tree, codes[mine])
+            out[y == k] = class_log_likelihood([tree], codes[y == k])[:, 0]
         return out
 
     def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
@@ -485,7 +482,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         columns, rows = self._active_names(), []
         for tree in self._trees[k : k + 1]:
             for name, node in zip(self._names[k], tree.latent, strict=True):
-                size = _margin(tree, node)
+                size = marginals(tree)[node].tolist()
                 for part in separations(tree, node)[:n_columns]:
                     for group, shares in enumerate(part.shares):
                         rows += [
@@ -494,6 +491,31 @@ class LatentTreeClassifier(DiscreteClassifier):
                         ]
         heads = ["latent", "group", "size", "column", "information", "level", "probability"]
         return pd.DataFrame(rows, columns=heads)
+
+    def tree_edges(self, y: Any) -> list[tuple[str, str, float]]:
+        """The edges of a class's tree.
+
+        Parameters
+        ----------
+        y : label
+            The class.
+
+        Returns
+        -------
+        list of (str, str, float)
+            Parent and child by name, parents before children, and their mutual information in
+            nats.
+        """
+        k = self._class_code(y)
+        edges = []
+        for tree in self._trees[k : k + 1]:
+            names, information = self._variable_names(k), edge_information(tree)
+            edges += [
+                (names[parent], names[node], float(information[node]))
+                for node, parent in enumerate(tree.parents)
+                if parent >= 0
+            ]
+        return edges
 
     def to_network(self, y: Any) -> list[BifVariable]:
         """The tree of a class as an ordinary Bayesian network.
@@ -548,9 +570,3 @@ def _zeros(codes: Codes) -> Codes:
 
 def _groups(k: int) -> list[str]:
     return [f"group{state}" for state in range(k)]
-
-
-def _margin(tree: Tree, node: int) -> list[float]:
-    from latentclass.core._tree import marginals
-
-    return [float(share) for share in marginals(tree)[node]]

@@ -63,8 +63,8 @@ class LatentVariableClassifier(NaiveBayes):
         `sample_weight`, rows may belong to several components in part, else each belongs to its
         most probable one.
     n_components : int or "auto", default=2
-        Components. "auto" tries 1 to `max_components`, and keeps the number with the lowest
-        log-loss on held-out folds.
+        Components. "auto" tries 1 to `max_components` on held-out folds, and keeps the least number
+        whose log-loss is within one standard error of the lowest.
     search : {"em", "kmeans", "era", "anneal"}, default="era"
         How components are looked for: see `LatentMixture`.
     average : bool, default=False
@@ -315,10 +315,11 @@ class LatentVariableClassifier(NaiveBayes):
         return found.best, models
 
     def _choose(self, data: MixtureRows, table: Table, rows: DistinctRows, seed: int) -> int:
-        """The number of components with the lowest held-out log-loss."""
+        """The least number of components that is as good as the best, by held-out log-loss."""
         parts = deal(rows, N_FOLDS, salt=1)
+        losses = []
         for n_components in range(1, self.max_components + 1):
-            loss = weight = 0.0
+            loss, tested = np.zeros(len(rows.weight)), np.zeros(len(rows.weight))
             for part in range(N_FOLDS):
                 inside = parts.part == part
                 test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
@@ -334,10 +335,17 @@ class LatentVariableClassifier(NaiveBayes):
                 self._set_models(models)
                 proba = np.exp(self._log_posterior(table.take(asked), None))
                 of_class = proba[np.arange(len(asked)), rows.y[asked]]
-                loss -= float(test[asked] @ np.log(np.maximum(of_class, 1e-15)))
-                weight += float(test.sum())
-            self.log_losses_[n_components] = loss / weight if weight else 0.0
-        return min(self.log_losses_, key=lambda k: (self.log_losses_[k], k))
+                loss[asked] -= test[asked] * np.log(np.maximum(of_class, 1e-15))
+                tested += test
+            losses.append(loss)
+            self.log_losses_[n_components] = float(loss.sum() / max(tested.sum(), 1e-300))
+        best = min(self.log_losses_, key=lambda k: (self.log_losses_[k], k))
+        for n_components in range(1, best):
+            # the difference to the best, summed over rows, and its standard error
+            excess = losses[n_components - 1] - losses[best - 1]
+            if excess.sum() <= np.sqrt(len(excess)) * excess.std():
+                return n_components
+        return best
 
     def _twin(self) -> Any:
         return clone(self).set_params(calibrate=False, n_components=self.n_components_)

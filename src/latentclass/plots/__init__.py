@@ -3,6 +3,7 @@
 from latentclass.plots._boundary import BoundaryDisplay
 from latentclass.plots._hierarchy import HierarchyDisplay
 from latentclass.plots._latent_space import LatentSpaceDisplay
+from latentclass.plots._latent_tree import LatentTreeDisplay
 from latentclass.plots._loadings import LoadingsDisplay
 from latentclass.plots._model_graph import ModelGraphDisplay
 from latentclass.plots._restarts import RestartsDisplay
@@ -12,6 +13,7 @@ __all__ = [
     "BoundaryDisplay",
     "HierarchyDisplay",
     "LatentSpaceDisplay",
+    "LatentTreeDisplay",
     "LoadingsDisplay",
     "ModelGraphDisplay",
     "RestartsDisplay",

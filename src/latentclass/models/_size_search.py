@@ -1,0 +1,220 @@
+"""Search for the size of a model, numbers of latent variables and components, in inner folds."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from latentclass._validation import check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.data._labels import UNLABELLED
+from latentclass.models._base import FloatArray, IntArray, Training
+from latentclass.models._inner_folds import check_inner_cv, given_folds
+
+PATIENCE = 3
+"""The semi-greedy search ends when this many numbers of latent variables in a row bring nothing."""
+
+KEPT_SHARE = 4
+"""Of the candidates of a round of halving, one in this many goes on."""
+
+Pair = tuple[int, int]
+
+
+class Searching(Protocol):
+    """What the search asks of an estimator."""
+
+    cv: Any
+    scoring: str
+    n_init: int
+    max_iter: int
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+    classes_: Any
+    schema_: Any
+    _numbers: IntArray
+
+    def _candidate(self, pair: Pair, n_init: int, max_iter: int) -> Any:
+        """An unfitted model of a given size."""
+
+
+def check_search(model: Any) -> None:
+    """Refuse sizes, searches, scores and folds that make no sense."""
+    for name in ("n_latent", "n_components"):
+        if isinstance(getattr(model, name), Iterator):
+            raise TypeError(f"{name} is an iterator, which can be read only once: pass a list.")
+        values = listed(getattr(model, name))
+        if values is not None and not values:
+            raise ValueError(f"{name} is empty: list whole numbers to try, or pass None.")
+        for value in values or ():
+            check_number(name, value, low=1, whole=True)
+    check_option("search", model.search, ("halving", "semi_greedy", "exhaustive"))
+    check_option("scoring", model.scoring, ("log_loss", "accuracy"))
+    check_inner_cv(model.cv)
+
+
+class SizeSearch:
+    """Scores candidates in folds of the training rows, and keeps the path."""
+
+    def __init__(self, model: Searching, training: Training, pairs: list[Pair]) -> None:
+        self._model, self._training, self._pairs = model, training, pairs
+        self.path: list[dict[str, Any]] = []
+        random = check_random_state(model.random_state)
+        self._seed = int(random.randint(2**31))
+        y = training.y
+        self._left_out = np.zeros((0, len(y)), dtype=bool)
+        if isinstance(model.cv, int | np.integer):
+            self._fold, n_folds = share_out(y, int(model.cv), random)
+        else:
+            self._fold, n_folds, left_out = given_folds(y, model.cv, model._numbers)
+            if left_out is not None:
+                self._left_out = left_out
+        self._n_folds = n_folds
+
+    def run(self, search: str) -> dict[str, Any]:
+        """The best candidate of a search by its name."""
+        visit = {
+            "halving": self.halving,
+            "semi_greedy": self.semi_greedy,
+            "exhaustive": self.exhaustive,
+        }[search]
+        return visit()
+
+    def exhaustive(self) -> dict[str, Any]:
+        """All pairs."""
+        return _best(self._try(self._pairs, self._model.n_init, self._model.max_iter, 0))
+
+    def semi_greedy(self) -> dict[str, Any]:
+        """Each number of latent variables with all numbers of components, as long as it pays."""
+        best: dict[str, Any] | None = None
+        idle = 0
+        for q in sorted({q for q, _ in self._pairs}):
+            pairs = [pair for pair in self._pairs if pair[0] == q]
+            found = _best(self._try(pairs, self._model.n_init, self._model.max_iter, 0))
+            if best is None or found["mean_test_score"] > best["mean_test_score"]:
+                best, idle = found, 0
+            else:
+                idle += 1
+            if idle == PATIENCE:
+                break
+        assert best is not None
+        return best
+
+    def halving(self) -> dict[str, Any]:
+        """All pairs with little, the better ones with more."""
+        pairs, n_init, max_iter = self._pairs, self._model.n_init, self._model.max_iter
+        # never with few starts: an average over few is a poor sign of the average over all
+        rounds = [
+            (max(1, n_init // 2), min(20, max_iter)),
+            (max(1, n_init // 2), min(60, max_iter)),
+            (n_init, max_iter),
+        ]
+        for number, (starts, steps) in enumerate(rounds):
+            tried = self._try(pairs, starts, steps, number)
+            tried.sort(key=lambda row: -row["mean_test_score"])
+            n_kept = max(2, -(-len(pairs) // KEPT_SHARE))
+            pairs = [(row["n_latent"], row["n_components"]) for row in tried[:n_kept]]
+        return tried[0]
+
+    def _try(
+        self, pairs: list[Pair], n_init: int, max_iter: int, number: int
+    ) -> list[dict[str, Any]]:
+        def evaluate(pair: Pair) -> dict[str, Any]:
+            begin = time.perf_counter()
+            scores = self._scores(pair, n_init, max_iter)
+            return {
+                "n_latent": pair[0],
+                "n_components": pair[1],
+                "n_init": n_init,
+                "max_iter": max_iter,
+                "mean_test_score": float(scores.mean()),
+                "std_test_score": float(scores.std()),
+                "seconds": time.perf_counter() - begin,
+                "round": number,
+            }
+
+        parallel = joblib.Parallel(n_jobs=self._model.n_jobs, return_as="generator")
+        tried = []
+        for row in parallel(joblib.delayed(evaluate)(pair) for pair in pairs):
+            tried.append(row)
+            if self._model.verbose:
+                _print_candidate(type(self._model).__name__, row)
+        self.path += tried
+        return tried
+
+    def _scores(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
+        """Score of each fold, higher is better."""
+        table, y, weight = self._training
+        model = self._model
+        scores = []
+        for fold in range(self._n_folds):
+            test = self._fold == fold
+            train = ~test & ~self._left_out[fold] if len(self._left_out) else ~test
+            candidate = model._candidate(pair, n_init, max_iter)
+            candidate.random_state = self._seed
+            candidate.schema_, candidate.classes_ = model.schema_, model.classes_
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                candidate._fit_training(Training(table.take(train), y[train], weight[train]), None)
+            candidate.temperature_ = 1.0
+            posterior = candidate._log_posterior(table.take(test), None)
+            if model.scoring == "accuracy":
+                value = (posterior.argmax(axis=1) == y[test]).astype(np.float64)
+            else:
+                # bounded as scikit-learn's: one row judged impossible must not decide alone
+                own = posterior[np.arange(len(posterior)), y[test]]
+                value = np.maximum(own, np.log(np.finfo(float).eps))
+            scores.append(weight[test] @ value / weight[test].sum())
+        return np.array(scores)
+
+
+def _print_candidate(owner: str, row: dict[str, Any]) -> None:
+    """One line a candidate on standard error."""
+    print(
+        f"{owner}: n_latent={row['n_latent']}, n_components={row['n_components']}: "
+        f"{row['mean_test_score']:.4f} ({row['seconds']:.1f} s)",
+        file=sys.stderr,
+    )
+
+
+def listed(values: Any) -> list[Any] | None:
+    """A single number as a list of one."""
+    if values is None:
+        return None
+    return list(values) if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
+
+
+def _best(tried: list[dict[str, Any]]) -> dict[str, Any]:
+    """The highest score; of equal ones the first, which is the smallest model."""
+    return max(tried, key=lambda row: row["mean_test_score"])
+
+
+def share_out(y: IntArray, cv: int, random: Any) -> tuple[IntArray, int]:
+    """Fold of each labelled row, -1 of the others, and the number of folds."""
+    labelled = np.flatnonzero(y != UNLABELLED)
+    n_folds = min(cv, len(labelled))
+    fold = np.full(len(y), -1, dtype=np.intp)
+    if n_folds < 2:
+        raise ValueError(
+            f"cv={cv} folds need two labelled rows at least, y has {len(labelled)}. Use "
+            "the model without search."
+        )
+    counts = np.bincount(y[labelled])
+    if counts[counts > 0].min() < n_folds:
+        warn_user(
+            f"A class has fewer labelled rows ({counts[counts > 0].min()}) than cv={cv} folds: "
+            "some folds are tested without it."
+        )
+    # dealt out class by class, so that a class of any size is spread as evenly as can be
+    order = random.permutation(len(labelled))
+    order = order[np.argsort(y[labelled][order], kind="stable")]
+    fold[labelled[order]] = np.arange(len(labelled)) % n_folds
+    return fold, n_folds
