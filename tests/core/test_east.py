@@ -226,10 +226,20 @@ def test_the_tree_that_made_the_rows_is_found(two_groups):
 
 def test_memory_and_threads_change_nothing_that_matters(two_groups, monkeypatch):
     codes, weight = two_groups[:400], np.ones(400)
-    lazy = search(codes, weight, [3] * 8, Settings())
+    starts = []
+    judge_moves = _east.judge
+
+    def watch(base, moves, how):
+        starts.append(how.n_init)
+        return judge_moves(base, moves, how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_east, "judge", watch)
+        lazy = search(codes, weight, [3] * 8, Settings())
+    assert set(starts) == {4, 16}
+    assert starts.count(16) < 0.5 * len(starts)
     plain = search(codes, weight, [3] * 8, Settings(lazy=False))
     assert_allclose(lazy.steps[-1].score, plain.steps[-1].score, rtol=1e-3)
-    assert sum(s.n_judged for s in lazy.steps) <= sum(s.n_judged for s in plain.steps)
     monkeypatch.setattr(_east, "THREAD_WORK", 0)
     threads = search(codes, weight, [3] * 8, Settings(n_jobs=2))
     assert threads.tree.theta.tolist() == lazy.tree.theta.tolist()

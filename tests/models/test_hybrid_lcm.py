@@ -190,7 +190,8 @@ def test_gradient_steps_raise_the_probability_of_the_labels():
         log_p = model.predict_log_proba(X[test])
         losses.append(-log_p[np.arange(150), y[test]].mean())
     assert model.n_steps_ > 0
-    assert model.held_out_[model.n_steps_ // 5] == model.held_out_.min()
+    assert model.held_out_[model.n_steps_ // 5].min() == model.held_out_.min()
+    assert model.temperature_ == (1.0, 1.5, 2.0, 3.0, 5.0)[model.held_out_.min(axis=0).argmin()]
     assert losses[1] < losses[0] - 0.01
     again = quick(discriminative=True).fit(X[train], y[train])
     assert again.predict_log_proba(X[test]).tolist() == log_p.tolist()
@@ -203,3 +204,11 @@ def test_too_few_rows_to_hold_any_out_leave_it_at_em():
     assert model.held_out_.size == 0
     assert np.isfinite(model.predict_proba(X)).all()
     assert len(y) == 8
+
+
+def test_gradient_steps_go_with_calibration_and_missing_labels():
+    X, y = mixed_table(120, seed=4)
+    labels = np.where(np.arange(120) % 4 == 0, None, y)
+    model = quick(discriminative=True, calibrate=True, n_init=1).fit(X, labels)
+    assert model.calibration_
+    assert np.isfinite(model.predict_proba(X)).all()

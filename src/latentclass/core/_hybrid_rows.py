@@ -34,11 +34,15 @@ from latentclass.core._logspace import log_normalise, log_sum_exp
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-COMMON_STEPS = 3
+COMMON_STEPS = 2
 """Steps with the prior of all classes together."""
 
-MAX_STEPS = 20
-"""Most steps with each class's own prior."""
+CLASS_STEPS = 2
+"""Steps with each class's own prior. More raise the bounds of all classes much alike: on the digits
+of the paper, accuracy stays and log-loss rises a little, at four times the cost."""
+
+MOMENT_STEPS = 20
+"""Most such steps where the posteriors of z are wanted."""
 
 GAIN = 1e-3
 """A row has converged when a step raises its bound by no more than this part of it, as in the
@@ -65,31 +69,33 @@ def raise_bounds(params: HybridParams, rows: Rows, *, moments: bool = False) -> 
     n_starts, n_classes, n_components = params.log_weight.shape
     n_rows = rows.n_rows
     xi = _common_xi(params, seen)
-    sums = sum_factors(design, seen, xi)
     out = np.empty((n_starts, n_classes, n_components, n_rows))
-    for y in range(n_classes):
-        out[:, y] = measure(design, sums, np.full(n_rows, y))
-    hope = np.ones((n_classes, n_rows), dtype=bool)
     kept = None
     if moments:
         kept = np.empty((n_starts, n_classes, n_components, design.table.shape[2], n_rows))
-    else:
-        by_class = out.max(axis=2)
-        hope = (by_class > by_class.max(axis=1, keepdims=True) - HOPELESS).any(axis=0)
-    if not seen.kappa.size and not moments:
-        return Bounds(out, None)
-    del sums
+    sums = sum_factors(design, seen, xi)
     for y in range(n_classes):
-        moving = np.flatnonzero(hope[y])
+        out[:, y] = measure(design, sums, np.full(n_rows, y))
+    del sums
+    by_class = out.max(axis=2)
+    hope = (by_class > by_class.max(axis=1, keepdims=True) - HOPELESS).any(axis=0)
+    n_steps = MOMENT_STEPS if moments else CLASS_STEPS
+    for y in range(n_classes):
+        moving = np.flatnonzero(hope[y] | moments)
         mine = xi[..., moving]
-        for step in range(MAX_STEPS):
-            found, bound = infer(design, take_seen(seen, moving), np.full(len(moving), y), mine)
+        for step in range(n_steps):
+            part, label = take_seen(seen, moving), np.full(len(moving), y)
+            if kept is None and step + 1 == n_steps:
+                out[:, y][..., moving] = measure(design, sum_factors(design, part, mine), label)
+                break
+            found, bound = infer(design, part, label, mine)
             rise = bound - out[:, y][..., moving]
             out[:, y][..., moving] = bound
             if kept is not None:
                 kept[:, y][..., moving] = found
-            on = np.flatnonzero((rise > GAIN * np.abs(bound)).any(axis=(0, 1)) | (step == 0))
-            if not on.size or not seen.kappa.size or step + 1 == MAX_STEPS:
+            going = (rise > GAIN * np.abs(bound)).any(axis=(0, 1)) | (step == 0)
+            on = np.flatnonzero(going & (len(seen.kappa) > 0))
+            if not on.size:
                 break
             mine = _step(design, found[..., on], mine[..., on], further=step > 0)
             moving = moving[on]

@@ -18,7 +18,7 @@ from latentclass.core._mixture_search import PackedRows, pack_rows
 
 FloatArray = npt.NDArray[np.float64]
 
-LARGE = 2**21
+LARGE = 2**19
 """Rows times starts times components from which on the loops are used."""
 
 

@@ -161,7 +161,7 @@ def _blurred(counts: FloatArray) -> FloatArray:
 class _Rounds(Climb):
     """Many changes at a time."""
 
-    full_tol, full_steps = 0.1, 100
+    full_tol, full_steps = 0.1, 25
 
     def __init__(
         self,

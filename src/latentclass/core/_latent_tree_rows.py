@@ -54,9 +54,14 @@ def _program(tree: Tree) -> _Program:
         lam.append(n_lam)
         n_cells += padded.size
         n_lam += own.shape[1] if column < 0 else 0
-    whole = [np.array(v, dtype=np.intp) for v in (tree.parents, tree.cardinalities, tree.columns)]
-    starts = np.array(table, dtype=np.intp), np.array([*lam, n_lam], dtype=np.intp)
-    return _Program(*whole, *starts, np.concatenate(cells))
+    return _Program(
+        np.array(tree.parents, dtype=np.intp),
+        np.array(tree.cardinalities, dtype=np.intp),
+        np.array(tree.columns, dtype=np.intp),
+        np.array(table, dtype=np.intp),
+        np.array([*lam, n_lam], dtype=np.intp),
+        np.concatenate(cells),
+    )
 
 
 def class_log_likelihood(trees: Sequence[Tree], codes: IntArray) -> FloatArray:

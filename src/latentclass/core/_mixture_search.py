@@ -17,6 +17,7 @@ mixture (not of the assignment), with the trace of all. S counts starts, K compo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass.core import _product as product
+from latentclass.core._blocks import map_blocks
 from latentclass.core._em import RESEED_ROUNDS, BoolArray, EMResult, P, S, take_starts
 from latentclass.core._mixture import (
     COLLAPSED,
@@ -229,9 +231,6 @@ class MixtureSearch:
         from latentclass.core._exclusive_kernels import run_steps
 
         rows, prior, n_rows = self._rows, self.mixture.prior, len(self._rows.weight)
-        chance = np.empty((len(starts), len(sharpness), n_rows))
-        for s, part in zip(starts, chance, strict=True):
-            run.rngs[s].random(out=part)
         n_components = run.params.log_weight.shape[1]
         nothing = np.zeros((len(starts), n_components, 1))
 
@@ -246,16 +245,24 @@ class MixtureSearch:
         objective, best_so_far = np.empty(shape), np.empty(shape)
         lost = np.empty(params.log_weight.shape, dtype=bool)
         n_done = np.empty(len(starts), dtype=np.intp)
-        run_steps(
-            rows.values, rows.seen, rows.holes, rows.levels, rows.powers, rows.shift,
-            rows.levels_by_row, rows.weight, rows.plain, rows.log_unit,
-            self.mixture.layout.offsets, prior.mean, prior.variance, float(prior.strength),
-            float(prior.alpha), product.SCALE_FLOOR, DEAD_SHARE / n_components, COLLAPSED,
-            chance, sharpness,
-            params.log_weight, params.mean, params.scale, params.log_prob,
-            kept.log_weight, kept.mean, kept.scale, kept.log_prob,
-            best, usable, fresh, objective, best_so_far, lost, n_done,
-        )  # fmt: skip
+
+        def visit(place: int) -> None:
+            # one start at a time: its numbers stay in the core's cache
+            one = slice(place, place + 1)
+            chance = run.rngs[starts[place]].random((1, len(sharpness), n_rows))
+            run_steps(
+                rows.values, rows.seen, rows.holes, rows.levels, rows.powers, rows.shift,
+                rows.levels_by_row, rows.weight, rows.plain, rows.log_unit,
+                self.mixture.layout.offsets, prior.mean, prior.variance, float(prior.strength),
+                float(prior.alpha), product.SCALE_FLOOR, DEAD_SHARE / n_components, COLLAPSED,
+                chance, sharpness,
+                params.log_weight[one], params.mean[one], params.scale[one], params.log_prob[one],
+                kept.log_weight[one], kept.mean[one], kept.scale[one], kept.log_prob[one],
+                best[one], usable[one], fresh[one], objective[one], best_so_far[one], lost[one],
+                n_done[one],
+            )  # fmt: skip
+
+        deque(map_blocks(visit, range(len(starts)), self.mixture.n_jobs), maxlen=0)
         for into, new in ((run.params, params), (run.kept, kept)):
             run.put(into, starts, new._replace(log_prob=new.log_prob[:, :, :-1]))
         run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh

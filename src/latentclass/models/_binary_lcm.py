@@ -45,7 +45,8 @@ class BinaryLCMClassifier(HybridLCMClassifier):
         many digits, by a grid of points; for `n_latent` up to 3.
     discriminative : bool, default=False
         After EM, raise the probability of the labels given the columns by gradient steps, as many
-        as are best for a fifth of the rows, held out from a first fit.
+        as are best for a fifth of the rows, held out from a first fit; the temperature is chosen
+        with them.
     max_iter : int, default=200
         Most EM iterations.
     tol : float, default=1e-2

@@ -60,6 +60,9 @@ MAX_STEPS = 150
 STEP_SPACING = 5
 """Steps between two looks at the rows held out."""
 
+TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
+"""Temperatures tried on the rows held out: few rows make models too sure."""
+
 N_DRAWS = 128
 """Points of the posterior over which the probability of a category is averaged."""
 
@@ -106,8 +109,8 @@ class HybridLCMClassifier(LCMClassifier):
         many digits, by a grid of points; for `n_latent` up to 3.
     discriminative : bool, default=True
         After EM, raise the probability of the labels given the columns by gradient steps, as many
-        as are best for a fifth of the rows, held out from a first fit. Without discrete columns
-        there are no such steps.
+        as are best for a fifth of the rows, held out from a first fit; the temperature is chosen
+        with them. Without discrete columns there are no such steps.
     max_iter : int, default=200
         Most EM iterations.
     tol : float, default=1e-2
@@ -152,7 +155,8 @@ class HybridLCMClassifier(LCMClassifier):
     n_unlabelled_ : int
         Rows without label that were learned from.
     temperature_ : float
-        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+        Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that
+        `discriminative` held out, found a better one.
     calibration_ : dict
         With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
         else empty.
@@ -172,7 +176,8 @@ class HybridLCMClassifier(LCMClassifier):
     n_steps_ : int
         With `discriminative=True`: gradient steps taken.
     held_out_ : array
-        With `discriminative=True`: log-loss of the rows held out after every fifth step.
+        With `discriminative=True`: log-loss of the rows held out after every fifth step, by
+        temperature (1, 1.5, 2, 3, 5).
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -301,7 +306,7 @@ class HybridLCMClassifier(LCMClassifier):
         self.log_likelihood_ = reached + self._outside_log_likelihood
         params = _without_xi(params)
         if self.discriminative:
-            self.n_steps_, self.held_out_ = self._learn_steps(training, size)
+            self.n_steps_, self.temperature_, self.held_out_ = self._learn_steps(training, size)
             params = self._conditional(training, size).climb(params, self.n_steps_)[-1]
         self._keep(params)
 
@@ -337,24 +342,30 @@ class HybridLCMClassifier(LCMClassifier):
         data = self._gather_blocks(part, size[0], n_kept * size[1] * len(self.classes_))
         return ConditionalProblem(data, make_prior(self.prior, self.alpha), JOINT_SHARE)
 
-    def _learn_steps(self, training: Training, size: tuple[int, int]) -> tuple[int, FloatArray]:
-        """How many steps of gradient training are best for rows held out, and their log-loss.
+    def _learn_steps(
+        self, training: Training, size: tuple[int, int]
+    ) -> tuple[int, float, FloatArray]:
+        """Number of gradient steps and temperature that are best for rows held out; their log-loss.
 
         The rows held out are a fifth of each class; neither EM nor the gradient see them.
         """
         held = _hold_out(training.y, check_random_state(self.random_state))
         if not held.any():
-            return 0, np.zeros(0)
+            return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
         rest = _take(training, ~held)
         result, _ = self._run_em(rest, size, None)
         path = self._conditional(rest, size).climb(_without_xi(result.params), MAX_STEPS)
         table, y, weight = _take(training, held)
-        losses = []
-        for params in path[::STEP_SPACING]:
+        losses = np.empty((len(path[::STEP_SPACING]), len(TEMPERATURES)))
+        for number, params in enumerate(path[::STEP_SPACING]):
             self._keep(params)
-            log_posterior = self._log_posterior(table, None)[np.arange(len(y)), y]
-            losses.append(-float(weight @ log_posterior) / float(weight.sum()))
-        return int(np.argmin(losses)) * STEP_SPACING, np.array(losses)
+            evidence, log_prior = self._evidence(table), np.log(self.class_prior_)
+            for place, temperature in enumerate(TEMPERATURES):
+                log_posterior = log_normalise(evidence / temperature + log_prior)
+                own = log_posterior[np.arange(len(y)), y]
+                losses[number, place] = -float(weight @ own) / float(weight.sum())
+        step, best = divmod(int(losses.argmin()), len(TEMPERATURES))
+        return step * STEP_SPACING, TEMPERATURES[best], losses
 
     def _keep(self, params: HybridParams) -> None:
         """Hold fitted parameters."""

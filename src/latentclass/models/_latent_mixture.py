@@ -84,7 +84,8 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     random_state : int, RandomState or None, default=None
         Seeds the starts, the draws of the searches, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Threads over blocks of rows, or over starts, through joblib. The result does not depend on
+        it.
     verbose : int, default=0
         1 prints each iteration to standard error.
 

@@ -132,8 +132,9 @@ class LatentTreeClassifier(DiscreteClassifier):
     every latent variable of every class.
 
     Where we differ from [1]_: steps are judged by local EM with all messages from the unchanged
-    part of the tree computed once; what a step was found to gain is remembered until one of its
-    nodes changes; EM on a whole tree starts from the tables that local EM found only; the final
+    part of the tree computed once; a step is first judged from few starts, what it was found to
+    gain is remembered until one of its nodes changes, and only steps that look best are judged
+    from all; EM on a whole tree starts from the tables that local EM found only; the final
     tables are those of EM with `alpha` in every step, not of one step at its end.
 
     References

@@ -161,10 +161,10 @@ class SizeSearch:
             candidate = model._candidate(pair, n_init, max_iter)
             candidate.random_state = self._seed
             candidate.schema_, candidate.classes_ = model.schema_, model.classes_
+            candidate.temperature_ = 1.0
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 candidate._fit_training(Training(table.take(train), y[train], weight[train]), None)
-            candidate.temperature_ = 1.0
             posterior = candidate._log_posterior(table.take(test), None)
             if model.scoring == "accuracy":
                 value = (posterior.argmax(axis=1) == y[test]).astype(np.float64)

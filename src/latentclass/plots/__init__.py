@@ -1,6 +1,7 @@
 """Pictures of fitted models; each object keeps the arrays it draws, in scikit-learn's manner."""
 
 from latentclass.plots._boundary import BoundaryDisplay
+from latentclass.plots._disclosure import DisclosureDisplay
 from latentclass.plots._hierarchy import HierarchyDisplay
 from latentclass.plots._latent_space import LatentSpaceDisplay
 from latentclass.plots._latent_tree import LatentTreeDisplay
@@ -11,6 +12,7 @@ from latentclass.plots._search_path import SearchPathDisplay
 
 __all__ = [
     "BoundaryDisplay",
+    "DisclosureDisplay",
     "HierarchyDisplay",
     "LatentSpaceDisplay",
     "LatentTreeDisplay",
