@@ -159,12 +159,24 @@ def node_deletions(shape: Shape) -> Iterator[Move]:
 
 def relocations(shape: Shape, source: int, branch: int, targets: list[int]) -> Iterator[Move]:
     """A branch of `source` moved to each of some latent nodes outside of it."""
+    size, k, k_source = shape.n_parameters, shape.states[branch], shape.states[source]
+    left = [v for v in shape.around[source] if v != branch]
     for target in targets:
-        new = shape.copy()
-        new.cut(branch, source)
-        new.link(branch, target)
-        if new.tidy().is_regular():
-            yield Move("relocation", target, (branch, source), 0, new.n_parameters)
+        if len(left) > 2:  # the source stays: three nodes and one table change, no more
+            near = [*shape.around[target], branch]
+            regular = (
+                k_source <= largest_regular(shape.states[v] for v in left)
+                and shape.states[target] <= largest_regular(shape.states[v] for v in near)
+                and _regular_with(shape, branch, source, shape.states[target])
+            )
+            n_parameters = size + (k - 1) * (shape.states[target] - k_source)
+        else:
+            new = shape.copy()
+            new.cut(branch, source)
+            new.link(branch, target)
+            regular, n_parameters = new.tidy().is_regular(), new.n_parameters
+        if regular:
+            yield Move("relocation", target, (branch, source), 0, n_parameters)
 
 
 def outside(shape: Shape, branch: int, source: int) -> list[int]:
