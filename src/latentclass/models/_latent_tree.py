@@ -70,7 +70,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         Starts from which each step of the search is judged.
     max_iter : int, default=500
         Most EM iterations on a whole tree.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         The last EM, on all rows, stops when the objective per row gains no more than this.
     random_state : int, RandomState or None, default=None
         Seeds the starts, the folds of `calibrate`, and `sample`.
@@ -179,7 +179,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         calibrate: bool = False,
         n_init: int = 16,
         max_iter: int = 500,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
