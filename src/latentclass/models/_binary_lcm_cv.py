@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from latentclass.models._base import Training
 from latentclass.models._binary_lcm import BinaryLCMClassifier
 from latentclass.models._inner_folds import InnerFolds
-from latentclass.models._size_search import Pair, SizeSearch, check_search, listed
+from latentclass.models._size_search import FittedSearch, Pair, check_search, find_size, listed
 
 LATENT = (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 75, 100)
 """The paper's numbers of latent variables."""
@@ -102,8 +101,7 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from latentclass import BinaryLCMClassifierCV
+    >>>     >>> from latentclass import BinaryLCMClassifierCV
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(200, 1))
     >>> X, y = rng.random((200, 6)) < 1 / (1 + np.exp(-3 * z)), z[:, 0] > 0.5
@@ -181,17 +179,7 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
 
     def _size(self, training: Training) -> Pair:
         pairs = self._pairs()
-        self.cv_results_, self.n_candidates_, self.best_score_ = {}, 0, np.nan
-        if len(pairs) == 1:
-            self.n_latent_, self.n_components_ = pairs[0]
-            return pairs[0]
-        search = SizeSearch(self, training, pairs)
-        best = search.run(self.search)
-        self.n_latent_, self.n_components_ = best["n_latent"], best["n_components"]
-        self.best_score_, self.n_candidates_ = best["mean_test_score"], len(search.path)
-        names = search.path[0]
-        self.cv_results_ = {name: np.array([row[name] for row in search.path]) for name in names}
-        return self.n_latent_, self.n_components_
+        return find_size(self, pairs, lambda: FittedSearch(self, training, pairs))
 
     def _pairs(self) -> list[Pair]:
         latent, components = listed(self.n_latent), listed(self.n_components)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import joblib
 import numpy as np
@@ -28,24 +29,6 @@ KEPT_SHARE = 4
 Pair = tuple[int, int]
 
 
-class Searching(Protocol):
-    """What the search asks of an estimator."""
-
-    cv: Any
-    scoring: str
-    n_init: int
-    max_iter: int
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-    classes_: Any
-    schema_: Any
-    _numbers: IntArray
-
-    def _candidate(self, pair: Pair, n_init: int, max_iter: int) -> Any:
-        """An unfitted model of a given size."""
-
-
 def check_search(model: Any) -> None:
     """Refuse sizes, searches, scores and folds that make no sense."""
     for name in ("n_latent", "n_components"):
@@ -61,23 +44,36 @@ def check_search(model: Any) -> None:
     check_inner_cv(model.cv)
 
 
-class SizeSearch:
-    """Scores candidates in folds of the training rows, and keeps the path."""
+class SizeSearch(ABC):
+    """Scores candidates in folds of the training rows, and keeps the path.
 
-    def __init__(self, model: Searching, training: Training, pairs: list[Pair]) -> None:
+    Parameters
+    ----------
+    model : estimator
+        With the parameters cv, scoring, n_init, max_iter, random_state, n_jobs and verbose.
+    training : Training
+    pairs : list of (int, int)
+        Numbers of latent variables and of components to try.
+    """
+
+    def __init__(self, model: Any, training: Training, pairs: list[Pair]) -> None:
         self._model, self._training, self._pairs = model, training, pairs
         self.path: list[dict[str, Any]] = []
         random = check_random_state(model.random_state)
         self._seed = int(random.randint(2**31))
-        y = training.y
-        self._left_out = np.zeros((0, len(y)), dtype=bool)
+        self._left_out = None
         if isinstance(model.cv, int | np.integer):
-            self._fold, n_folds = share_out(y, int(model.cv), random)
+            self._fold, self._n_folds = share_out(training.y, int(model.cv), random)
         else:
-            self._fold, n_folds, left_out = given_folds(y, model.cv, model._numbers)
-            if left_out is not None:
-                self._left_out = left_out
-        self._n_folds = n_folds
+            folds = given_folds(training.y, model.cv, model._numbers)
+            self._fold, self._n_folds, self._left_out = folds
+
+    @abstractmethod
+    def held_out(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
+        """log P(class | x) of each row by the model that was fitted without its fold.
+
+        Shape (n_rows, n_classes); of rows in no fold anything.
+        """
 
     def run(self, search: str) -> dict[str, Any]:
         """The best candidate of a search by its name."""
@@ -152,12 +148,30 @@ class SizeSearch:
 
     def _scores(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
         """Score of each fold, higher is better."""
+        tested = np.flatnonzero(self._fold >= 0)
+        posterior = self.held_out(pair, n_init, max_iter)[tested]
+        y, weight = self._training.y[tested], self._training.weight[tested]
+        if self._model.scoring == "accuracy":
+            value = (posterior.argmax(axis=1) == y).astype(np.float64)
+        else:
+            # bounded as scikit-learn's: one row judged impossible must not decide alone
+            value = np.maximum(posterior[np.arange(len(y)), y], np.log(np.finfo(float).eps))
+        fold = self._fold[tested]
+        total = np.bincount(fold, weight * value, self._n_folds)
+        return np.asarray(total / np.bincount(fold, weight, self._n_folds))
+
+
+class FittedSearch(SizeSearch):
+    """A search that fits each candidate (the estimator's `_candidate`) to each training part."""
+
+    def held_out(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
+        """See `SizeSearch`."""
         table, y, weight = self._training
         model = self._model
-        scores = []
+        posterior = np.zeros((len(y), len(model.classes_)))
         for fold in range(self._n_folds):
             test = self._fold == fold
-            train = ~test & ~self._left_out[fold] if len(self._left_out) else ~test
+            train = ~test if self._left_out is None else ~test & ~self._left_out[fold]
             candidate = model._candidate(pair, n_init, max_iter)
             candidate.random_state = self._seed
             candidate.schema_, candidate.classes_ = model.schema_, model.classes_
@@ -165,15 +179,22 @@ class SizeSearch:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 candidate._fit_training(Training(table.take(train), y[train], weight[train]), None)
-            posterior = candidate._log_posterior(table.take(test), None)
-            if model.scoring == "accuracy":
-                value = (posterior.argmax(axis=1) == y[test]).astype(np.float64)
-            else:
-                # bounded as scikit-learn's: one row judged impossible must not decide alone
-                own = posterior[np.arange(len(posterior)), y[test]]
-                value = np.maximum(own, np.log(np.finfo(float).eps))
-            scores.append(weight[test] @ value / weight[test].sum())
-        return np.array(scores)
+            posterior[test] = candidate._log_posterior(table.take(test), None)
+        return posterior
+
+
+def find_size(model: Any, pairs: list[Pair], make: Callable[[], SizeSearch]) -> Pair:
+    """The best pair; what was tried is kept in the model. With one pair nothing is searched."""
+    model.cv_results_, model.n_candidates_, model.best_score_ = {}, 0, np.nan
+    model.n_latent_, model.n_components_ = pairs[0]
+    if len(pairs) > 1:
+        search = make()
+        best = search.run(model.search)
+        model.n_latent_, model.n_components_ = best["n_latent"], best["n_components"]
+        model.best_score_, model.n_candidates_ = best["mean_test_score"], len(search.path)
+        names = search.path[0]
+        model.cv_results_ = {name: np.array([row[name] for row in search.path]) for name in names}
+    return model.n_latent_, model.n_components_
 
 
 def _print_candidate(owner: str, row: dict[str, Any]) -> None:
