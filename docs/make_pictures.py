@@ -12,12 +12,14 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from sklearn.calibration import calibration_curve
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from latentclass import (
+    BinaryLCMClassifier,
     HNBClassifier,
+    HybridLCMClassifier,
     LatentMixture,
     LatentTreeClassifier,
     LatentVariableClassifier,
@@ -33,6 +35,7 @@ from latentclass.baselines import (
 from latentclass.datasets import load_dataset
 from latentclass.plots import (
     BoundaryDisplay,
+    DisclosureDisplay,
     HierarchyDisplay,
     LatentSpaceDisplay,
     LatentTreeDisplay,
@@ -521,6 +524,36 @@ def draw_latent_tree() -> None:
     save(LatentTreeDisplay.from_estimator(model, "0").figure_, "latent-tree")
 
 
+def draw_disclosure() -> None:
+    """Disclose a handwritten digit line by line."""
+    X, y = load_digits(return_X_y=True)
+    X, train = X > 7, np.arange(len(y)) % 2 == 0
+    model = BinaryLCMClassifier(n_latent=10, n_init=2, tol=0.05, random_state=0)
+    model.fit(X[train], y[train])
+    image = X[~train][np.flatnonzero(y[~train] == 3)[0]]
+    display = DisclosureDisplay.from_estimator(model, image, (8, 8), lines=[0, 2, 3, 4, 5, 6, 8])
+    save(display.figure_, "disclosure")
+
+
+def draw_hybrid_latent() -> None:
+    """Show two latent variables of a mixed table, and how its numbers depend on them."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 300)
+    z = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 2.5]])[kind] + rng.normal(size=(300, 2))
+    X = pd.DataFrame(
+        {
+            "length": z[:, 0] + 0.5 * rng.normal(size=300),
+            "weight": z.sum(axis=1) + 0.5 * rng.normal(size=300),
+            "red": rng.random(300) < 1 / (1 + np.exp(-2 * z[:, 1])),
+            "shape": np.select([z[:, 0] < -1, z[:, 0] > 1], ["long", "round"], "flat"),
+        }
+    ).mask(rng.random((300, 4)) < 0.15)
+    y = np.array(["a", "b", "c"])[kind]
+    model = HybridLCMClassifier(2, random_state=0).fit(X, y)
+    display = LatentSpaceDisplay.from_estimator(model, X, y, latent=(0, 1))
+    save(display.figure_, "hybrid-latent")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     draw_evidence()
@@ -539,3 +572,5 @@ if __name__ == "__main__":
     draw_mixture_searches()
     draw_lvc_regions()
     draw_latent_tree()
+    draw_disclosure()
+    draw_hybrid_latent()
