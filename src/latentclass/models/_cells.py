@@ -183,16 +183,8 @@ class CellClassifier(GenerativeClassifier):
         by_cell = log_joint_rows(given, values, block.codes, self._offsets)
         evidence = log_sum_exp(np.moveaxis(by_cell, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
         outside = self._scaling.log_density_outside(block.numeric)[:, None]
-        if len(evidence) == 1:
-            return np.asarray(evidence[0] + outside)
-        # several models: their density mixed, their class probabilities averaged
-        log_prior = log_sum_exp(self._cells.log_weight)[:, None]
-        posterior, density = split_log(evidence + log_prior)
-        combined = _log_mean(posterior) + _log_mean(density)[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            combined = combined - np.log(self.class_prior_)
-        combined = np.where(self.class_prior_ > 0, combined, _log_mean(evidence))
-        return np.asarray(combined + outside)
+        log_prior = log_sum_exp(self._cells.log_weight)
+        return mix_models(evidence, log_prior, self.class_prior_) + outside
 
     def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
         # of each row all cells of all models are held at once
@@ -313,6 +305,21 @@ def _column_range(table: Table, spans: list[slice]) -> tuple[FloatArray, FloatAr
     low = np.fmin.reduce([np.fmin.reduce(block, axis=0) for block in blocks])
     high = np.fmax.reduce([np.fmax.reduce(block, axis=0) for block in blocks])
     return low, high
+
+
+def mix_models(evidence: FloatArray, log_prior: FloatArray, class_prior: FloatArray) -> FloatArray:
+    """log p(row | class) of several models: densities mixed, class probabilities averaged.
+
+    `evidence` (S, R, Y), `log_prior` (S, Y) the models' own class priors, `class_prior` (Y,) their
+    mean.
+    """
+    if len(evidence) == 1:
+        return np.asarray(evidence[0])
+    posterior, density = split_log(evidence + log_prior[:, None])
+    combined = _log_mean(posterior) + _log_mean(density)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        combined = combined - np.log(class_prior)
+    return np.where(class_prior > 0, combined, _log_mean(evidence))
 
 
 def _log_mean(log_values: FloatArray) -> FloatArray:

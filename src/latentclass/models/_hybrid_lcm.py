@@ -36,11 +36,12 @@ from latentclass.core._hybrid_rows import (
     take_seen,
 )
 from latentclass.core._logistic import Rows, read_rows
-from latentclass.core._logspace import log_normalise, log_sum_exp, split_log
+from latentclass.core._logspace import log_normalise, log_sum_exp
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, IntArray, Training
 from latentclass.models._callbacks import FitProgress
+from latentclass.models._cells import mix_models
 from latentclass.models._lcm import LCMClassifier, make_prior
 from latentclass.models._sticks import Sticks, learn_sticks, promote_binary
 
@@ -757,26 +758,6 @@ def _hold_out(y: IntArray, random: Any) -> npt.NDArray[np.bool_]:
         rows = random.permutation(np.flatnonzero(y == k))
         held[rows[: len(rows) // 5]] = True
     return held
-
-
-def mix_models(evidence: FloatArray, log_prior: FloatArray, class_prior: FloatArray) -> FloatArray:
-    """log p(row | class) of several models: densities mixed, class probabilities averaged.
-
-    `evidence` (S, R, Y), `log_prior` (S, Y) the models' own class priors, `class_prior` (Y,) their
-    mean.
-    """
-    if len(evidence) == 1:
-        return np.asarray(evidence[0])
-    posterior, density = split_log(evidence + log_prior[:, None])
-    combined = _log_mean(posterior) + _log_mean(density)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        combined = combined - np.log(class_prior)
-    return np.where(class_prior > 0, combined, _log_mean(evidence))
-
-
-def _log_mean(log_values: FloatArray) -> FloatArray:
-    """log of the mean of exp over the first axis."""
-    return log_sum_exp(np.moveaxis(log_values, 0, -1)) - float(np.log(len(log_values)))
 
 
 def _join(parts: list[Table]) -> Table:
