@@ -40,6 +40,7 @@ def test_weight_zero_is_no_row_whatever_it_holds(model, table):
         (np.r_[np.nan, np.ones(79)], r"sample_weight\[0\] is nan; weights must be finite"),
         (np.r_[np.ones(79), 1e-300], "sample_weight goes from 1e-300 to 1: .* Rescale"),
         (np.ones(7), r"sample_weight.shape == \(7,\), expected \(80,\)"),
+        (["a"] * 80, "sample_weight must hold one number a row: could not convert string"),
     ],
 )
 def test_impossible_weights_are_refused(model, table, weight, message):

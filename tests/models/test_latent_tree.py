@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
@@ -257,6 +257,8 @@ def test_latent_variables_keep_the_names_they_are_given(corral):
         model.rename_latents({"Y1": "A0"})
     with pytest.raises(ValueError, match="The name 'Y2' is taken"):
         model.rename_latents({"Y1": "Y2"})
+    with pytest.raises(ValueError, match="must map present names of latent variables to new ones"):
+        model.rename_latents({"Y1": " "})
 
 
 def test_a_column_may_have_a_latent_variables_name(corral):
@@ -343,3 +345,9 @@ def test_unknown_classes_are_refused(fitted):
             method("x")
     with pytest.raises(ValueError, match="n_columns=0 must be a whole number of at least 1"):
         fitted.latent_groups("1", n_columns=0)
+
+
+@pytest.mark.parametrize("name", ["trees_", "latent_names_", "cut_points_"])
+def test_learned_attributes_before_fit(name):
+    with pytest.raises(NotFittedError, match="LatentTreeClassifier instance is not fitted yet"):
+        getattr(LatentTreeClassifier(), name)

@@ -264,6 +264,8 @@ def test_small_models_only_where_there_are_few_rows():
         ({"scoring": "f1"}, "scoring='f1' must be one of 'log_loss', 'accuracy'"),
         ({"n_latent": [50], "n_components": [9]}, "No pair of n_latent=.* Try smaller numbers"),
         ({"cv": [([0], [1, 2]), ([0], [2, 3])]}, "cv tests a row in two folds"),
+        ({"cv": [([0], [1, 5000]), ([0], [2, 3])]}, "cv has row 5000, but the table has rows 0 to"),
+        ({"cv": [1, 2]}, "cv must list .training, test. pairs of row numbers"),
         ({"cv": [([0], [1, 2])]}, "Give two folds at least"),
     ],
 )

@@ -347,6 +347,7 @@ class DiscreteClassifier(GenerativeClassifier):
     @property
     def cut_points_(self) -> dict[str, FloatArray]:
         """Cut points of each continuous column by name; a value equal to one lies below it."""
+        check_is_fitted(self)
         names = [self.schema_.columns[j].name for j in self.schema_.continuous]
         return {name: bins.cuts for name, bins in zip(names, self._coding.bins, strict=True)}
 

@@ -264,7 +264,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         self._members: list[HNBClassifier] = []
         self._folds_of = None
         if not isinstance(self.cv, int | np.integer):
-            fold, n_folds, left_out = given_folds(training.y, self.cv, self._numbers)
+            fold, n_folds, left_out = given_folds(training.y, self.cv, self._numbers, self._n_given)
             if left_out is not None:
                 raise ValueError(
                     f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier's "

@@ -18,12 +18,15 @@ class InnerFolds(TableReader):
     """Mixin of estimators with a parameter `cv`: remembers which rows of the table were kept."""
 
     _numbers: IntArray
+    _n_given: int
+    """Rows of the table as given; `_numbers` are those that count."""
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         training = super()._read_training(X, y, sample_weight)
         # row numbers of `cv` are those of the table as given, rows of weight 0 included
         weight = 1.0 if sample_weight is None else np.asarray(sample_weight)
-        self._numbers = np.flatnonzero(np.broadcast_to(weight, np.shape(label_array(y))) > 0)
+        self._n_given = len(label_array(y))
+        self._numbers = np.flatnonzero(np.broadcast_to(weight, self._n_given) > 0)
         return training
 
 
@@ -34,13 +37,18 @@ def check_inner_cv(cv: Any) -> None:
 
 
 def given_folds(
-    y: IntArray, cv: Any, numbers: IntArray
+    y: IntArray, cv: Any, numbers: IntArray, n_given: int
 ) -> tuple[IntArray, int, npt.NDArray[np.bool_] | None]:
     """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested.
 
+    `numbers` are those of the rows of y in a table of `n_given` rows, whose numbers a list has.
     Also which rows each fold leaves out of both parts; None if there are none.
     """
-    place = np.full(int(numbers.max()) + 1, -1)
+    if not hasattr(cv, "split"):
+        cv = list(cv)
+        if not all(isinstance(part, tuple | list) and len(part) == 2 for part in cv):
+            raise ValueError("cv must list (training, test) pairs of row numbers.")
+    place = np.full(n_given, -1)
     place[numbers] = np.arange(len(numbers))
 
     def find(part: Any) -> IntArray:
@@ -48,8 +56,13 @@ def given_folds(
         rows = np.asarray(part)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
         if not hasattr(cv, "split"):
-            # a row of weight 0 is not there; nor are numbers beyond the last row that is
-            rows = place[rows[rows < len(place)]]
+            wrong = rows[(rows < 0) | (rows >= n_given)]
+            if wrong.size:
+                raise ValueError(
+                    f"cv has row {wrong[0]}, but the table has rows 0 to {n_given - 1}. Give row "
+                    "numbers of the table that is fitted."
+                )
+            rows = place[rows]  # a row of weight 0 is not there
         return np.asarray(rows[rows >= 0])
 
     fold = np.full(len(y), -1, dtype=np.intp)

@@ -406,11 +406,13 @@ class LatentTreeClassifier(DiscreteClassifier):
     @property
     def trees_(self) -> dict[Any, Tree]:
         """The tree of each class; its columns are those that vary, in the table's order."""
+        check_is_fitted(self)
         return dict(zip(self.classes_.tolist(), self._trees, strict=False))
 
     @property
     def latent_names_(self) -> dict[Any, tuple[str, ...]]:
         """Names of the latent variables of each class, in the order of `trees_`' latent nodes."""
+        check_is_fitted(self)
         return {k: tuple(n) for k, n in zip(self.classes_.tolist(), self._names, strict=True)}
 
     def rename_latents(self, names: Mapping[str, str]) -> Self:
@@ -426,6 +428,11 @@ class LatentTreeClassifier(DiscreteClassifier):
         self
         """
         check_is_fitted(self)
+        if not isinstance(names, Mapping) or not all(str(new).strip() for new in names.values()):
+            raise ValueError(
+                f"names={names!r} must map present names of latent variables to new ones, none "
+                "of them empty."
+            )
         every = [name for own in self._names for name in own]
         unknown = [name for name in names if name not in every]
         if unknown:
@@ -435,7 +442,8 @@ class LatentTreeClassifier(DiscreteClassifier):
         for name in (name for own in new for name in own):
             if name in seen:
                 raise ValueError(
-                    f"The name {name!r} is taken by a column or another latent variable."
+                    f"The name {name!r} is taken by a column or another latent variable. Choose "
+                    "another."
                 )
             seen.append(name)
         self._names = new

@@ -101,7 +101,10 @@ def check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
     """One weight a row, all 1 by default; weights that make no sense are refused."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.array(sample_weight, dtype=np.float64)  # a copy: the caller's stays as it is
+    try:
+        weight = np.array(sample_weight, dtype=np.float64)  # a copy: the caller's stays as it is
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"sample_weight must hold one number a row: {error}.") from None
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):

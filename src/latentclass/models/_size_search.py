@@ -65,7 +65,7 @@ class SizeSearch(ABC):
         if isinstance(model.cv, int | np.integer):
             self._fold, self._n_folds = share_out(training.y, int(model.cv), random)
         else:
-            folds = given_folds(training.y, model.cv, model._numbers)
+            folds = given_folds(training.y, model.cv, model._numbers, model._n_given)
             self._fold, self._n_folds, self._left_out = folds
 
     @abstractmethod
