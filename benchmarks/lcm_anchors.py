@@ -2,7 +2,8 @@
 
 Accuracy (mean of folds) and log-loss (pooled, clipped at 1e-15) by the protocol of the peers'
 numbers, StratifiedKFold(10, shuffle=True, random_state=0); the size is searched in every training
-part. digits gets a short list of sizes: its default search would take hours. Results go to a store.
+part. breast_cancer and digits get short lists of sizes: the default search would take hours.
+Results go to a store.
 
     python benchmarks/lcm_anchors.py --store anchors.jsonl iris wine
 """
@@ -29,7 +30,10 @@ SETS = {
     "breast_cancer": datasets.load_breast_cancer,
     "digits": datasets.load_digits,
 }
-SIZES = {"digits": ([16, 32, 48], [1, 2, 4])}
+SIZES = {
+    "breast_cancer": ([1, 2, 4, 8, 16], [1, 2, 4]),
+    "digits": ([16, 32], [1, 2]),
+}
 
 
 def main() -> None:
