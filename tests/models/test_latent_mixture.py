@@ -218,6 +218,14 @@ def test_the_number_of_components_is_found(select):
         assert_allclose(model.criteria_[model.n_components_], getattr(model, select)(X), rtol=1e-9)
 
 
+def test_of_equal_criteria_the_fewest_components_are_kept():
+    """One value alone: any mixture of it is the same, but for rounding."""
+    X = np.full((12, 1), "a", dtype=object)
+    model = LatentMixture(range(1, 6), select="cv", random_state=0).fit(X)
+    assert_allclose(list(model.criteria_.values()), 0.0, atol=1e-12)
+    assert model.n_components_ == 1
+
+
 def test_held_out_folds_by_hand():
     """k = 1, where the folds' mixtures have closed forms: total weight is tested once."""
     X = np.random.default_rng(4).normal(size=(50, 1))
@@ -366,22 +374,41 @@ def test_categories_have_probabilities(table):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_components": 0}, "n_components=0 must be a whole number of at least 1"),
-        ({"n_components": [2, 0.5]}, "n_components=0.5 must be a whole number"),
-        ({"n_components": []}, "n_components is empty: give a number"),
-        ({"n_components": "two"}, "n_components='t' must be a whole number"),
-        ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal'"),
-        ({"select": "dic"}, "select='dic' must be one of 'bic', 'aic', 'cv'"),
-        ({"n_folds": 1}, "n_folds=1 must be a whole number of at least 2"),
-        ({"temperatures": 3.0}, r"temperatures=3.0 must be two numbers, the first"),
-        ({"temperatures": (1.0, 0.0)}, "temperatures=0.0 must be a number above 0"),
-        ({"prior": -1.0}, "prior=-1.0 must be a number of at least 0, or None"),
-        ({"n_init": 0}, "n_init=0 must be a whole number of at least 1"),
-        ({"polish": 1}, "polish=1 must be one of True, False"),
+        *(
+            (
+                {"n_components": k},
+                f"n_components={k!r} must be a whole number of at least 1, or several of them to "
+                "try, such as range(1, 6).",
+            )
+            for k in (0, [2, 0.5], "auto", None, True)
+        ),
+        (
+            {"n_components": []},
+            "n_components is empty: give a number of components, or some to try.",
+        ),
+        ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal'."),
+        ({"select": "dic"}, "select='dic' must be one of 'bic', 'aic', 'cv'."),
+        ({"n_folds": 1}, "n_folds=1 must be a whole number of at least 2."),
+        *(
+            (
+                {"temperatures": value},
+                f"temperatures={value!r} must be two numbers above 0, the first temperature and "
+                "the last.",
+            )
+            for value in (3.0, (1.0, 0.0), (-1, 0.1), "ab")
+        ),
+        ({"prior": -1.0}, "prior=-1.0 must be a number of at least 0, or None."),
+        ({"n_init": 0}, "n_init=0 must be a whole number of at least 1."),
+        ({"polish": 1}, "polish=1 must be one of True, False."),
+        ({"handle_unknown": "drop"}, "handle_unknown='drop' must be one of 'missing', 'error'."),
+        ({"verbose": -1}, "verbose=-1 must be a number of at least 0."),
+        ({"n_jobs": 0}, "n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores."),
+        ({"n_jobs": "a"}, "n_jobs='a' must be a whole number."),
+        ({"n_jobs": 1.5}, "n_jobs=1.5 must be a whole number."),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(table, parameters, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         LatentMixture(**parameters).fit(table)
 
 

@@ -1,5 +1,6 @@
 """LatentVariableClassifier: what it becomes without its parts, its searches, other classifiers."""
 
+import re
 import warnings
 
 import numpy as np
@@ -8,18 +9,22 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
 from sklearn.base import clone
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from latentclass import LatentVariableClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
+from latentclass.models._component_classifiers import row_copies
 
 
 @pytest.fixture
@@ -44,6 +49,11 @@ def table():
         }
     )
     return X.mask(rng.random(X.shape) < 0.1), y
+
+
+def whole(message):
+    """A pattern that matches this message and nothing more."""
+    return f"^{re.escape(message)}$"
 
 
 def posteriors_by_hand(model, X):
@@ -289,29 +299,206 @@ class TestOtherClassifiers:
         assert np.mean(model.predict(X) == y) > 0.85
 
 
-def _fit_quietly(model, X, y):
+class TestWeightsAsCopies:
+    """Classifiers that take no weights."""
+
+    @pytest.mark.parametrize(
+        ("weight", "copies"),
+        [
+            ([1, 2, 3], [1, 2, 3]),
+            ([2, 2, 2], [2, 2, 2]),
+            ([40_000, 30_000, 30_000], [40_000, 30_000, 30_000]),
+            ([1e6, 1e6, 1e6], [1, 1, 1]),
+            ([1e6, 2e6, 3e6], [1, 2, 3]),
+            ([0.5, 1.0, 1.5], [1, 2, 3]),
+            ([1.0, 1.5, 2.0], [2, 3, 4]),
+            ([1e-9, 1e-9, 2e-9], [1, 1, 2]),
+        ],
+    )
+    def test_copies_are_in_proportion(self, weight, copies):
+        assert row_copies(np.array(weight, dtype=float)).tolist() == copies
+
+    @pytest.mark.parametrize("power", [1, 3, 9])
+    def test_their_number_is_bounded(self, power):
+        weight = 1e-5 * 10.0 ** np.random.default_rng(0).uniform(0, power, 200)
+        copies = row_copies(weight)
+        assert copies.min() >= 1
+        assert copies.sum() <= 11 * 200
+        heavy = weight > 0.1 * weight.mean()
+        ratio = copies[heavy] / weight[heavy]
+        assert ratio.max() < 4 * ratio.min()
+
+    @pytest.mark.parametrize(
+        "estimator",
+        [KNeighborsClassifier(3), make_pipeline(StandardScaler(), LogisticRegression())],
+        ids=["neighbours", "pipeline"],
+    )
+    def test_weights_of_any_size_say_the_same(self, corners, estimator):
+        X, y = corners[0][:60], corners[1][:60]
+        weight = np.random.default_rng(1).integers(1, 4, 60)
+        # alpha and prior count rows, so weights of any size need them to be none
+        model = LatentVariableClassifier(
+            estimator, 2, "kmeans", alpha=0.0, prior=None, n_init=1, max_iter=4, random_state=0
+        )
+        found = []
+        for factor in (1.0, 0.5, 2.0**20):
+            one = clone(model)
+            _fit_quietly(one, X, y, sample_weight=factor * weight)
+            found.append(one.predict_proba(X))
+        assert_allclose(found[1], found[0], atol=1e-9)
+        assert_allclose(found[2], found[0], atol=1e-9)
+        copied = np.repeat(np.arange(60), weight)
+        _fit_quietly(model, X[copied], y[copied])
+        assert_allclose(model.predict_proba(X), found[0], atol=1e-9)
+
+
+STANDS_IN = (
+    r"^{} could not learn from component {}, which has {} labelled rows \({}: .*\): the classifier "
+    r"of all rows stands in for its own\. Use fewer components, or an estimator that learns from "
+    r"few rows\.$"
+)
+
+
+class TestSmallComponents:
+    def test_the_classifier_of_all_rows_stands_in(self):
+        iris = load_dataset("iris", container="numpy")
+        model = LatentVariableClassifier(
+            QuadraticDiscriminantAnalysis(), 4, n_init=2, max_iter=15, random_state=0
+        )
+        name = "QuadraticDiscriminantAnalysis"
+        with pytest.warns(UserWarning, match=STANDS_IN.format(name, r"\d", r"\d+", "LinAlgError")):
+            model.fit(iris.X, iris.y)
+        assert np.mean(model.predict(iris.X) == iris.y) > 0.95
+        assert_allclose(model.class_prior_, 1 / 3, rtol=1e-9)
+
+    def test_a_failure_that_only_prediction_shows_is_seen(self, corners):
+        """Fifteen neighbours are asked for among fewer rows."""
+        X = np.r_[corners[0], [[50.0, 50.0], [51.0, 50.0], [50.0, 51.0]]]
+        y = np.r_[corners[1], ["same", "different", "same"]]
+        model = LatentVariableClassifier(
+            KNeighborsClassifier(15), 2, "kmeans", n_init=2, max_iter=30, random_state=0
+        )
+        words = STANDS_IN.format("KNeighborsClassifier", 1, 3, "ValueError")
+        with pytest.warns(UserWarning, match=words):
+            model.fit(X, y)
+        assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+    def test_what_fails_on_all_rows_is_an_error(self, corners):
+        model = LatentVariableClassifier(KNeighborsClassifier(500), n_init=1, max_iter=3)
+        with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit") as caught:
+            model.fit(*corners)
+        note = "KNeighborsClassifier could not learn from all 240 labelled rows."
+        assert caught.value.__notes__ == [note]
+
+    def test_no_class_is_impossible_with_a_classifier_that_overfits(self):
+        """Labels by chance: the start, with the tree of all rows, is never beaten."""
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+        model = LatentVariableClassifier(
+            DecisionTreeClassifier(), n_init=2, max_iter=5, random_state=0
+        ).fit(X, y)
+        # two pseudo-rows (alpha, two components) among 62
+        least = 2 / 62 * model.class_shares_.min()
+        assert model.predict_proba(X).min() >= least * (1 - 1e-9)
+
+
+def test_random_steps_of_a_pipeline_are_seeded(corners):
+    X, y = corners
+    piped = make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=2))
+    model = LatentVariableClassifier(piped, n_init=1, max_iter=3, random_state=0)
+    one, two = (clone(model).fit(X, y).predict_proba(X) for _ in range(2))
+    assert np.array_equal(one, two)
+    assert piped[-1].random_state is None
+
+
+@pytest.mark.parametrize("first", [None, LogisticRegression()], ids=["own", "other"])
+def test_prediction_is_by_what_was_fitted(corners, first):
+    X, y = corners
+    model = LatentVariableClassifier(first, n_init=1, max_iter=3, random_state=0).fit(X, y)
+    expected, shares = model.predict_proba(X), model.class_shares_
+    model.set_params(estimator=KNeighborsClassifier() if first is None else None)
+    assert np.array_equal(model.predict_proba(X), expected)
+    assert np.array_equal(model.class_shares_, shares)
+
+
+def test_missing_cells_are_named_when_a_pipeline_passes_them_on(table):
+    X, y = table
+    whole_rows = X.dropna()
+    piped = make_pipeline(StandardScaler(), "passthrough", LogisticRegression())
+    model = LatentVariableClassifier(piped, n_init=1, max_iter=3, random_state=0)
+    message = (
+        "Column 'height' has missing cells, which LogisticRegression does not take. Put an imputer "
+        "before it in a pipeline, fill them by complete(X), or use estimator=None. (explain hides "
+        "columns in turn, so it needs one of these too.)"
+    )
+    with pytest.raises(ValueError, match=whole(message)):
+        clone(model).fit(X, y)
+    model.fit(whole_rows, y[whole_rows.index])
+    with pytest.raises(ValueError, match=whole(message)):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("search", "end"),
+    [
+        ("em", " with a last change of {:.1e} per row (tol=1.0e-08); {} Raise max_iter or tol, {}"),
+        ("kmeans", "; {1} Raise max_iter, {2}"),
+    ],
+)
+def test_a_search_that_did_not_settle_tells_its_last_change(corners, search, end):
+    model = LatentVariableClassifier(
+        search=search, n_components=3, n_init=2, max_iter=3, tol=1e-8, random_state=0
+    )
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(*corners)
+    trace = model.traces_[int(np.argmax(model.restarts_["kept"]))]
+    change = abs(trace[-1] - trace[-2])
+    assert change > 1e-8
+    ending = end.format(change, "the best of 2 start(s) is kept.", "or look at traces_.")
+    expected = f'The search "{search}" was stopped at max_iter=3 after 3 iterations{ending}'
+    assert [str(one.message) for one in caught] == [expected]
+
+
+def _fit_quietly(model, X, y, **options):
     """Eight iterations of "em" or "kmeans" may be too few to settle."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y)
+        model.fit(X, y, **options)
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"estimator": LinearSVC()}, r"estimator=LinearSVC\(\) has no predict_proba. Give a sci"),
-        ({"estimator": "naive"}, "estimator='naive' has no fit"),
-        ({"n_components": "bic"}, "n_components='bic' must be one of 'auto'"),
-        ({"n_components": 0}, "n_components=0 must be a whole number of at least 1"),
-        ({"search": "gibbs"}, "search='gibbs' must be one of 'em', 'kmeans', 'era', 'anneal'"),
-        ({"average": "yes"}, "average='yes' must be one of True, False"),
-        ({"max_components": 0}, "max_components=0 must be a whole number of at least 1"),
-        ({"temperatures": (0.0, 1.0)}, "temperatures=0.0 must be a number above 0"),
-        ({"max_iter": 0}, "max_iter=0 must be a whole number of at least 1"),
+        (
+            {"estimator": LinearSVC()},
+            "estimator=LinearSVC() has no predict_proba. Give a scikit-learn classifier with fit "
+            "and predict_proba, or None for naive Bayes.",
+        ),
+        (
+            {"estimator": "naive"},
+            "estimator='naive' has no fit. Give a scikit-learn classifier with fit and "
+            "predict_proba, or None for naive Bayes.",
+        ),
+        *(
+            (
+                {"n_components": k},
+                f"n_components={k!r} must be a whole number of at least 1, or 'auto'.",
+            )
+            for k in ("bic", 0, None, [1, 2], True, 1.5)
+        ),
+        ({"search": "gibbs"}, "search='gibbs' must be one of 'em', 'kmeans', 'era', 'anneal'."),
+        ({"average": "yes"}, "average='yes' must be one of True, False."),
+        ({"max_components": 0}, "max_components=0 must be a whole number of at least 1."),
+        (
+            {"temperatures": (-1, 0.1)},
+            "temperatures=(-1, 0.1) must be two numbers above 0, the first temperature and the "
+            "last.",
+        ),
+        ({"max_iter": 0}, "max_iter=0 must be a whole number of at least 1."),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(corners, parameters, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=whole(message)):
         LatentVariableClassifier(**parameters).fit(*corners)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,6 +25,12 @@ from latentclass.models._reading import FloatArray, IntArray
 
 LEAST_SHARE = 1e-6
 """A row that belongs to a component by less than this is left out of its classifier."""
+
+MOST_COPIES = 100_000
+"""Whole weights of no more than this in all are copies of rows, exactly."""
+
+FINENESS, CLOSE = 10, 0.1
+"""Copies a row of other weights on average at most, and how near to the weights is near enough."""
 
 
 class EstimatorParams(NamedTuple):
@@ -58,11 +66,14 @@ class ComponentClassifier:
         P(y | c), drawn to the classes' overall shares.
     draw : float
         Part of P(y | c, x) that is P(y | c), so that no class is impossible.
+    failure : str
+        Why the classifier is that of all rows; empty if it is the component's own.
     """
 
     classifier: Any
     shares: FloatArray
     draw: float
+    failure: str = ""
 
     def log_proba(self, matrix: FloatArray) -> FloatArray:
         """log P(y | c, x), shape (n_rows, n_classes)."""
@@ -87,24 +98,67 @@ def check_estimator(estimator: Any) -> None:
 
 def to_matrix(block: Block, schema: Schema, estimator: Any) -> FloatArray:
     """Rows as numbers: continuous columns, then one column of 0 and 1 for each category."""
-    if not _takes_holes(estimator):
-        holes = np.isnan(block.numeric).any(axis=0)
-        if holes.any():
-            name = schema.columns[schema.continuous[int(np.flatnonzero(holes)[0])]].name
-            raise ValueError(
-                f"Column {name!r} has missing cells, which {type(estimator).__name__} does not "
-                "take. Put an imputer before it in a pipeline, fill them by complete(X), or use "
-                "estimator=None. (explain hides columns in turn, so it needs one of these too.)"
-            )
+    if not _takes_holes(_steps(estimator)[0]) and np.isnan(block.numeric).any():
+        raise ValueError(_holes_message(block, schema, estimator))
     offsets = np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp)
     return np.hstack([block.numeric, product.one_hot(block.codes, offsets).toarray()])
 
 
+@contextmanager
+def naming_holes(block: Block, schema: Schema, estimator: Any) -> Iterator[None]:
+    """Name the column where an estimator complains of missing cells.
+
+    Tags do not tell whether a pipeline's steps fill the cells in or pass them on, as scalers do.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "NaN" in str(error) and np.isnan(block.numeric).any():
+            raise ValueError(_holes_message(block, schema, estimator)) from error
+        raise
+
+
+def _holes_message(block: Block, schema: Schema, estimator: Any) -> str:
+    place = int(np.flatnonzero(np.isnan(block.numeric).any(axis=0))[0])
+    refusing = [step for step in _steps(estimator) if not _takes_holes(step)]
+    return (
+        f"Column {schema.columns[schema.continuous[place]].name!r} has missing cells, which "
+        f"{type([*refusing, estimator][0]).__name__} does not take. Put an imputer before it in a "
+        "pipeline, fill them by complete(X), or use estimator=None. (explain hides columns in "
+        "turn, so it needs one of these too.)"
+    )
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """What the rows go through."""
+    steps = [step for _, step in getattr(estimator, "steps", [])]
+    return [step for step in steps if step not in (None, "passthrough")] or [estimator]
+
+
 def _takes_holes(estimator: Any) -> bool:
-    """Whether missing numbers are taken; of a pipeline the first step decides."""
-    if hasattr(estimator, "steps"):
-        estimator = estimator.steps[0][1]
     return bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def row_copies(weight: FloatArray) -> IntArray:
+    """How often each row is given to a classifier that takes no weights.
+
+    Whole weights are copies. Others, and those of too many copies, are taken in proportion: of a
+    multiple of the least weight the least that is near enough, of `FINENESS` a row at most.
+    """
+    total = weight.sum()
+    if total <= MOST_COPIES and np.all(weight == np.rint(weight)):
+        return np.asarray(weight, dtype=np.intp)
+    bound = FINENESS * len(weight)
+    relative = weight / max(weight.min(), total / bound)
+    best, least = np.ones(len(weight)), np.inf
+    for times in range(1, FINENESS + 1):
+        copies = np.maximum(np.rint(times * relative), 1.0)
+        error = np.abs(copies / (times * relative) - 1.0).max()
+        if times > 1 and (least <= CLOSE or copies.sum() > bound):
+            break
+        if error < least:
+            best, least = copies, error
+    return best.astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -124,7 +178,7 @@ class EstimatorSearch:
     estimator : object
         Cloned for each component.
     seed : int
-        Of the clones that have a `random_state` of None.
+        Of the clones whose own `random_state`, or that of a part of them, is None.
     """
 
     data: MixtureRows
@@ -135,14 +189,18 @@ class EstimatorSearch:
     estimator: Any
     seed: int
     _units: FloatArray = field(init=False, repr=False)
+    _copies: IntArray = field(init=False, repr=False)
     _single: ComponentClassifier = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_units", row_units(self.data.weight))
-        whole = np.bincount(
-            self.y[self.y >= 0], self.data.weight[self.y >= 0], minlength=self.n_classes
-        )
-        single = self._fit(np.ones(len(self.y)), whole / whole.sum(), 0.0)
+        known, weight = self.y >= 0, self.data.weight
+        copies = np.ones(len(self.y), dtype=np.intp)
+        copies[known] = row_copies(weight[known])
+        object.__setattr__(self, "_copies", copies)
+        whole = np.bincount(self.y[known], weight[known], minlength=self.n_classes)
+        draw = self._draw(whole.sum(), len(self.mixture.known_rows))
+        single = self._fit(np.ones(len(self.y)), whole / whole.sum(), draw)
         object.__setattr__(self, "_single", single)
 
     def starts(self, rngs: list[np.random.Generator]) -> EstimatorParams:
@@ -178,12 +236,16 @@ class EstimatorSearch:
         labelled = self.y[:, None] == np.arange(self.n_classes)
         counts = np.einsum("snk,ny,n->sky", share, labelled, self.data.weight, optimize=True)
         shares = drawn_shares(counts, self.data.prior.alpha)
-        more = self.data.prior.alpha * n_components if n_components > 1 else 0.0
-        draw = more / (counts[0].sum() + more)
+        draw = self._draw(counts[0].sum(), n_components)
         classifiers = np.empty((n_starts, n_components), dtype=object)
         for s, c in np.ndindex(classifiers.shape):
             classifiers[s, c] = self._fit(_own(share[s], c, self._soft), shares[s, c], draw)
         return EstimatorParams(*mixture, classifiers)
+
+    def _draw(self, total_weight: float, n_components: int) -> float:
+        """Part of P(y | c, x) that is P(y | c), as in `drawn_shares`."""
+        more = self.data.prior.alpha * n_components if n_components > 1 else 0.0
+        return float(more / (total_weight + more))
 
     @property
     def _soft(self) -> bool:
@@ -193,21 +255,37 @@ class EstimatorSearch:
     def _fit(self, share: FloatArray, shares: FloatArray, draw: float) -> ComponentClassifier:
         """A classifier of the labelled rows by their share in a component."""
         rows = np.flatnonzero((self.y >= 0) & (share > LEAST_SHARE))
-        present = np.unique(self.y[rows])
         if not rows.size:
             return self._single
-        if len(present) == 1:
+        if len(np.unique(self.y[rows])) == 1:
             return ComponentClassifier(None, shares, draw)
+        try:
+            return ComponentClassifier(self._train(rows, share[rows]), shares, draw)
+        except Exception as error:
+            if len(rows) == np.count_nonzero(self.y >= 0):
+                name = type(self.estimator).__name__
+                error.add_note(f"{name} could not learn from all {len(rows)} labelled rows.")
+                raise
+            # all rows were learned from: so it is that these are too few, or too much alike
+            failure = f"{len(rows)} labelled rows ({type(error).__name__}: {error})"
+            return ComponentClassifier(self._single.classifier, shares, draw, failure)
+
+    def _train(self, rows: IntArray, share: FloatArray) -> Any:
+        """A clone that has learned from some rows."""
         classifier = clone(self.estimator)
-        if classifier.get_params().get("random_state", 0) is None:
-            classifier.set_params(random_state=self.seed)
+        params = classifier.get_params()
+        unseeded = [n for n in params if n.split("__")[-1] == "random_state" and params[n] is None]
+        classifier.set_params(**dict.fromkeys(unseeded, self.seed))
         if self._soft:
-            weight = share[rows] * self.data.weight[rows]
+            weight = share * self.data.weight[rows]
             classifier.fit(self.matrix[rows], self.y[rows], sample_weight=weight)
         else:
-            copies = np.repeat(rows, self._units[rows].astype(np.intp))
+            copies = np.repeat(rows, self._copies[rows])
             classifier.fit(self.matrix[copies], self.y[copies])
-        return ComponentClassifier(classifier, shares, draw)
+        # some find only then that they have too few rows
+        if not np.isfinite(classifier.predict_proba(self.matrix[rows[:1]])).all():
+            raise ValueError("predict_proba gives numbers that are not finite")
+        return classifier
 
     def lost(self, params: EstimatorParams) -> BoolArray:
         """See `SearchProblem`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from numbers import Integral
+from math import isclose
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,9 @@ from latentclass.models._callbacks import CallbackSupportMixin, FitProgress, wit
 from latentclass.models._finite_mixture_naive_bayes import FiniteMixtureNaiveBayes
 from latentclass.models._naive_bayes import NaiveBayes
 from latentclass.models._reading import FloatArray, IntArray, TableReader, check_weight
+
+ROUNDING = 1e-9
+"""Criteria that differ by a smaller part than this are equal."""
 
 
 class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
@@ -251,7 +254,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             tried = {k: self._search(data, k, progress) for k in numbers}
             for k in numbers:
                 self.criteria_[k] = self._criterion(tried[k], data, rows, k)
-            found = tried[min(numbers, key=lambda k: self.criteria_[k])]
+            found = tried[_fewest_of_the_best(self.criteria_)]
         self._keep(found, data, table)
         if not self.converged_:
             cause = "by a callback" if self.n_iter_ < self.max_iter else f"at {self.max_iter=}"
@@ -266,29 +269,23 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
 
     def _check_parameters(self) -> list[int]:
         """Refuse what makes no sense; the numbers of components to try."""
-        numbers = self.n_components
-        if isinstance(numbers, Integral) or not isinstance(numbers, Iterable):
-            check_number("n_components", numbers, low=1, whole=True)
-            numbers = [numbers]
-        numbers = list(numbers)
-        if not numbers:
-            raise ValueError("n_components is empty: give a number of components, or some to try.")
-        for k in numbers:
-            check_number("n_components", k, low=1, whole=True)
+        numbers = _numbers_of_components(self.n_components)
         check_option("search", self.search, SEARCHES)
         check_option("select", self.select, ("bic", "aic", "cv"))
         check_number("n_folds", self.n_folds, low=2, whole=True)
         check_temperatures(self.temperatures)
         check_option("polish", self.polish, (True, False))
         check_option("accelerate", self.accelerate, (True, False))
-        check_option("handle_unknown", self.handle_unknown, ("missing", "error"))
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
         check_number("n_init", self.n_init, low=1, whole=True)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
-        check_number("verbose", self.verbose, low=0)
-        return sorted({int(k) for k in numbers})
+        # the mixture is kept as a classifier of one class: its checks of the rest are taken too
+        FiniteMixtureNaiveBayes(
+            handle_unknown=self.handle_unknown, n_jobs=self.n_jobs, verbose=self.verbose
+        )._check_base_parameters()
+        return numbers
 
     def _read_rows(self, X: Any, sample_weight: Any) -> tuple[DistinctRows, Table]:
         """The distinct rows of positive weight, in an order that depends on them alone."""
@@ -556,15 +553,45 @@ def _refuse_sparse(X: Any) -> None:
         raise TypeError("X is a sparse table, but LatentMixture takes dense ones: X.toarray().")
 
 
+def _numbers_of_components(given: Any) -> list[int]:
+    """The numbers of components to try, in order."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    numbers = list(given) if several else [given]
+    if not numbers:
+        raise ValueError("n_components is empty: give a number of components, or some to try.")
+    try:
+        for k in numbers:
+            check_number("n_components", k, low=1, whole=True)
+    except ValueError:
+        raise ValueError(
+            f"n_components={given!r} must be a whole number of at least 1, or several of them to "
+            "try, such as range(1, 6)."
+        ) from None
+    return sorted({int(k) for k in numbers})
+
+
+def _fewest_of_the_best(criteria: dict[int, float]) -> int:
+    """The least number of components whose criterion is the lowest, but for rounding."""
+    best = min(criteria, key=lambda k: criteria[k])
+
+    def as_good(k: int) -> bool:
+        return isclose(criteria[k], criteria[best], rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+    return min([best, *filter(as_good, criteria)])
+
+
 def check_temperatures(temperatures: Any) -> None:
     """Refuse temperatures that are not two positive numbers."""
-    if not isinstance(temperatures, tuple | list) or len(temperatures) != 2:
+    try:
+        if not isinstance(temperatures, tuple | list) or len(temperatures) != 2:
+            raise ValueError
+        for value in temperatures:
+            check_number("temperatures", value, low=0, strict=True)
+    except ValueError:
         raise ValueError(
-            f"temperatures={temperatures!r} must be two numbers, the first temperature and the "
-            "last."
-        )
-    for value in temperatures:
-        check_number("temperatures", value, low=0, strict=True)
+            f"temperatures={temperatures!r} must be two numbers above 0, the first temperature "
+            "and the last."
+        ) from None
 
 
 def _relative_entropy(posterior: FloatArray, weight: FloatArray) -> float:

@@ -7,10 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_number, check_option
+from latentclass._warn import warn_user
 from latentclass.core import _product as product
 from latentclass.core._em import EMResult, take_starts
 from latentclass.core._latent_classifier import ClassifierSearch, log_component, log_conditional
@@ -24,7 +26,12 @@ from latentclass.data._schema import Block, Table, block_spans
 from latentclass.data._write import fill_missing
 from latentclass.models._base import FloatArray, IntArray, Training
 from latentclass.models._callbacks import FitProgress
-from latentclass.models._component_classifiers import EstimatorSearch, check_estimator, to_matrix
+from latentclass.models._component_classifiers import (
+    EstimatorSearch,
+    check_estimator,
+    naming_holes,
+    to_matrix,
+)
 from latentclass.models._latent_mixture import check_temperatures
 from latentclass.models._naive_bayes import NaiveBayes
 
@@ -61,7 +68,7 @@ class LatentVariableClassifier(NaiveBayes):
         Classifier of each component; None is naive Bayes, with which all verbs work. Others are
         given the continuous columns and then a column of 0 and 1 for each category. If `fit` takes
         `sample_weight`, rows may belong to several components in part, else each belongs to its
-        most probable one.
+        most probable one, and weights are copies of it: see the notes.
     n_components : int or "auto", default=2
         Components. "auto" tries 1 to `max_components` on held-out folds, and keeps the least number
         whose log-loss is within one standard error of the lowest.
@@ -157,7 +164,12 @@ class LatentVariableClassifier(NaiveBayes):
 
     A component without rows is put on a row drawn at random, with the classifier of all rows; one
     with rows of one class predicts that class, but for what `alpha` adds. Another `estimator`
-    learns from labelled rows only; rows without label still help to find the components.
+    learns from labelled rows only; rows without label still help to find the components. Where it
+    fails on the rows of a component, since they are too few, the classifier of all rows stands in.
+
+    An `estimator` whose `fit` takes no `sample_weight`, such as a pipeline, is given each row as
+    often as its weight says, if all are whole numbers and 100000 in all at most. Other weights are
+    taken in proportion, rounded to copies: at least one of each row, about 10 a row in all at most.
 
     References
     ----------
@@ -224,10 +236,12 @@ class LatentVariableClassifier(NaiveBayes):
     def _check_parameters(self) -> None:
         if self.estimator is not None:
             check_estimator(self.estimator)
-        if isinstance(self.n_components, str):
-            check_option("n_components", self.n_components, ("auto",))
-        else:
-            check_number("n_components", self.n_components, low=1, whole=True)
+        k = self.n_components
+        try:
+            if not (isinstance(k, str) and k == "auto"):
+                check_number("n_components", k, low=1, whole=True)
+        except ValueError as error:
+            raise ValueError(f"{str(error).rstrip('.')}, or 'auto'.") from None
         check_option("search", self.search, SEARCHES)
         check_option("average", self.average, (True, False))
         if self.average and not Rule(self.search).stochastic:
@@ -258,6 +272,8 @@ class LatentVariableClassifier(NaiveBayes):
             strength=0.0 if self.prior is None else float(self.prior),
         )
         self._layout = data.layout
+        # prediction is by what was fitted, whatever set_params says later
+        self._estimator = None if self.estimator is None else clone(self.estimator)
         table = Table(numeric[first], codes[first])
         self.log_losses_: dict[int, float] = {}
         if self.n_components == "auto":
@@ -269,6 +285,38 @@ class LatentVariableClassifier(NaiveBayes):
         self.traces_ = result.histories
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
         self._record(result, float(data.weight.sum()), float(penalty))
+        self._warn_of_failures()
+
+    def _warn_of_failures(self) -> None:
+        """Tell of components that have the classifier of all rows instead of their own."""
+        if self._estimator is None:
+            return
+        for c, classifier in enumerate(self._models.classifiers[0, self._order]):
+            if classifier.failure:
+                warn_user(
+                    f"{type(self._estimator).__name__} could not learn from component {c}, which "
+                    f"has {classifier.failure}: the classifier of all rows stands in for its own. "
+                    "Use fewer components, or an estimator that learns from few rows."
+                )
+
+    def _warn_if_not_converged(self) -> None:
+        # the objective falls at times, so the best so far, history_, does not tell the last change
+        if self.converged_:
+            return
+        trace = self.traces_[int(np.argmax(self.restarts_["kept"]))]
+        cause = "by a callback" if self.n_iter_ < self.max_iter else f"at max_iter={self.max_iter}"
+        change, advice = "", "Raise max_iter"
+        if self.search == "em":
+            advice = "Raise max_iter or tol"
+            if len(trace) > 1:
+                last = abs(trace[-1] - trace[-2])
+                change = f" with a last change of {last:.1e} per row (tol={self.tol:.1e})"
+        warn_user(
+            f'The search "{self.search}" was stopped {cause} after {self.n_iter_} iterations'
+            f"{change}; the best of {len(self.restarts_['start'])} start(s) is kept. {advice}, or "
+            "look at traces_.",
+            ConvergenceWarning,
+        )
 
     def _search(
         self,
@@ -288,11 +336,14 @@ class LatentVariableClassifier(NaiveBayes):
         spans = block_spans(len(y), width)
         mixture = data.problem(n_components, spans, self.n_jobs)
         problem: Any
-        if self.estimator is None:
+        estimator = self._estimator
+        if estimator is None:
             problem = ClassifierSearch(data, y, n_classes, mixture, spans, self.n_jobs)
         else:
-            matrix = to_matrix(table.block(slice(None)), self.schema_, self.estimator)
-            problem = EstimatorSearch(data, matrix, y, n_classes, mixture, self.estimator, seed)
+            block = table.block(slice(None))
+            matrix = to_matrix(block, self.schema_, estimator)
+            with naming_holes(block, self.schema_, estimator):
+                problem = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed)
         # one component: nothing is drawn, and the second step confirms the first
         alone = n_components == 1 and not np.any(y == UNLABELLED)
         max_iter = min(self.max_iter, 2) if alone else self.max_iter
@@ -362,7 +413,7 @@ class LatentVariableClassifier(NaiveBayes):
 
     def _model_shares(self) -> FloatArray:
         """P(y | c) of all models, shape (n_models, n_components, n_classes)."""
-        if self.estimator is None:
+        if self._estimator is None:
             return np.asarray(np.exp(self._models.log_class))
         shares = [[one.shares for one in row] for row in self._models.classifiers]
         return np.asarray(shares)
@@ -413,13 +464,14 @@ class LatentVariableClassifier(NaiveBayes):
 
     def _given(self, block: Block) -> FloatArray:
         """log P(y | c, x), shape (n_rows, n_models, n_components, n_classes)."""
-        if self.estimator is None:
+        if self._estimator is None:
             rows = product.to_rows(*block, self._layout)
             return log_conditional(self._models, rows, self._layout)
-        matrix = to_matrix(block, self.schema_, self.estimator)
+        matrix = to_matrix(block, self.schema_, self._estimator)
         out = np.empty((len(matrix), *self._models.log_weight.shape, len(self.classes_)))
-        for place, classifier in np.ndenumerate(self._models.classifiers):
-            out[(slice(None), *place)] = classifier.log_proba(matrix)
+        with naming_holes(block, self.schema_, self._estimator):
+            for place, classifier in np.ndenumerate(self._models.classifiers):
+                out[(slice(None), *place)] = classifier.log_proba(matrix)
         return out
 
     def _log_likelihood(self, block: Block) -> FloatArray:
