@@ -1,5 +1,7 @@
 """HybridLCMClassifier: what is its own."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier
 from latentclass.baselines import NaiveBayes
+from latentclass.core._hybrid_conditional import held_share
 from latentclass.data import learn_schema
 from latentclass.models._sticks import Sticks, learn_sticks, promote_binary
 
@@ -212,3 +215,90 @@ def test_gradient_steps_go_with_calibration_and_missing_labels():
     model = quick(discriminative=True, calibrate=True, n_init=1).fit(X, labels)
     assert model.calibration_
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def exclusive_or(n_rows=200, n_columns=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n_rows, n_columns))
+    return X, (X[:, 0] ^ X[:, 1]) ^ (rng.random(n_rows) < 0.1)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_gradient_steps_see_weights_as_counts_and_no_order_of_rows(mixed, n_components):
+    X, y = exclusive_or()
+    if mixed:
+        X = np.column_stack([X, np.random.default_rng(1).normal(size=len(y)) + y])
+
+    def fit(rows, weight=None):
+        model = quick(n_init=2, n_components=n_components, discriminative=True)
+        return model.fit(X[rows], y[rows], sample_weight=weight)
+
+    def same(one, other):
+        assert one.n_steps_ == other.n_steps_
+        assert one.temperature_ == other.temperature_
+        assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
+
+    rng = np.random.default_rng(2)
+    rows = np.arange(len(y))
+    same(fit(rows, np.full(len(y), 2.0)), fit(np.tile(rows, 2)))
+    weight = rng.integers(0, 4, len(y))
+    same(fit(rows, weight), fit(rng.permutation(np.repeat(rows, weight))))
+    plain = fit(rows)
+    assert plain.n_steps_ > 0
+    same(plain, fit(rng.permutation(rows)))
+    same(fit(rows, (rows >= 50).astype(float)), fit(rows[50:]))
+
+
+def test_gradient_steps_are_the_same_for_a_sparse_table():
+    X, y = exclusive_or(n_columns=6, seed=1)
+    assert len(set(X.sum(axis=0))) < 6  # some rows have one key and are told apart by levels alone
+    dense = quick(n_init=2, discriminative=True).fit(X, y)
+    bits = sp.csr_array(X.astype(float))
+    sparse = quick(n_init=2, discriminative=True).fit(bits, y)
+    assert dense.n_steps_ > 0
+    assert_allclose(sparse.predict_proba(bits), dense.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_a_fifth_of_each_class_is_held_out_a_unit_of_weight_at_a_time(layout):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (100, 20)).astype(np.int32)
+    y = np.repeat([0, 1, 2, -1], [50, 30, 4, 16])
+    weight = np.ones(100)
+    weight[0] = 50.0
+
+    def share(rows, weight):
+        nothing, n_levels = np.empty((len(rows), 0)), np.full(20, 2)
+        return held_share(nothing, layout(codes[rows]), y[rows], weight, n_levels, 0)
+
+    rows = np.arange(100)
+    held = share(rows, weight)
+    assert 19 <= held[:50] @ weight[:50] <= 21
+    assert 5 <= held[50:80].sum() <= 7
+    assert not held[80:].any()  # too small a class, and rows without label
+    assert_allclose(held[0], 0.2, atol=0.02)
+    # a unit of weight is not broken but where a row of more than one ends
+    assert set(held[50:80]) == {0.0, 1.0}
+    order = rng.permutation(100)
+    assert_allclose(share(order, weight[order]), held[order], atol=1e-12)
+    copies = np.repeat(rows, weight.astype(int))
+    assert_allclose(share(copies, np.ones(len(copies))), held[copies], atol=1e-12)
+
+
+def test_a_class_that_a_fold_of_calibration_lacks_is_no_warning():
+    X, y = exclusive_or(30, 4)
+    labels = np.r_[y[:29].astype(int), 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = HybridLCMClassifier(1, n_init=1, calibrate=True, random_state=0).fit(X, labels)
+    assert model.calibration_
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_fitted_model_does_not_look_at_parameters_of_fit():
+    X, y = exclusive_or()
+    model = quick(discriminative=True).fit(X, y)
+    expected = model.predict_proba(X)
+    model.set_params(discriminative=False)
+    assert model.predict_proba(X).tolist() == expected.tolist()

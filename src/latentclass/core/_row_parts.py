@@ -68,8 +68,8 @@ def distinct_rows(
     codes, y = codes[first], y[first]
     key = np.zeros(len(codes), dtype=np.uint64)
     for j, mark in enumerate(marks):
-        key += _words([seed, mark], codes[:, j])
-    key = _mixed(key)
+        key += level_words([seed, mark], codes[:, j])
+    key = mix_key(key)
     order = np.lexsort((key, y))
     if np.any((np.diff(key[order]) == 0) & (np.diff(y[order]) == 0)):
         # columns of one mark: rows of one chance are told apart by their levels
@@ -80,7 +80,7 @@ def distinct_rows(
     return DistinctRows(codes[order], y[order], total[order], key[order], rank[number])
 
 
-def _words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
+def level_words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
     """A random word for each level, that of a missing cell too."""
     n_levels = int(column.max(initial=0)) + 1
     table = np.random.default_rng(seed).integers(0, 2**64, n_levels + 1, dtype=np.uint64)
@@ -90,10 +90,10 @@ def _words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
 
 def _group(codes: IntArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
     """First row of each distinct one, and which of them each row is."""
-    key = _words([0], y.astype(np.int64))
+    key = level_words([0], y.astype(np.int64))
     for j in range(codes.shape[1]):
-        key += _words([1, j], codes[:, j])
-    _, first, number = np.unique(_mixed(key), return_index=True, return_inverse=True)
+        key += level_words([1, j], codes[:, j])
+    _, first, number = np.unique(mix_key(key), return_index=True, return_inverse=True)
     number = number.reshape(-1)
     same = np.array_equal(codes[first][number], codes) and np.array_equal(y[first][number], y)
     if not same:  # two rows with one hash: a chance of 1 in 2**64 for each pair
@@ -104,7 +104,7 @@ def _group(codes: IntArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
     return first, number
 
 
-def _mixed(key: KeyArray) -> KeyArray:
+def mix_key(key: KeyArray) -> KeyArray:
     """Spread a sum of random words over all bits (the finaliser of splitmix64)."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -125,7 +125,7 @@ class Parts(NamedTuple):
 
 def deal(rows: DistinctRows, n_parts: int, salt: int) -> Parts:
     """Deal every class out over the parts, a unit of weight at a time, in the order of a hash."""
-    shuffled = _mixed(rows.key + np.uint64(salt))
+    shuffled = mix_key(rows.key + np.uint64(salt))
     order = np.lexsort((shuffled, rows.y))
     y, weight = rows.y[order], rows.weight[order]
     starts = np.flatnonzero(np.r_[True, y[1:] != y[:-1]]) if len(y) else np.empty(0, dtype=np.intp)

@@ -101,7 +101,8 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
 
     Examples
     --------
-    >>>     >>> from latentclass import BinaryLCMClassifierCV
+    >>> import numpy as np
+    >>> from latentclass import BinaryLCMClassifierCV
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(200, 1))
     >>> X, y = rng.random((200, 6)) < 1 / (1 + np.exp(-3 * z)), z[:, 0] > 0.5
