@@ -151,7 +151,7 @@ class _Room(NamedTuple):
 
 
 @compiled
-def _make_room(region: Region) -> _Room:  # pragma: no cover - compiled
+def _make_room(region: Region) -> _Room:
     n_rows, n_in, n_groups = len(region.weight), len(region.k_in), len(region.group_size)
     above = region.k_new if region.k_new else region.k
     start = np.zeros(n_in + 1, dtype=np.intp)
@@ -171,9 +171,7 @@ def _make_room(region: Region) -> _Room:  # pragma: no cover - compiled
 
 
 @compiled
-def _products(
-    region: Region, theta: FloatArray, first: int, room: _Room
-) -> None:  # pragma: no cover - compiled
+def _products(region: Region, theta: FloatArray, first: int, room: _Room) -> None:
     """What each input says about the states above it, and their product in each group."""
     above = region.k_new if region.k_new else region.k
     place, before = first, -1
@@ -199,9 +197,7 @@ def _products(
 
 
 @compiled
-def _message(
-    region: Region, i: int, table: FloatArray, out: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _message(region: Region, i: int, table: FloatArray, out: FloatArray) -> None:
     above, k = table.shape
     size = region.size[i]
     if region.leaf[i]:
@@ -224,7 +220,7 @@ def _message(
 
 
 @compiled
-def _rescale(product: FloatArray, scale: FloatArray) -> None:  # pragma: no cover - compiled
+def _rescale(product: FloatArray, scale: FloatArray) -> None:
     """Divide every row by its largest number, and note the logarithm."""
     k, size = product.shape
     for u in range(size):
@@ -238,7 +234,7 @@ def _rescale(product: FloatArray, scale: FloatArray) -> None:  # pragma: no cove
 
 
 @compiled
-def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:  # pragma: no cover - compiled
+def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:
     """total[s, t] = sum of own[s, u] over the u with ids[u] = t."""
     k, size = own.shape
     total[:] = 0.0
@@ -259,7 +255,7 @@ def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:  # pragma:
 @compiled
 def _count_inputs(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Counts of the inputs' tables, from the groups' posteriors (`group_sums`)."""
     above = region.k_new if region.k_new else region.k
     place = first
@@ -288,7 +284,7 @@ def _count_inputs(
 
 
 @compiled
-def _dot(a: FloatArray, b: FloatArray) -> float:  # pragma: no cover - compiled
+def _dot(a: FloatArray, b: FloatArray) -> float:
     """Sum of products, in four parts side by side: one alone would wait for each addition."""
     n = len(a) // 4 * 4
     one = two = three = four = 0.0
@@ -305,7 +301,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:  # pragma: no cover - compiled
 @compiled
 def _expect(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
-) -> float:  # pragma: no cover - compiled
+) -> float:
     """Expected counts of the learned cells; the log-likelihood if wanted, else 0."""
     k, k_new = region.k, region.k_new
     first = k if region.free_prior else 0
@@ -334,7 +330,7 @@ def _expect(
 
 
 @compiled
-def _by_pattern(region: Region, room: _Room, want: bool) -> float:  # pragma: no cover - compiled
+def _by_pattern(region: Region, room: _Room, want: bool) -> float:
     """Posteriors of the one group, where rows come in the order of its patterns."""
     k, n = region.k, region.group_size[0]
     message = room.new_message if region.k_new else room.product.reshape((k, n))
@@ -371,7 +367,7 @@ def _by_pattern(region: Region, room: _Room, want: bool) -> float:  # pragma: no
 @compiled
 def _by_row(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
-) -> float:  # pragma: no cover - compiled
+) -> float:
     """Posteriors of all groups by way of the joint of root and row; counts of the prior."""
     k, n_rows, joint, p = region.k, len(region.weight), room.joint, room.p
     room.scale[:] = 0.0
@@ -425,7 +421,7 @@ def _by_row(
 @compiled
 def _count_new(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Counts of P(W | root), and W's posteriors by pattern."""
     k, k_new, size = region.k, region.k_new, region.group_size[0]
     inputs = first + k * k_new
@@ -450,9 +446,7 @@ def _count_new(
 
 
 @compiled
-def _maximise(
-    region: Region, counts: FloatArray, theta: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _maximise(region: Region, counts: FloatArray, theta: FloatArray) -> None:
     """Shares of the counts in every distribution."""
     place = 0
     if region.free_prior:
@@ -468,9 +462,7 @@ def _maximise(
 
 
 @compiled
-def _share(
-    counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int
-) -> None:  # pragma: no cover - compiled
+def _share(counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int) -> None:
     for row in range(rows):
         begin = first + row * k
         total = 0.0
@@ -481,9 +473,7 @@ def _share(
 
 
 @compiled
-def region_log_likelihood(
-    region: Region, theta: FloatArray
-) -> float:  # pragma: no cover - compiled
+def region_log_likelihood(region: Region, theta: FloatArray) -> float:
     """log-likelihood of the rows with the learned cells as given, up to what `base` leaves out."""
     return _expect(region, theta, np.empty(len(theta)), _make_room(region), True)
 
@@ -491,7 +481,7 @@ def region_log_likelihood(
 @compiled
 def local_em(
     region: Region, starts: FloatArray, max_iter: int, tol: float
-) -> tuple[FloatArray, float]:  # pragma: no cover - compiled
+) -> tuple[FloatArray, float]:
     """EM from several starts, shape (S, cells); the best one's cells and log-likelihood.
 
     The one that is left after halving stops when it gains less than `tol` in a step, or after

@@ -20,7 +20,7 @@ _compiled = compiled()
 @_compiled
 def add_counts(
     counts: FloatArray, group: IntArray, row: IntArray, weight: FloatArray, codes: IntArray
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add the weight of each entry to `counts[group, code of its row]`.
 
     Groups of -1 and codes without a column are in no count.
@@ -35,7 +35,7 @@ def add_counts(
 @_compiled
 def add_logs(
     log_joint: FloatArray, fold: IntArray, row: IntArray, evidence: IntArray, table: FloatArray
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add log P(evidence | class) in each entry's fold; `table` is (folds, K, evidence)."""
     for k in range(log_joint.shape[0]):
         for e in range(len(fold)):
@@ -53,7 +53,7 @@ def exchange_logs(
     second_table: FloatArray,
     new: IntArray,
     new_table: FloatArray,
-) -> FloatArray:  # pragma: no cover - compiled
+) -> FloatArray:
     """The same with a new variable in the place of two; evidence and table of each."""
     out = np.empty_like(log_joint)
     for k in range(log_joint.shape[0]):
@@ -65,9 +65,7 @@ def exchange_logs(
 
 
 @_compiled
-def weight_right(
-    log_joint: FloatArray, own: IntArray, weight: FloatArray
-) -> float:  # pragma: no cover - compiled
+def weight_right(log_joint: FloatArray, own: IntArray, weight: FloatArray) -> float:
     """Weight of the entries whose best class is their own; ties are shared."""
     right = 0.0
     for e in range(len(own)):

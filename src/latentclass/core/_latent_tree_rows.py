@@ -93,9 +93,7 @@ def class_log_likelihood(trees: Sequence[Tree], codes: IntArray) -> FloatArray:
 
 
 @compiled
-def _upward(
-    program: _Program, places: npt.NDArray[np.uint32], out: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) -> None:
     n_rows, n_nodes = places.shape[1], len(program.parents)
     lam = np.empty((program.lam[n_nodes], BLOCK))
     message, scale, p = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
@@ -138,7 +136,7 @@ def _upward(
 
 
 @compiled
-def _rescale(lam: FloatArray, scale: FloatArray) -> None:  # pragma: no cover - compiled
+def _rescale(lam: FloatArray, scale: FloatArray) -> None:
     """Divide small numbers by the largest of their row, and note its logarithm."""
     for u in range(lam.shape[1]):
         top = lam[0, u]

@@ -37,7 +37,7 @@ MANY_FACTORS = 512
 @compiled(error_model="numpy")
 def bend_cells(
     xi: FloatArray, small: FloatArray, seen: FloatArray, rho: FloatArray, height: FloatArray
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """rho of each cell (n, R), and the sum over the columns of log sigma - xi / 2 + rho xi^2 / 2.
 
     `small` is exp(-xi); `seen` tells the cells that are no holes, or has no row if all are.
@@ -64,7 +64,7 @@ def bend_cells(
 @compiled(error_model="numpy")
 def weigh_cells(
     xi: FloatArray, small: FloatArray, seen: FloatArray, share: FloatArray, rho: FloatArray
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """rho of each cell times the row's share."""
     n, n_rows = xi.shape
     holes = len(seen) > 0
@@ -76,7 +76,7 @@ def weigh_cells(
 
 
 @compiled(error_model="numpy")
-def _diagonal(q: int) -> IntArray:  # pragma: no cover - compiled
+def _diagonal(q: int) -> IntArray:
     """Place of each diagonal cell in the upper half of a matrix, row after row."""
     start = np.empty(q, np.intp)
     place = 0
@@ -99,7 +99,7 @@ def _load(
     cell: FloatArray,
     h: FloatArray,
     log_size: FloatArray,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Read P and h of some columns; idle lanes hold the identity, so nothing can go wrong there."""
     q = len(start)
     for c in range(len(cell)):
@@ -121,7 +121,7 @@ def _load(
 @compiled(error_model="numpy")
 def _factorise(
     first: int, width: int, start: IntArray, cell: FloatArray, log_size: FloatArray
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by."""
     q = len(start)
     root = np.empty(LANES)
@@ -156,9 +156,7 @@ def _factorise(
 
 
 @compiled(error_model="numpy")
-def _invert(
-    start: IntArray, cell: FloatArray, inverse: FloatArray, row: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _invert(start: IntArray, cell: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
     """All cells of P^-1 from the factor, the last row first: U P^-1 is lower triangular."""
     q = len(start)
     for i in range(q - 1, -1, -1):
@@ -205,7 +203,7 @@ def measure_posteriors(
     precision: FloatArray,
     push: FloatArray,
     log_size: FloatArray,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """`log_size` alone."""
     q = precision.shape[1]
     start = _diagonal(q)
@@ -236,7 +234,7 @@ def solve_posteriors(
     precision: FloatArray,
     push: FloatArray,
     log_size: FloatArray,
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """`log_size`, and in place of `table` the features' posterior expectations."""
     q = precision.shape[1]
     start = _diagonal(q)

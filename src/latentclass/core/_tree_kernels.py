@@ -34,7 +34,7 @@ _summing = compiled(fastmath={"reassoc"})
 
 
 @_compiled
-def _shift(value: float, exponent: int) -> float:  # pragma: no cover - compiled
+def _shift(value: float, exponent: int) -> float:
     """value * 2**(256 exponent)."""
     if exponent < -8:
         return 0.0
@@ -48,9 +48,7 @@ def _shift(value: float, exponent: int) -> float:  # pragma: no cover - compiled
 
 
 @_compiled
-def upward(
-    program: Program, theta: FloatArray, numbers: Numbers, static: Numbers
-) -> None:  # pragma: no cover - compiled
+def upward(program: Program, theta: FloatArray, numbers: Numbers, static: Numbers) -> None:
     """Fill in the numbers of all moving sites; exponents must be 0 before."""
     for site in range(len(program.k)):
         if program.static[site]:
@@ -118,7 +116,7 @@ def upward(
 @_compiled
 def _input(
     program: Program, numbers: Numbers, static: Numbers, site: int, number: int
-) -> tuple[FloatArray, IntArray, PlaceArray, float]:  # pragma: no cover - compiled
+) -> tuple[FloatArray, IntArray, PlaceArray, float]:
     """Message of a site's input, its exponents (none if all are 0), its places and floor."""
     source = program.inputs[program.input_start[site] + number]
     size = program.size[site]
@@ -138,7 +136,7 @@ def _input(
 @_compiled
 def _multiply(
     lam: FloatArray, given: FloatArray, places: PlaceArray, straight: bool, first: bool
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """lam *= given at its places; the first input is put there."""
     k, size = lam.shape
     for s in range(k):
@@ -160,7 +158,7 @@ def _multiply(
 def _multiply_two(
     lam: FloatArray, one: FloatArray, one_places: PlaceArray,
     two: FloatArray, two_places: PlaceArray, first: bool,
-) -> None:  # pragma: no cover - compiled  # fmt: skip
+) -> None:  # fmt: skip
     """lam *= one * two at their places, in one go through memory."""
     k, size = lam.shape
     for s in range(k):
@@ -173,7 +171,7 @@ def _multiply_two(
 
 
 @_compiled
-def _rescale(lam: FloatArray, lam_e: IntArray) -> bool:  # pragma: no cover - compiled
+def _rescale(lam: FloatArray, lam_e: IntArray) -> bool:
     """Bring numbers to at least 2**-256 with exponents; whether there were any below."""
     k, size = lam.shape
     low = False
@@ -190,9 +188,7 @@ def _rescale(lam: FloatArray, lam_e: IntArray) -> bool:  # pragma: no cover - co
 
 
 @_compiled
-def _add_exponents(
-    lam_e: IntArray, given_e: IntArray, places: PlaceArray
-) -> bool:  # pragma: no cover - compiled
+def _add_exponents(lam_e: IntArray, given_e: IntArray, places: PlaceArray) -> bool:
     """Add an input's exponents, if it has any; whether it has."""
     for s in range(len(given_e)):
         for u in range(lam_e.shape[1]):
@@ -204,7 +200,7 @@ def _add_exponents(
 def _send(
     rows: FloatArray, lam: FloatArray, lam_e: IntArray, scaled: bool, look: bool,
     message: FloatArray, message_e: IntArray,
-) -> bool:  # pragma: no cover - compiled  # fmt: skip
+) -> bool:  # fmt: skip
     """Message of a node, m(p) = sum_s P(s | p) lam(s); whether anything has an exponent.
 
     `look` says whether a number may be below 2**-256.
@@ -250,7 +246,7 @@ def _send(
 @_compiled
 def root_posterior(
     program: Program, theta: FloatArray, numbers: Numbers, share: FloatArray
-) -> tuple[FloatArray, IntArray]:  # pragma: no cover - compiled
+) -> tuple[FloatArray, IntArray]:
     """Probability of each pattern of the root, as x and e (none if all are 1) of x * 2**(-256 e).
 
     `share` gets the root's posteriors, and may be its `lam`. A row that cannot be has x = 0, and
@@ -288,7 +284,7 @@ def root_posterior(
 
 
 @_compiled
-def row_logs(x: FloatArray, e: IntArray) -> FloatArray:  # pragma: no cover - compiled
+def row_logs(x: FloatArray, e: IntArray) -> FloatArray:
     """Logarithms of what `root_posterior` gives; -inf for 0."""
     out = np.empty(len(x))
     for u in range(len(x)):
@@ -298,9 +294,7 @@ def row_logs(x: FloatArray, e: IntArray) -> FloatArray:  # pragma: no cover - co
 
 
 @_compiled
-def _sum_logs(
-    x: FloatArray, e: IntArray, weight: FloatArray
-) -> float:  # pragma: no cover - compiled
+def _sum_logs(x: FloatArray, e: IntArray, weight: FloatArray) -> float:
     """Weighted sum of the same; three rows of one weight, as most are, share a logarithm."""
     total, u = 0.0, 0
     while u < len(x):
@@ -323,7 +317,7 @@ def _sum_logs(
 @_compiled
 def downward(
     program: Program, theta: FloatArray, numbers: Numbers, above: FloatArray, counts: FloatArray
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add up the counts of all tables but the root's, whose posteriors are where its `lam` was.
 
     A site's `lam` makes room for the posteriors of its states by its patterns. `above` has the
@@ -379,9 +373,7 @@ def downward(
 
 
 @_compiled
-def _add_up(
-    below: FloatArray, own: FloatArray, places: PlaceArray
-) -> None:  # pragma: no cover - compiled
+def _add_up(below: FloatArray, own: FloatArray, places: PlaceArray) -> None:
     """below[s, t] = sum of own[s, u] over the u with places[u] = t.
 
     Three states side by side: additions to one place in a row would wait for each other.
@@ -407,7 +399,7 @@ def _add_up(
 
 
 @_compiled
-def _divide(above: FloatArray, message: FloatArray) -> None:  # pragma: no cover - compiled
+def _divide(above: FloatArray, message: FloatArray) -> None:
     """above /= message; a message of 0 has no posterior either."""
     k_parent, size = above.shape
     for p in range(k_parent):
@@ -419,7 +411,7 @@ def _divide(above: FloatArray, message: FloatArray) -> None:  # pragma: no cover
 def _spread_scaled(
     rows: FloatArray, lam: FloatArray, lam_e: IntArray, message_e: IntArray, above: FloatArray,
     count: FloatArray,
-) -> None:  # pragma: no cover - compiled  # fmt: skip
+) -> None:  # fmt: skip
     """As `_spread`, with exponents."""
     (k_parent, k), size = rows.shape, lam.shape[1]
     for s in range(k):
@@ -435,9 +427,7 @@ def _spread_scaled(
 
 
 @_compiled
-def _spread(
-    rows: FloatArray, lam: FloatArray, above: FloatArray, count: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _spread(rows: FloatArray, lam: FloatArray, above: FloatArray, count: FloatArray) -> None:
     """Posterior of parent, over message, to that of child (into `lam`), and their joint counts.
 
     Two or three parent states, the most frequent, go through memory once.
@@ -459,9 +449,7 @@ def _spread(
 
 
 @_summing
-def _spread_two(
-    share: FloatArray, above: FloatArray, lam: FloatArray, count: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _spread_two(share: FloatArray, above: FloatArray, lam: FloatArray, count: FloatArray) -> None:
     """One state of `_spread` with two parent states."""
     one = two = 0.0
     for u in range(len(lam)):
@@ -474,9 +462,7 @@ def _spread_two(
 
 
 @_summing
-def _spread_three(
-    share: FloatArray, above: FloatArray, lam: FloatArray, count: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _spread_three(share: FloatArray, above: FloatArray, lam: FloatArray, count: FloatArray) -> None:
     """One state of `_spread` with three parent states."""
     one = two = three = 0.0
     for u in range(len(lam)):
@@ -491,9 +477,7 @@ def _spread_three(
 
 
 @_compiled
-def _mix(
-    share: FloatArray, parts: FloatArray, out: FloatArray
-) -> None:  # pragma: no cover - compiled
+def _mix(share: FloatArray, parts: FloatArray, out: FloatArray) -> None:
     """out = share @ parts, three parts at a time: numbers are few, and rows are long."""
     k, size = parts.shape
     done = k % 3
@@ -517,7 +501,7 @@ def _mix(
 
 
 @_summing
-def _dot(a: FloatArray, b: FloatArray) -> float:  # pragma: no cover - compiled
+def _dot(a: FloatArray, b: FloatArray) -> float:
     """Sum of products."""
     total = 0.0
     for i in range(len(a)):
@@ -529,7 +513,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:  # pragma: no cover - compiled
 def expect(
     program: Program, theta: FloatArray, weight: FloatArray, static: Numbers, numbers: Numbers,
     above: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # pragma: no cover - compiled  # fmt: skip
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Expected counts and log-likelihood of a block, for each row of `theta`.
 
     `numbers` and `above` are room to work in; exponents are 0 before and after.
@@ -561,7 +545,7 @@ def expect(
 def edge_posterior(
     given: FloatArray, ids: IntArray, table: FloatArray, program: Program, site: int,
     numbers: Numbers,
-) -> FloatArray:  # pragma: no cover - compiled  # fmt: skip
+) -> FloatArray:  # fmt: skip
     """Posterior of a node in each row, from its parent's."""
     k_parent, k = table.shape
     size, lam, message = program.size[site], program.lam[site], program.message[site]
