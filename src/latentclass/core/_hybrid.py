@@ -23,7 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass.core._blocks import map_blocks
-from latentclass.core._lcm import FAR, LATENT_FLOOR, NOISE_FLOOR, Prior
+from latentclass.core._lcm import (
+    FAR,
+    LATENT_FLOOR,
+    NOISE_FLOOR,
+    Prior,
+    divide,
+    latent_parameters,
+)
 from latentclass.core._logistic import (
     LEAST_XI,
     Design,
@@ -237,14 +244,9 @@ class HybridProblem:
     def m_step(self, stats: HybridStats) -> HybridParams:
         """Parameters of highest expected penalised bound."""
         prior = self.prior
-        cell_weight = stats.cell_weight + prior.component
-        with np.errstate(divide="ignore"):
-            log_weight = np.log(cell_weight / cell_weight.sum(axis=(1, 2), keepdims=True))
-        class_weight = stats.cell_weight.sum(axis=2)[..., None]
-        latent_mean = _divide(stats.latent_total, class_weight)
-        about = stats.latent_square - latent_mean * stats.latent_total + prior.latent
-        drawn = class_weight + prior.latent
-        variance = np.where(drawn > 0, _divide(about, drawn), 1.0)
+        log_weight, latent_mean, variance = latent_parameters(
+            stats.cell_weight, stats.latent_total, stats.latent_square, prior
+        )
 
         n_gaussian = stats.square.shape[2]
         gram = unpack_features(stats.gram)
@@ -270,7 +272,7 @@ class HybridProblem:
         if self.tied:
             rest, weight = rest.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
         rest, weight = rest + prior.noise * prior.noise_level, weight + prior.noise
-        noise = np.where(weight > 0, _divide(rest, weight), prior.noise_level)
+        noise = np.where(weight > 0, divide(rest, weight), prior.noise_level)
         return HybridParams(
             log_weight,
             coefficient,
@@ -424,12 +426,6 @@ def add_stats(total: HybridStats, part: HybridStats) -> HybridStats:
     return HybridStats(*(mine + new for mine, new in pairs))
 
 
-def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Quotient, 0 where the denominator is 0."""
-    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
-
-
 def log_prior(params: HybridParams, prior: Prior, pseudo: FloatArray) -> FloatArray:
     """log density of the prior up to a constant, shape (S,)."""
     n_gaussian = params.noise.shape[-1]
@@ -469,7 +465,7 @@ def column_places(data: HybridData) -> tuple[IntArray, FloatArray]:
                 total += marks @ part.T
     count = sums[0]
     share = count / np.maximum(count.sum(axis=0), np.finfo(float).tiny)
-    mean, spread = (_divide(part, count) for part in sums[1:])
+    mean, spread = (divide(part, count) for part in sums[1:])
     key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=0)
     # rounded: of two columns that differ by rounding only, the order must not hang on it
     ranks = np.argsort(np.argsort(np.round(key, 6), kind="stable"))

@@ -245,14 +245,9 @@ class LCMProblem:
     def m_step(self, stats: LCMStats) -> LCMParams:
         """Parameters of highest expected penalised likelihood."""
         prior = self.prior
-        cell_weight = stats.cell_weight + prior.component
-        with np.errstate(divide="ignore"):
-            log_weight = np.log(cell_weight / cell_weight.sum(axis=(1, 2), keepdims=True))
-        class_weight = stats.cell_weight.sum(axis=2)[..., None]
-        latent_mean = _divide(stats.latent_total, class_weight)
-        about = stats.latent_square - latent_mean * stats.latent_total + prior.latent
-        drawn = class_weight + prior.latent
-        latent_variance = np.where(drawn > 0, _divide(about, drawn), 1.0)
+        log_weight, latent_mean, latent_variance = latent_parameters(
+            stats.cell_weight, stats.latent_total, stats.latent_square, prior
+        )
         latent_variance = np.maximum(latent_variance, LATENT_FLOOR)
 
         coefficient = self._regress(stats)
@@ -267,7 +262,7 @@ class LCMProblem:
         if self.tied:
             rest, weight = rest.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
         rest, weight = rest + prior.noise * prior.noise_level, weight + prior.noise
-        noise = np.where(weight > 0, _divide(rest, weight), prior.noise_level)
+        noise = np.where(weight > 0, divide(rest, weight), prior.noise_level)
         return LCMParams(
             stats.weighting,
             stats.edges,
@@ -392,7 +387,29 @@ def regress_masked(gram: FloatArray, cross: FloatArray, allowed: BoolArray) -> F
     return np.asarray(np.linalg.solve(system, (cross * allowed[:, None])[..., None])[..., 0])
 
 
-def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+def latent_parameters(
+    cell_weight: FloatArray, total: FloatArray, square: FloatArray, prior: Prior
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log P(y, m), and mean and variance of the latent variables in each class.
+
+    Parameters
+    ----------
+    cell_weight : array of shape (S, Y, M)
+    total, square : arrays of shape (S, Y, q)
+        Sums of the latent variables and of their squares.
+    prior : Prior
+    """
+    share = cell_weight + prior.component
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(share / share.sum(axis=(1, 2), keepdims=True))
+    class_weight = cell_weight.sum(axis=2)[..., None]
+    mean = divide(total, class_weight)
+    about = square - mean * total + prior.latent
+    drawn = class_weight + prior.latent
+    return log_weight, mean, np.where(drawn > 0, divide(about, drawn), 1.0)
+
+
+def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Quotient, 0 where the denominator is 0."""
     out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=out, where=denominator > 0)

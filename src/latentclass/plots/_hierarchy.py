@@ -9,7 +9,7 @@ import numpy as np
 
 from latentclass._axes import make_axes
 from latentclass.plots._model import fitted
-from latentclass.plots._style import GREY
+from latentclass.plots._style import GREY, NODE, draw_nodes
 
 
 class HierarchyDisplay:
@@ -92,25 +92,9 @@ class HierarchyDisplay:
             zorder=1,
         )
         self.ax_.add_collection(self.lines_)
-        style = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
-        self.ax_.scatter(*self.places_[""], s=1250, marker="s", color="white", **style)
+        self.ax_.scatter(*self.places_[""], s=1250, marker="s", color="white", **NODE)
         self.ax_.text(*self.places_[""], "class", ha="center", va="center", size=9, zorder=4)
-        for name in columns:
-            self.ax_.scatter(*self.places_[name], s=90, marker="s", color="white", **style)
-            self.ax_.annotate(
-                name,
-                self.places_[name],
-                (0, -9),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                size=9,
-                rotation=90 if upright else 0,
-            )
-        for name, states in self.n_states.items():
-            self.ax_.scatter(*self.places_[name], s=700, color="#DDDDDD", **style)
-            text = f"{name}\n{states}"
-            self.ax_.text(*self.places_[name], text, ha="center", va="center", size=8, zorder=4)
+        draw_nodes(self.ax_, self.places_, columns, self.n_states, upright=upright)
         self.ax_.set(xlim=(-0.7, max(len(columns), 1) - 0.3), ylim=(-0.25, levels + 0.35))
         self.ax_.axis("off")
         return self

@@ -9,7 +9,7 @@ import numpy as np
 
 from latentclass._axes import make_axes
 from latentclass.plots._model import fitted
-from latentclass.plots._style import GREY
+from latentclass.plots._style import GREY, draw_nodes
 
 WIDEST = 7.0
 """Line width, in points, of the edge with most information."""
@@ -108,24 +108,7 @@ class LatentTreeDisplay:
             zorder=1,
         )
         self.ax_.add_collection(self.lines_)
-        style = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
-        for name in columns:
-            self.ax_.scatter(*self.places_[name], s=90, marker="s", color="white", **style)
-            self.ax_.annotate(
-                name,
-                self.places_[name],
-                (0, -9),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                size=9,
-                rotation=90 if upright else 0,
-            )
-        for name, states in self.n_states.items():
-            if name in self.places_:
-                self.ax_.scatter(*self.places_[name], s=700, color="#DDDDDD", **style)
-                text = f"{name}\n{states}"
-                self.ax_.text(*self.places_[name], text, ha="center", va="center", size=8, zorder=4)
+        draw_nodes(self.ax_, self.places_, columns, self.n_states, upright=upright)
 
     def _height(self, name: str) -> int:
         """Steps from a variable down to its deepest column."""

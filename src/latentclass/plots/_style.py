@@ -52,6 +52,40 @@ def scatter_classes(ax: Any, points: FloatArray, codes: IntArray, classes: Any) 
     return drawn
 
 
+NODE = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
+"""How the nodes of a graph are drawn."""
+
+
+def draw_nodes(
+    ax: Any,
+    places: dict[str, tuple[float, float]],
+    columns: list[str],
+    n_states: dict[str, int],
+    *,
+    upright: bool,
+) -> None:
+    """Draw columns as squares with their names below, latent variables as discs with their states.
+
+    `upright` turns the names of the columns.
+    """
+    for name in columns:
+        ax.scatter(*places[name], s=90, marker="s", color="white", **NODE)
+        ax.annotate(
+            name,
+            places[name],
+            (0, -9),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            size=9,
+            rotation=90 if upright else 0,
+        )
+    for name in (name for name in n_states if name in places):
+        ax.scatter(*places[name], s=700, color="#DDDDDD", **NODE)
+        text = f"{name}\n{n_states[name]}"
+        ax.text(*places[name], text, ha="center", va="center", size=8, zorder=4)
+
+
 def legend_beside(ax: Any, title: str | None = None) -> None:
     """A legend to the right of the axes, where it hides nothing."""
     n_entries = len(ax.get_legend_handles_labels()[1])
