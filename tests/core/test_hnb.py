@@ -369,7 +369,7 @@ def test_parts_do_not_depend_on_the_order_of_rows_or_columns():
 def test_equal_hashes_are_told_apart(monkeypatch):
     codes, y = coded()
     monkeypatch.setattr(
-        _row_parts, "_words", lambda _, column: np.zeros(len(column), dtype=np.uint64)
+        _row_parts, "level_words", lambda _, column: np.zeros(len(column), dtype=np.uint64)
     )
     rows = distinct_rows(codes, y, np.ones(len(y)), [0] * 5, 0)
     assert np.array_equal(rows.codes[rows.number], codes)
