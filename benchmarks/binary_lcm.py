@@ -73,8 +73,8 @@ def compare_iteration(what: str, X: object, y: np.ndarray, q: int) -> dict[str, 
 
     for _ in range(3):
         ours()
-    n_rows, n = X.shape  # type: ignore[attr-defined]
-    seconds = best_times({"peer": products(n_rows, n, q), "ours": ours})  # type: ignore[dict-item]
+    n_rows, n = X.shape
+    seconds = best_times({"peer": products(n_rows, n, q), "ours": ours})
     return {
         "what": f"EM iteration / three products, {what}",
         "ours ms": 1e3 * seconds["ours"],
