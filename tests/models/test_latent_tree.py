@@ -228,7 +228,7 @@ def test_an_interrupt_keeps_what_was_found(leaning, monkeypatch):
     with pytest.warns(ConvergenceWarning, match="The search was stopped by an interrupt in 2 of 2"):
         model = LatentTreeClassifier(random_state=0).fit(X, y)
     assert len(seen) == 1
-    assert model.search_ended_ == {"no": "interrupt", "yes": "time"}
+    assert model.search_ended_ == {"no": "interrupt", "yes": "interrupt"}
     assert model.trees_["no"].latent_cardinalities == (2,)
     assert model.predict(X).shape == (240,)
 

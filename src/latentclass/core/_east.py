@@ -22,6 +22,7 @@ has judged every move on the final tree.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -91,6 +92,8 @@ class Settings(NamedTuple):
         Threads over moves; the result does not depend on it.
     deadline : float or None
         Time (`time.monotonic`) at which the search stops.
+    stop : threading.Event or None
+        Once set, searches that share it stop; an interrupt sets it.
     lazy : bool
         Whether moves are first judged quickly, and gains remembered from step to step.
     """
@@ -103,6 +106,7 @@ class Settings(NamedTuple):
     seed: int = 0
     n_jobs: int | None = None
     deadline: float | None = None
+    stop: threading.Event | None = None
     lazy: bool = True
 
 
@@ -242,6 +246,8 @@ class Climb:
             ended = "time"
         except KeyboardInterrupt:
             ended = "interrupt"
+            if self.settings.stop is not None:
+                self.settings.stop.set()
         tree = first_tree(self.n_levels) if self.base is None else self.base.tree
         return Found(tree, self.log_likelihood, self.steps, ended)
 
@@ -443,6 +449,9 @@ class Climb:
             self.on_step(step)
 
     def _check_time(self) -> None:
-        deadline = self.settings.deadline
+        """End the search if its time is up, or another one was interrupted."""
+        deadline, stop = self.settings.deadline, self.settings.stop
+        if stop is not None and stop.is_set():
+            raise KeyboardInterrupt
         if deadline is not None and time.monotonic() > deadline:
             raise OutOfTimeError

@@ -22,19 +22,17 @@ This module loads numba; import it only where a tree is searched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from latentclass.core._compiled import compiled
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.uint32]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 RESCALE = 8
 """Groups of the root after which a row's numbers are divided by their largest."""
@@ -47,14 +45,6 @@ LEAST = 1e-200
 
 STEPS = 4
 """Steps of the last start between two looks at its gain."""
-
-
-def compiled(function: F) -> F:
-    """Compile at first use, to machine code that releases the GIL and is kept on disk."""
-    try:
-        return cast(F, numba.njit(nogil=True, cache=True)(function))
-    except RuntimeError:  # no folder that may be written to: compile in every session
-        return cast(F, numba.njit(nogil=True)(function))
 
 
 class Region(NamedTuple):
@@ -150,7 +140,7 @@ class _Room(NamedTuple):
     scale: FloatArray
 
 
-@compiled
+@compiled()
 def _make_room(region: Region) -> _Room:
     n_rows, n_in, n_groups = len(region.weight), len(region.k_in), len(region.group_size)
     above = region.k_new if region.k_new else region.k
@@ -170,7 +160,7 @@ def _make_room(region: Region) -> _Room:
     )  # fmt: skip
 
 
-@compiled
+@compiled()
 def _products(region: Region, theta: FloatArray, first: int, room: _Room) -> None:
     """What each input says about the states above it, and their product in each group."""
     above = region.k_new if region.k_new else region.k
@@ -196,7 +186,7 @@ def _products(region: Region, theta: FloatArray, first: int, room: _Room) -> Non
         before = g
 
 
-@compiled
+@compiled()
 def _message(region: Region, i: int, table: FloatArray, out: FloatArray) -> None:
     above, k = table.shape
     size = region.size[i]
@@ -219,7 +209,7 @@ def _message(region: Region, i: int, table: FloatArray, out: FloatArray) -> None
                 row[u] += x * given[s, u]
 
 
-@compiled
+@compiled()
 def _rescale(product: FloatArray, scale: FloatArray) -> None:
     """Divide every row by its largest number, and note the logarithm."""
     k, size = product.shape
@@ -233,7 +223,7 @@ def _rescale(product: FloatArray, scale: FloatArray) -> None:
             scale[u] += np.log(top)
 
 
-@compiled
+@compiled()
 def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:
     """total[s, t] = sum of own[s, u] over the u with ids[u] = t."""
     k, size = own.shape
@@ -252,7 +242,7 @@ def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:
             one[ids[u]] += first[u]
 
 
-@compiled
+@compiled()
 def _count_inputs(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
 ) -> None:
@@ -283,7 +273,7 @@ def _count_inputs(
                 count[p, s] = table[p, s] * _dot(sums[p], given[s])
 
 
-@compiled
+@compiled()
 def _dot(a: FloatArray, b: FloatArray) -> float:
     """Sum of products, in four parts side by side: one alone would wait for each addition."""
     n = len(a) // 4 * 4
@@ -298,7 +288,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return (one + two) + (three + four)
 
 
-@compiled
+@compiled()
 def _expect(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:
@@ -329,7 +319,7 @@ def _expect(
     return total
 
 
-@compiled
+@compiled()
 def _by_pattern(region: Region, room: _Room, want: bool) -> float:
     """Posteriors of the one group, where rows come in the order of its patterns."""
     k, n = region.k, region.group_size[0]
@@ -364,7 +354,7 @@ def _by_pattern(region: Region, room: _Room, want: bool) -> float:
     return total
 
 
-@compiled
+@compiled()
 def _by_row(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:
@@ -418,7 +408,7 @@ def _by_row(
     return total
 
 
-@compiled
+@compiled()
 def _count_new(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
 ) -> None:
@@ -445,7 +435,7 @@ def _count_new(
             out[u] *= lam[t, u]
 
 
-@compiled
+@compiled()
 def _maximise(region: Region, counts: FloatArray, theta: FloatArray) -> None:
     """Shares of the counts in every distribution."""
     place = 0
@@ -461,7 +451,7 @@ def _maximise(region: Region, counts: FloatArray, theta: FloatArray) -> None:
         place += above * region.k_in[i]
 
 
-@compiled
+@compiled()
 def _share(counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int) -> None:
     for row in range(rows):
         begin = first + row * k
@@ -472,13 +462,13 @@ def _share(counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int)
             theta[s] = counts[s] / total if total > NOTHING else 1.0 / k
 
 
-@compiled
+@compiled()
 def region_log_likelihood(region: Region, theta: FloatArray) -> float:
     """log-likelihood of the rows with the learned cells as given, up to what `base` leaves out."""
     return _expect(region, theta, np.empty(len(theta)), _make_room(region), True)
 
 
-@compiled
+@compiled()
 def local_em(
     region: Region, starts: FloatArray, max_iter: int, tol: float
 ) -> tuple[FloatArray, float]:

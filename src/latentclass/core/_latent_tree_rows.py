@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from latentclass.core._east_kernel import compiled
+from latentclass.core._compiled import compiled
 from latentclass.core._tree import Tree
 
 FloatArray = npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ def class_log_likelihood(trees: Sequence[Tree], codes: IntArray) -> FloatArray:
     return out
 
 
-@compiled
+@compiled()
 def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) -> None:
     n_rows, n_nodes = places.shape[1], len(program.parents)
     lam = np.empty((program.lam[n_nodes], BLOCK))
@@ -135,7 +135,7 @@ def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) 
             out[start + u] = np.log(p[u]) + scale[u] if p[u] > 0.0 else -np.inf
 
 
-@compiled
+@compiled()
 def _rescale(lam: FloatArray, scale: FloatArray) -> None:
     """Divide small numbers by the largest of their row, and note its logarithm."""
     for u in range(lam.shape[1]):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +21,7 @@ from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._em import run_restarts
 from latentclass.core._row_parts import column_marks
+from latentclass.core._side_by_side import side_by_side
 from latentclass.core._tree import Tree, edge_information, marginals, observed_codes, sample_nodes
 from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, IntArray
@@ -75,7 +79,8 @@ class LatentTreeClassifier(DiscreteClassifier):
     random_state : int, RandomState or None, default=None
         Seeds the starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over the steps that are compared, through joblib. The result does not depend on it.
+        Threads over the classes, and over the steps that are compared where there are more threads
+        than classes. The result does not depend on it.
     verbose : int, default=0
         1 prints each step of the search and each EM iteration to standard error.
 
@@ -264,25 +269,23 @@ class LatentTreeClassifier(DiscreteClassifier):
                 self._names[-1].append(free_name(f"Y{number}", taken))
 
     def _search_trees(self, rows: Rows, own: list[Any]) -> list[Tree]:
-        from latentclass.core._east import Settings, first_tree, search
+        from latentclass.core._east import Found, Settings, first_tree, search
         from latentclass.core._latent_tree import with_columns
         from latentclass.core._latent_tree_fast import search_fast
 
-        n_levels = self._coding.n_levels
+        n_levels, n_classes = self._coding.n_levels, len(self.classes_)
         seed = int(check_random_state(self.random_state).randint(2**31))
         same = (self.classes_.tolist(), self._active_names(), n_levels)
         before: list[Tree] = []
         if self.warm_start and getattr(self, "_searched", (None, []))[0] == same:
             before = self._searched[1]
-        trees: list[Tree] = []
-        self.search_steps_, self.search_ended_ = {}, {}
-        stopped = False
-        for k, (label, mine) in enumerate(zip(self.classes_.tolist(), own, strict=True)):
-            if not mine.any():
-                trees.append(first_tree(n_levels))
-                self.search_steps_[label], self.search_ended_[label] = [], "done"
-                continue
-            codes, weight = rows.codes[mine], rows.weight[mine]
+        n_threads = min(joblib.effective_n_jobs(self.n_jobs), n_classes)
+        stop = threading.Event()
+
+        def visit(k: int) -> Found:
+            codes, weight = rows.codes[own[k]], rows.weight[own[k]]
+            if not len(codes):
+                return Found(first_tree(n_levels), -np.inf, [], "done")
             marks = column_marks(codes, np.zeros(len(codes), dtype=np.intp), weight, n_levels, 1)
             # columns by what they hold, so that their order decides nothing
             order = sorted(range(len(marks)), key=lambda j: marks[j])
@@ -293,8 +296,9 @@ class LatentTreeClassifier(DiscreteClassifier):
                 max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
                 max_iter=int(self.max_iter),
                 seed=seed,
-                n_jobs=self.n_jobs,
-                deadline=self._deadline(stopped),
+                n_jobs=joblib.effective_n_jobs(self.n_jobs) // n_threads,
+                deadline=None if self.time_budget is None else time.monotonic() + self.time_budget,
+                stop=stop,
             )
             found = (search if self.search == "east" else search_fast)(
                 np.ascontiguousarray(codes[:, order]),
@@ -302,19 +306,18 @@ class LatentTreeClassifier(DiscreteClassifier):
                 [n_levels[j] for j in order],
                 settings,
                 start=with_columns(before[k], np.argsort(order).tolist()) if before else None,
-                on_step=self._report(label) if self.verbose else None,
+                on_step=self._report(self.classes_[k]) if self.verbose else None,
             )
-            trees.append(with_columns(found.tree, order))
-            self.search_steps_[label], self.search_ended_[label] = found.steps, found.ended
-            stopped |= found.ended == "interrupt"
+            return found._replace(tree=with_columns(found.tree, order))
+
+        every = side_by_side([partial(visit, k) for k in range(n_classes)], n_threads, stop)
+        labels = self.classes_.tolist()
+        self.search_steps_ = {label: f.steps for label, f in zip(labels, every, strict=True)}
+        self.search_ended_ = {label: f.ended for label, f in zip(labels, every, strict=True)}
+        trees = [found.tree for found in every]
         self._searched = (same, trees)
         self._warn_if_stopped()
         return trees
-
-    def _deadline(self, stopped: bool) -> float | None:
-        if stopped:  # Ctrl-C ends the search in the other classes too
-            return time.monotonic()
-        return None if self.time_budget is None else time.monotonic() + self.time_budget
 
     def _report(self, label: Any) -> Any:
         def report(step: Any) -> None:
