@@ -468,3 +468,18 @@ def test_log_likelihood_is_that_of_the_training_rows(table):
         joint = fitted.predict_joint_log_proba(X)
         expected = joint[np.arange(200), np.searchsorted(fitted.classes_, y)].sum()
         assert_allclose(fitted.log_likelihood_, expected, rtol=1e-12)
+
+
+def test_a_column_of_two_numbers_is_binary_whatever_its_type():
+    """Neither column tells anything alone, so the MDL rule makes no cut."""
+    a, b = np.tile([0, 0, 1, 1], 50), np.tile([0, 1, 0, 1], 50)
+    y = a ^ b
+    numbers = pd.DataFrame({"a": a * 5.0, "b": np.where(np.arange(200) < 4, np.nan, b), "c": 1.0})
+    fitted = TAN().fit(numbers, y)
+    assert {name: cuts.tolist() for name, cuts in fitted.cut_points_.items()} == {
+        "a": [2.5], "b": [0.5], "c": [],
+    }  # fmt: skip
+    as_text = numbers.astype({"a": "str"}).assign(b=numbers["b"].map({0.0: "n", 1.0: "y"}))
+    other = TAN().fit(as_text[["a", "b"]], y)
+    assert_allclose(fitted.predict_proba(numbers), other.predict_proba(as_text[["a", "b"]]))
+    assert fitted.score(numbers[4:], y[4:]) == 1.0

@@ -96,7 +96,8 @@ class AODE(DiscreteClassifier):
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
     bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. Columns of one level are left out.
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
 
     With q(a) = 1 if level a is frequent, the model is the proper joint distribution
 

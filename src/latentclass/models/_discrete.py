@@ -220,6 +220,8 @@ def learn_coding(
     for place in range(len(schema.continuous)):
         values = _column(table.numeric, place)
         cuts = mdl_cut_points(values[labelled], y[labelled], weight[labelled], n_classes)
+        if not len(cuts):
+            cuts = _between_two(values)
         bins.append(learn_bins(values, weight, cuts))
     active, positions = [], []
     for j, column in enumerate(schema.columns):
@@ -230,6 +232,19 @@ def learn_coding(
             positions.append(j)
     discrete = tuple(schema.n_levels.tolist())
     return Coding(tuple(bins), discrete, tuple(active), tuple(positions))
+
+
+def _between_two(values: FloatArray) -> FloatArray:
+    """The cut between two numbers, if a column has no others; else none.
+
+    Such a column is binary whatever its type. The MDL rule looks at one column at a time and would
+    drop it where only together with others it tells the classes apart.
+    """
+    known = values[~np.isnan(values)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    if low == high or np.any((known != low) & (known != high)):
+        return np.empty(0)
+    return np.array([low / 2 + high / 2])
 
 
 def _column(matrix: Any, place: int) -> FloatArray:

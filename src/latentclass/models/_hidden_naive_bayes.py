@@ -99,7 +99,8 @@ class HiddenNaiveBayes(DiscreteClassifier):
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
     bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. Columns of one level are left out.
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
 
     The model is p(k) prod_i sum_j W_ij P(x_i | x_j, k) with W_ij proportional to
     I(X_i; X_j | class). This product does not sum to 1 over x, for every column leans on every

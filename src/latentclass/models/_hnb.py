@@ -162,7 +162,8 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
     bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. Columns of one level are left out.
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
 
     Given the state of a latent variable, its two children have a joint table, the same in all
     classes, so that p(x | class) sums to 1 over x. Missing cells are summed out along the

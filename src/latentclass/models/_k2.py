@@ -91,7 +91,8 @@ class K2(NetworkClassifier):
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
     bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. Columns of one level are left out.
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
 
     Weka adds 0.5, in score and tables (`alpha=0.5, order="columns"`), and allows one parent unless
     told otherwise, which is naive Bayes. Families of more than 2**18 entries are not considered.

@@ -129,7 +129,8 @@ class LatentTreeClassifier(DiscreteClassifier):
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
     bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. Columns of one level are left out.
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
 
     The trees' structure is learned from the labelled rows. Then EM learns all tables from all
     rows, those without label shared out over the classes, with `alpha` added to the counts.

@@ -95,7 +95,8 @@ class TAN(NetworkClassifier):
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
     bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. Columns of one level are left out.
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
 
     Arcs are learned from the labelled rows in which both cells are observed, and tables from those
     in which the whole family is; prediction sums missing cells out exactly. Weka's TAN weighs arcs
