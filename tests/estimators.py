@@ -55,6 +55,7 @@ SEE_COPIES = {
     "HybridLCMClassifier",
     "LCMClassifier",
     "LCMClassifierCV",
+    "LatentTreeClassifier",
     "ProjectedNaiveBayes",
 }
 """Classifiers that are not too sure where one attribute comes several times over."""

@@ -13,5 +13,7 @@ def proba(model, X):
 
 def number_grid(fitted, name):
     """Numbers to integrate over, both sides of every cut of a discretised column included."""
-    cuts = np.asarray(getattr(fitted, "cut_points_", {}).get(name, []))
+    cuts = np.empty(0)
+    if hasattr(fitted, "_coding"):  # of all sets of cut points, where a model averages several
+        cuts = fitted._coding.bins[list(fitted.cut_points_).index(name)].cuts
     return np.sort(np.r_[np.linspace(-15, 15, 4001), cuts, np.nextafter(cuts, np.inf)])

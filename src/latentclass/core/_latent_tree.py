@@ -12,11 +12,43 @@ import numpy.typing as npt
 from latentclass.core._tree import Tree, marginals, permute_states, reroot
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
 
 
 def with_columns(tree: Tree, columns: Sequence[int]) -> Tree:
     """The tree with column c of it showing column `columns[c]` of another table."""
     return replace(tree, columns=tuple(columns[c] if c >= 0 else -1 for c in tree.columns))
+
+
+def with_leaves(
+    tree: Tree,
+    codes: IntArray,
+    other: IntArray,
+    weight: FloatArray,
+    n_levels: Sequence[int],
+) -> Tree:
+    """The tree with leaves for the same columns coded in another way, for EM to start from.
+
+    `codes` and `other` (n_rows, n_columns) code the same rows, -1 missing; `n_levels` are the
+    levels of `other`. Each leaf is counted within the states of the node above it.
+    """
+    from latentclass.core._tree_inference import group_rows, node_posteriors
+
+    share = {node: np.empty((0, tree.cardinalities[node])) for node in tree.latent}
+    if len(codes):
+        share = dict(zip(tree.latent, node_posteriors(tree, group_rows(codes)), strict=True))
+    cardinalities, tables = list(tree.cardinalities), list(tree.tables)
+    for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
+        if column < 0:
+            continue
+        # half a row more in each cell: EM cannot leave zero
+        counts = np.full((tree.cardinalities[parent], n_levels[column]), 0.5)
+        seen = other[:, column] >= 0
+        for state, own in enumerate((share[parent] * weight[:, None])[seen].T):
+            counts[state] += np.bincount(other[seen, column], own, n_levels[column])
+        cardinalities[node] = n_levels[column]
+        tables[node] = counts / counts.sum(axis=1, keepdims=True)
+    return replace(tree, cardinalities=tuple(cardinalities), tables=tuple(tables))
 
 
 def arranged(tree: Tree) -> Tree:

@@ -218,7 +218,7 @@ def learn_coding(
     labelled = y != UNLABELLED
     bins = []
     for place in range(len(schema.continuous)):
-        values = _column(table.numeric, place)
+        values = table_column(table.numeric, place)
         cuts = mdl_cut_points(values[labelled], y[labelled], weight[labelled], n_classes)
         if not len(cuts):
             cuts = _between_two(values)
@@ -247,7 +247,8 @@ def _between_two(values: FloatArray) -> FloatArray:
     return np.array([low / 2 + high / 2])
 
 
-def _column(matrix: Any, place: int) -> FloatArray:
+def table_column(matrix: Any, place: int) -> FloatArray:
+    """A column of a dense or sparse matrix as numbers."""
     part = matrix[:, [place]]
     return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)[:, 0]
 
@@ -284,7 +285,7 @@ class DiscreteClassifier(GenerativeClassifier):
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
         table, y, weight = training
-        self._coding = learn_coding(self.schema_, table, y, weight, len(self.classes_))
+        self._coding = self._learn_coding(training)
         parts = [self._coding.encode(block) for block in table.blocks()]
         codes = np.concatenate(parts)
         labelled = y != UNLABELLED
@@ -303,6 +304,10 @@ class DiscreteClassifier(GenerativeClassifier):
         if len(rows.unlabelled):
             total += rows.unlabelled_weight @ log_sum_exp(self._code_joint(rows.unlabelled))
         self.log_likelihood_ = float(total)
+
+    def _learn_coding(self, training: Training) -> Coding:
+        """How the table's rows become codes."""
+        return learn_coding(self.schema_, *training, len(self.classes_))
 
     def _run_em(
         self,

@@ -5,35 +5,35 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from functools import partial
-from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core._em import run_restarts
 from latentclass.core._row_parts import column_marks
 from latentclass.core._side_by_side import side_by_side
-from latentclass.core._tree import Tree, edge_information, marginals, observed_codes, sample_nodes
+from latentclass.core._tree import Tree, observed_codes, sample_nodes
 from latentclass.data._schema import Block, Table
 from latentclass.models._base import FloatArray, IntArray
-from latentclass.models._bif import BifVariable, free_name, write_bif
 from latentclass.models._callbacks import FitProgress
-from latentclass.models._discrete import Codes, DiscreteClassifier, Rows
+from latentclass.models._cells import mix_models
+from latentclass.models._cut_sets import CutSet, learn_cut_sets
+from latentclass.models._discrete import Codes, Coding, Rows
+from latentclass.models._latent_tree_reading import TreeReading
+from latentclass.models._reading import Training
 from latentclass.models._score_name import ScoreParameter
 
 SEARCHES = ("east", "fast")
 
 
-class LatentTreeClassifier(DiscreteClassifier):
+class LatentTreeClassifier(TreeReading):
     """Latent tree classifier: each class has a tree of latent variables of its own.
 
     The columns are the leaves of a tree whose inner nodes are latent variables; a class is
@@ -54,6 +54,10 @@ class LatentTreeClassifier(DiscreteClassifier):
         many columns or rows.
     alpha : float, default=1.0
         Added to every expected count of the final tables; 0 is maximum likelihood.
+    n_cuts : int, default=10
+        Sets of cut points of the continuous columns over which the model is averaged. The first is
+        that of the rows as they are; the others come from redrawn weights (see Notes). 1 takes the
+        first alone. Tables without continuous columns have a single set.
     max_states : int, default=20
         Most states of a latent variable.
     max_latent : int or None, default=None
@@ -91,10 +95,11 @@ class LatentTreeClassifier(DiscreteClassifier):
     class_prior_ : array of shape (n_classes,)
         Share of each class.
     cut_points_ : dict of str to array
-        Cut points of each continuous column.
+        Cut points of each continuous column, of the first set.
     trees_ : dict of label to Tree
-        The tree of each class; `latent_cardinalities` has the number of states of its latent
-        variables, in the order of `latent_names_`. Empty if no column varies.
+        The tree of each class, for the first set of cut points; `latent_cardinalities` has the
+        number of states of its latent variables, in the order of `latent_names_`. Empty if no
+        column varies.
     latent_names_ : dict of label to tuple of str
         Names of the latent variables of each class; see `rename_latents`.
     search_steps_ : dict of label to list of Step
@@ -132,6 +137,12 @@ class LatentTreeClassifier(DiscreteClassifier):
     outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
     between them. Columns of one level are left out.
 
+    Where a column is cut depends on the rows one happens to have. So `n_cuts` sets of cut points
+    are learned, all but the first from rows whose weights are drawn anew (Bayesian bootstrap
+    [3]_), and class probabilities and densities are averaged over them. All have the trees that
+    were found for the first set, with tables of their own; what one reads (`trees_`,
+    `latent_groups`, `transform`, `to_bif`) is of the first.
+
     The trees' structure is learned from the labelled rows. Then EM learns all tables from all
     rows, those without label shared out over the classes, with `alpha` added to the counts.
     Missing cells are summed out exactly. `transform` gives P(class, state | x) for every state of
@@ -149,6 +160,7 @@ class LatentTreeClassifier(DiscreteClassifier):
        ECSQARU 2011, 410-421.
     .. [2] Chen, T., Zhang, N. L., Liu, T., Poon, K. M. and Wang, Y. (2012). Model-based
        multidimensional clustering of categorical data. Artificial Intelligence 176, 2246-2269.
+    .. [3] Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
 
     Examples
     --------
@@ -163,8 +175,7 @@ class LatentTreeClassifier(DiscreteClassifier):
     """
 
     score: Any = ScoreParameter()
-    _trees: list[Tree]
-    _names: list[list[str]]
+    _priors: list[FloatArray]
     _searched: tuple[Any, list[Tree]]
 
     search_steps_: dict[Any, list[Any]]
@@ -176,6 +187,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         score: str = "aic",
         search: str = "east",
         alpha: float = 1.0,
+        n_cuts: int = 10,
         max_states: int = 20,
         max_latent: int | None = None,
         time_budget: float | None = None,
@@ -193,6 +205,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         self.score = score
         self.search = search
         self.alpha = alpha
+        self.n_cuts = n_cuts
         self.max_states = max_states
         self.max_latent = max_latent
         self.time_budget = time_budget
@@ -216,6 +229,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         check_option("score", vars(self)["score"], ("aic", "bic"))
         check_option("search", self.search, SEARCHES)
         check_option("warm_start", self.warm_start, (True, False))
+        check_number("n_cuts", self.n_cuts, low=1, whole=True)
         check_number("max_states", self.max_states, low=1, whole=True)
         if self.max_latent is not None:
             check_number("max_latent", self.max_latent, low=1, whole=True)
@@ -227,18 +241,57 @@ class LatentTreeClassifier(DiscreteClassifier):
     def _twin(self) -> Any:
         return clone(self).set_params(calibrate=False, warm_start=False)
 
+    def _learn_coding(self, training: Training) -> Coding:
+        seeds = check_random_state(self.random_state).randint(2**31, size=int(self.n_cuts) - 1)
+        fine, self._sets = learn_cut_sets(
+            self.schema_, *training, len(self.classes_), seeds.tolist()
+        )
+        return fine
+
     def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
-        from latentclass.core._latent_tree import arranged
+        from latentclass.core._latent_tree import arranged, with_leaves
+
+        own = [rows.y == k for k in range(len(self.classes_))]
+        self._models = []
+        if (
+            not self._coding.n_levels
+        ):  # nothing to tell rows apart by: EM learns the classes' shares
+            rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
+            none = [Tree.even((-1,), (1,), (0,))] * len(self.classes_)
+            self._priors = [self._learn_tables(none, rows, own, progress)[1]]
+            self.class_prior_ = self._priors[0]
+            self._name_latents()
+            return
+        first = self._seen(rows, self._sets[0])
+        found = self._search_trees(first, own)
+        learned, prior = self._learn_tables(found, first, own, progress)
+        trees = [arranged(tree) for tree in learned]
+        self._models, self._priors = [trees], [prior]
+        for cuts in self._sets[1:]:
+            other = self._seen(rows, cuts)
+            start = [
+                with_leaves(tree, first.codes[k], other.codes[k], rows.weight[k], cuts.n_levels)
+                for tree, k in zip(trees, own, strict=True)
+            ]
+            more, prior = self._learn_tables(start, other, own)
+            self._models.append(more)
+            self._priors.append(prior)
+        self.class_prior_ = np.mean(self._priors, axis=0)
+        self._name_latents()
+
+    def _seen(self, rows: Rows, cuts: CutSet) -> Rows:
+        """The rows by the levels of one set of cut points."""
+        if len(self._sets) == 1:
+            return rows
+        return rows._replace(codes=cuts.coarse(rows.codes), unlabelled=cuts.coarse(rows.unlabelled))
+
+    def _learn_tables(
+        self, trees: list[Tree], rows: Rows, own: list[Any], progress: FitProgress | None = None
+    ) -> tuple[list[Tree], FloatArray]:
+        """EM for the tables of all trees from all rows; the trees, and the classes' shares."""
         from latentclass.core._latent_tree_em import ClassTreesProblem
         from latentclass.core._tree_inference import group_rows
 
-        n_classes = len(self.classes_)
-        own = [rows.y == k for k in range(n_classes)]
-        if self._coding.n_levels:
-            trees = self._search_trees(rows, own)
-        else:  # nothing to tell rows apart by: EM learns the shares of the classes alone
-            trees = [Tree.even((-1,), (1,), (0,))] * n_classes
-            rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
         problem = ClassTreesProblem(
             tuple(trees),
             tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
@@ -254,27 +307,17 @@ class LatentTreeClassifier(DiscreteClassifier):
             rngs=[np.random.default_rng(0)],
             on_iteration=None if progress is None else progress.step,
         )
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.converged_, self.restarts_ = result.converged, result.restarts
-        self.class_prior_ = np.exp(result.params.log_pi[0])
-        if not self._coding.n_levels:
-            self._trees, self._names = [], [[] for _ in self.classes_]
-            return
-        self._trees = [arranged(tree) for tree in problem.fitted(result.params.theta[0])]
-        taken, number = list(self.schema_.names), 0
-        self._names = []
-        for tree in self._trees:
-            self._names.append([])
-            for _ in tree.latent:
-                number += 1
-                self._names[-1].append(free_name(f"Y{number}", taken))
+        if not self._models:  # the attributes tell of the first set of cut points
+            self.history_, self.n_iter_ = result.history, result.n_iter
+            self.converged_, self.restarts_ = result.converged, result.restarts
+        return list(problem.fitted(result.params.theta[0])), np.exp(result.params.log_pi[0])
 
     def _search_trees(self, rows: Rows, own: list[Any]) -> list[Tree]:
         from latentclass.core._east import Found, Settings, first_tree, search
         from latentclass.core._latent_tree import with_columns
         from latentclass.core._latent_tree_fast import search_fast
 
-        n_levels, n_classes = self._coding.n_levels, len(self.classes_)
+        n_levels, n_classes = self._sets[0].n_levels, len(self.classes_)
         seed = int(check_random_state(self.random_state).randint(2**31))
         same = (self.classes_.tolist(), self._active_names(), n_levels)
         before: list[Tree] = []
@@ -349,13 +392,22 @@ class LatentTreeClassifier(DiscreteClassifier):
     def _code_log_likelihood(self, codes: Codes) -> FloatArray:
         from latentclass.core._latent_tree_rows import class_log_likelihood
 
-        if not self._trees:
+        if not self._models:
             return np.zeros((len(codes), len(self.classes_)))
-        return class_log_likelihood(self._trees, codes)
+        if len(self._models) == 1:
+            return class_log_likelihood(self._trees, codes)
+        evidence = [
+            class_log_likelihood(trees, cuts.coarse(codes)) + cuts.log_inside(codes)[:, None]
+            for trees, cuts in zip(self._models, self._sets, strict=True)
+        ]
+        with np.errstate(divide="ignore"):  # a fold of `calibrate` may lack a class
+            return mix_models(np.stack(evidence), np.log(self._priors), self.class_prior_)
 
     def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
         from latentclass.core._latent_tree_rows import class_log_likelihood
 
+        if len(self._models) > 1:
+            return super()._own_log_likelihood(codes, y)
         out = np.zeros(len(codes))
         for k, tree in enumerate(self._trees):
             out[y == k] = class_log_likelihood([tree], codes[y == k])[:, 0]
@@ -363,10 +415,13 @@ class LatentTreeClassifier(DiscreteClassifier):
 
     def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
         codes = np.empty((len(y), len(self._coding.n_levels)), dtype=np.int32)
-        for k, tree in enumerate(self._trees):
-            mine = y == k
-            drawn = sample_nodes(tree, int(mine.sum()), rng)
-            codes[mine] = observed_codes(tree, drawn, codes.shape[1])
+        chosen = rng.integers(len(self._models), size=len(y)) if len(self._models) > 1 else 0 * y
+        for number, (trees, cuts) in enumerate(zip(self._models, self._sets, strict=False)):
+            for k, tree in enumerate(trees):
+                mine = (chosen == number) & (y == k)
+                drawn = sample_nodes(tree, int(mine.sum()), rng)
+                own = observed_codes(tree, drawn, codes.shape[1])
+                codes[mine] = cuts.draw(own, rng) if len(self._models) > 1 else own
         return codes
 
     def _latent(self, table: Table) -> FloatArray:
@@ -379,7 +434,7 @@ class LatentTreeClassifier(DiscreteClassifier):
 
         def visit(block: Block) -> FloatArray:
             nonlocal start
-            codes = group_rows(self._coding.encode(block))
+            codes = group_rows(self._sets[0].coarse(self._coding.encode(block)))
             share = posterior[start : start + len(codes)]
             start += len(codes)
             return np.hstack(
@@ -402,184 +457,6 @@ class LatentTreeClassifier(DiscreteClassifier):
             for state in range(k)
         ]
 
-    # ------------------------------------------------------------------ reading
-
-    def _active_names(self) -> list[str]:
-        return [self.schema_.columns[j].name for j in self._coding.positions]
-
-    @property
-    def trees_(self) -> dict[Any, Tree]:
-        """The tree of each class; its columns are those that vary, in the table's order."""
-        check_is_fitted(self)
-        return dict(zip(self.classes_.tolist(), self._trees, strict=False))
-
-    @property
-    def latent_names_(self) -> dict[Any, tuple[str, ...]]:
-        """Names of the latent variables of each class, in the order of `trees_`' latent nodes."""
-        check_is_fitted(self)
-        return {k: tuple(n) for k, n in zip(self.classes_.tolist(), self._names, strict=True)}
-
-    def rename_latents(self, names: Mapping[str, str]) -> Self:
-        """Give latent variables other names, which all outputs then use.
-
-        Parameters
-        ----------
-        names : mapping of str to str
-            New name by the present one.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        if not isinstance(names, Mapping) or not all(str(new).strip() for new in names.values()):
-            raise ValueError(
-                f"names={names!r} must map present names of latent variables to new ones, none "
-                "of them empty."
-            )
-        every = [name for own in self._names for name in own]
-        unknown = [name for name in names if name not in every]
-        if unknown:
-            raise ValueError(f"No latent variable has the name {unknown[0]!r}. There are: {every}.")
-        new = [[str(names.get(name, name)) for name in own] for own in self._names]
-        seen = list(self.schema_.names)
-        for name in (name for own in new for name in own):
-            if name in seen:
-                raise ValueError(
-                    f"The name {name!r} is taken by a column or another latent variable. Choose "
-                    "another."
-                )
-            seen.append(name)
-        self._names = new
-        return self
-
-    def _class_code(self, y: Any) -> int:
-        check_is_fitted(self)
-        return int(self._label_codes(y, 1)[0])
-
-    def _variable_names(self, k: int) -> list[str]:
-        """Names of the nodes of a class's tree."""
-        tree, columns, latent = self._trees[k], self._active_names(), iter(self._names[k])
-        return [columns[c] if c >= 0 else next(latent) for c in tree.columns]
-
-    def _levels(self, j: int) -> list[Any]:
-        """States of an active column."""
-        column = self.schema_.columns[self._coding.positions[j]]
-        return list(column.categories) or [f"bin{b}" for b in range(self._coding.n_levels[j])]
-
-    def latent_groups(self, y: Any, *, n_columns: int | None = None) -> Any:
-        """The groups into which each latent variable of a class splits its rows.
-
-        Parameters
-        ----------
-        y : label
-            The class.
-        n_columns : int, optional
-            How many columns to show for each latent variable; by default all.
-
-        Returns
-        -------
-        pandas.DataFrame
-            For every latent variable (`latent`) and column, the one that sets the groups apart
-            most first (`information`, their mutual information in nats): the `level`s of the
-            column with their `probability` in each `group`, whose `size` is its share of the
-            class. Levels of a cut column are its bins (`cut_points_`).
-        """
-        import pandas as pd
-
-        from latentclass.core._latent_tree import separations
-
-        k = self._class_code(y)
-        if n_columns is not None:
-            check_number("n_columns", n_columns, low=1, whole=True)
-        columns, rows = self._active_names(), []
-        for tree in self._trees[k : k + 1]:
-            for name, node in zip(self._names[k], tree.latent, strict=True):
-                size = marginals(tree)[node].tolist()
-                for part in separations(tree, node)[:n_columns]:
-                    for group, shares in enumerate(part.shares):
-                        rows += [
-                            (name, group, size[group], columns[part.column], part.information, *lev)
-                            for lev in zip(self._levels(part.column), shares, strict=True)
-                        ]
-        heads = ["latent", "group", "size", "column", "information", "level", "probability"]
-        return pd.DataFrame(rows, columns=heads)
-
-    def tree_edges(self, y: Any) -> list[tuple[str, str, float]]:
-        """The edges of a class's tree.
-
-        Parameters
-        ----------
-        y : label
-            The class.
-
-        Returns
-        -------
-        list of (str, str, float)
-            Parent and child by name, parents before children, and their mutual information in
-            nats.
-        """
-        k = self._class_code(y)
-        edges = []
-        for tree in self._trees[k : k + 1]:
-            names, information = self._variable_names(k), edge_information(tree)
-            edges += [
-                (names[parent], names[node], float(information[node]))
-                for node, parent in enumerate(tree.parents)
-                if parent >= 0
-            ]
-        return edges
-
-    def to_network(self, y: Any) -> list[BifVariable]:
-        """The tree of a class as an ordinary Bayesian network.
-
-        Parameters
-        ----------
-        y : label
-            The class.
-
-        Returns
-        -------
-        list of BifVariable
-            Named tuples `(name, states, parents, table)`, parents before children; it is the
-            distribution of the columns within the class. Latent variables have the states
-            `group0`, `group1`, and so on, cut columns `bin0`, `bin1`, at `cut_points_`. Columns of
-            one level are left out.
-        """
-        k = self._class_code(y)
-        variables = []
-        for tree in self._trees[k : k + 1]:
-            names = self._variable_names(k)
-            for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
-                states = self._levels(column) if column >= 0 else _groups(tree.cardinalities[node])
-                table = tree.tables[node]
-                given = () if parent < 0 else (names[parent],)
-                variables.append(
-                    BifVariable(names[node], states, given, table if given else table[0])
-                )
-        return variables
-
-    def to_bif(self, y: Any, path: str | PathLike[str] | None = None) -> str:
-        """The network of `to_network` in BIF, which most Bayesian-network programs read.
-
-        Parameters
-        ----------
-        y : label
-            The class.
-        path : str or path, optional
-            File to write.
-
-        Returns
-        -------
-        str
-            The text; see `write_bif` for how names are spelled.
-        """
-        return write_bif(self.to_network(y), path, title=f"{type(self).__name__}_{y}")
-
 
 def _zeros(codes: Codes) -> Codes:
     return np.zeros((len(codes), 1), dtype=np.int32)
-
-
-def _groups(k: int) -> list[str]:
-    return [f"group{state}" for state in range(k)]
