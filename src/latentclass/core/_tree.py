@@ -201,7 +201,12 @@ def _check_tables(tree: Tree) -> None:
         shape = (1 if parent < 0 else tree.cardinalities[parent], k)
         if table.shape != shape:
             raise ValueError(f"tables[{node}] has shape {table.shape}, but must have {shape}.")
-        # a comparison that NaN fails too
+    # at once for all tables, for a search makes many trees; comparisons that NaN fails too
+    if np.all((tree.theta >= 0) & (tree.theta <= 1 + ROUNDING)):
+        sums = np.add.reduceat(tree.theta, tree.distribution_starts)
+        if np.all(np.abs(sums - 1) <= ROUNDING):
+            return
+    for node, table in enumerate(tree.tables):
         if not np.all((table >= 0) & (table <= 1 + ROUNDING)):
             raise ValueError(f"tables[{node}] holds numbers that are not probabilities.")
         wrong = np.flatnonzero(np.abs(table.sum(axis=1) - 1) > ROUNDING)
