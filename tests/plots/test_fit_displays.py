@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass import LatentMixture, LCMClassifier, LCMClassifierCV
 from latentclass.baselines import NaiveBayes
 from latentclass.evaluation import ErrorScatterDisplay
 from latentclass.plots import RestartsDisplay, SearchPathDisplay
@@ -67,6 +67,15 @@ def test_models_with_the_best_start_only(wine):
     assert display.ax_.get_legend() is None
     display = RestartsDisplay.from_estimator(NaiveBayes().fit(wine.X, wine.y), gap=True)
     assert len(display.lines_) == 1
+
+
+@pytest.mark.parametrize("search", ["em", "era"])
+def test_searches_of_a_mixture_are_drawn_as_they_went(search, wine):
+    model = LatentMixture(2, search, n_init=3, max_iter=40, random_state=0).fit(wine.X)
+    display = RestartsDisplay.from_estimator(model)
+    assert [line.get_ydata().tolist() for line in display.lines_] == model.traces_
+    assert display.best == np.flatnonzero(model.restarts_["kept"])[0]
+    assert max(display.histories[display.best]) == model.history_[-1]
 
 
 # -------------------------------------------------------------------- search path

@@ -14,7 +14,13 @@ import numpy.typing as npt
 from latentclass.core import _product as product
 from latentclass.core._blocks import map_blocks
 from latentclass.core._mixture import MixtureParams, MixtureProblem, MixtureStats
-from latentclass.core._mixture_search import PackedRows, pack_rows
+from latentclass.core._packed_rows import (
+    LOST,
+    PackedRows,
+    log_constants,
+    pack_rows,
+    with_place,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -77,24 +83,20 @@ def _share(
     rows: PackedRows, params: MixtureParams
 ) -> tuple[FloatArray, product.Stats, FloatArray] | None:
     """Row weight, statistics, log-likelihood of a block; None where digits would be lost."""
-    from latentclass.core._exclusive_kernels import LOST, share_rows
+    from latentclass.core._share_kernels import share_rows
 
     n_starts, n_components, p = params.mean.shape
     row_weight = np.empty((n_starts, n_components))
     sums = np.empty((n_starts, n_components, rows.powers.shape[1]))
     counts = np.empty((n_starts, n_components, params.log_prob.shape[2] + 1))
     log_likelihood = np.empty(n_starts)
-    constant = np.log(params.scale) + (rows.log_unit + 0.5 * product.LOG_2PI)
-    nothing = np.zeros((n_starts, n_components, 1))
     share_rows(
-        rows.values, rows.seen, rows.holes, rows.levels, rows.powers, rows.levels_by_row,
-        rows.weight, rows.plain, params.log_weight, params.mean, params.scale, constant,
-        np.concatenate([params.log_prob, nothing], axis=2),
-        row_weight, sums, counts, log_likelihood,
+        rows, with_place(params), log_constants(rows, params), row_weight, sums, counts,
+        log_likelihood,
     )  # fmt: skip
     first, second = sums[:, :, :p], sums[:, :, p : 2 * p]
     cells = sums[:, :, 2 * p :]
-    if not rows.holes.any():
+    if not rows.holed.size:
         cells = np.repeat(row_weight[:, :, None], p, axis=2)
     about = np.divide(first, cells, out=np.zeros_like(first), where=cells > 0)
     scatter = second - cells * about * about

@@ -17,33 +17,24 @@ mixture (not of the assignment), with the trace of all. S counts starts, K compo
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from latentclass.core import _product as product
-from latentclass.core._blocks import map_blocks
 from latentclass.core._em import RESEED_ROUNDS, BoolArray, EMResult, P, S, take_starts
-from latentclass.core._mixture import (
-    COLLAPSED,
-    DEAD_SHARE,
-    MixtureParams,
-    MixtureProblem,
-    MixtureStats,
-    flat_params,
-)
+from latentclass.core._mixture import COLLAPSED, MixtureParams
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 SEARCHES = ("em", "kmeans", "era", "anneal")
 
-STEPS = 40
-"""Iterations of a start that are run in one call."""
+STEPS, DRAWS = 50, 2**17
+"""Most iterations of a start that are run in one call, and most numbers that are drawn for it."""
 
 MOST_UNITS = 1e15
 """A row of more weight than this moves in units of more than 1: counts are whole numbers."""
@@ -164,137 +155,6 @@ class SearchProblem(Protocol[P, S]):
         """Give the dead components a new place in the data."""
 
 
-@dataclass(frozen=True)
-class MixtureSearch:
-    """A mixture of products (see `MixtureProblem`), searched by exclusive assignment.
-
-    Attributes
-    ----------
-    mixture : MixtureProblem
-        Whose rows are all in `blocks`.
-    """
-
-    mixture: MixtureProblem
-    _rows: Any = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_rows", pack_rows(self.mixture))
-
-    def assign(self, params: MixtureParams, chance: Chance) -> tuple[MixtureStats, FloatArray]:
-        """See `SearchProblem`."""
-        if chance.soft:
-            return self.mixture.e_step(params)
-        from latentclass.core._exclusive_kernels import RUN, assign_rows, finish_sums, sum_rows
-
-        rows, (n_starts, n_components, p) = self._rows, params.mean.shape
-        component = np.empty((n_starts, len(rows.weight)), dtype=np.int32)
-        share = np.empty((n_starts, len(rows.heavy), n_components))
-        log_likelihood = np.empty(n_starts)
-        constant = np.log(params.scale) + (rows.log_unit + 0.5 * product.LOG_2PI)
-        nothing = np.zeros((n_starts, n_components, 1))
-        assign_rows(
-            rows.values, rows.seen, rows.holes, rows.levels, rows.weight, rows.plain, rows.heavy,
-            params.log_weight, params.mean, params.scale, constant,
-            np.concatenate([params.log_prob, nothing], axis=2),
-            draw_chances(chance, len(rows.weight)), chance.sharpness,
-            component, share, log_likelihood, np.empty((2 * n_components + 5, RUN)),
-        )  # fmt: skip
-        if rows.heavy.size:
-            share = split_units(share, rows.units, chance) * rows.weight[rows.heavy, None]
-        row_weight = np.empty((n_starts, n_components))
-        sums = np.empty((n_starts, n_components, rows.powers.shape[1]))
-        counts = np.empty((n_starts, n_components, params.log_prob.shape[2] + 1))
-        who = (rows.weight, rows.heavy, component, share)
-        sum_rows(rows.powers, rows.levels_by_row, *who, row_weight, sums, counts)
-        first, second = sums[:, :, :p].copy(), sums[:, :, p : 2 * p].copy()
-        cells = sums[:, :, 2 * p :].copy()
-        if not rows.holes.any():
-            cells = np.repeat(row_weight[:, :, None], p, axis=2)
-        finish_sums(cells, first, second, rows.shift, rows.values, rows.seen, *who)
-        stats = MixtureStats(row_weight, cells, first, second, counts[:, :, :-1].copy())
-        penalty = product.log_prior(flat_params(params), self.mixture.prior)
-        penalty = penalty.reshape(n_starts, n_components).sum(axis=1)
-        return stats, (log_likelihood + penalty) / self.mixture.total_weight
-
-    def run_steps(
-        self,
-        run: _Run[MixtureParams, MixtureStats],
-        starts: IntArray,
-        sharpness: FloatArray,
-    ) -> tuple[FloatArray, FloatArray, BoolArray, IntArray]:
-        """Several iterations of some starts in one call: what `assign` and `m_step` would do.
-
-        Changes the run's parameters and what it keeps. Returns the objective and the best so far
-        of each start's iterations, the components that it lost in its last one, and how many
-        iterations it took: it stops where it loses one.
-        """
-        from latentclass.core._exclusive_kernels import run_steps
-
-        rows, prior, n_rows = self._rows, self.mixture.prior, len(self._rows.weight)
-        n_components = run.params.log_weight.shape[1]
-        nothing = np.zeros((len(starts), n_components, 1))
-
-        def with_place(params: MixtureParams) -> MixtureParams:
-            """Copies, with a place more for missing cells."""
-            part = take_starts(params, starts)
-            return part._replace(log_prob=np.concatenate([part.log_prob, nothing], axis=2))
-
-        params, kept = with_place(run.params), with_place(run.kept)
-        best, usable, fresh = run.best[starts], run.usable[starts], run.fresh[starts]
-        shape = (len(starts), len(sharpness))
-        objective, best_so_far = np.empty(shape), np.empty(shape)
-        lost = np.empty(params.log_weight.shape, dtype=bool)
-        n_done = np.empty(len(starts), dtype=np.intp)
-
-        def visit(place: int) -> None:
-            # one start at a time: its numbers stay in the core's cache
-            one = slice(place, place + 1)
-            chance = run.rngs[starts[place]].random((1, len(sharpness), n_rows))
-            run_steps(
-                rows.values, rows.seen, rows.holes, rows.levels, rows.powers, rows.shift,
-                rows.levels_by_row, rows.weight, rows.plain, rows.log_unit,
-                self.mixture.layout.offsets, prior.mean, prior.variance, float(prior.strength),
-                float(prior.alpha), product.SCALE_FLOOR, DEAD_SHARE / n_components, COLLAPSED,
-                chance, sharpness,
-                params.log_weight[one], params.mean[one], params.scale[one], params.log_prob[one],
-                kept.log_weight[one], kept.mean[one], kept.scale[one], kept.log_prob[one],
-                best[one], usable[one], fresh[one], objective[one], best_so_far[one], lost[one],
-                n_done[one],
-            )  # fmt: skip
-
-        deque(map_blocks(visit, range(len(starts)), self.mixture.n_jobs), maxlen=0)
-        for into, new in ((run.params, params), (run.kept, kept)):
-            run.put(into, starts, new._replace(log_prob=new.log_prob[:, :, :-1]))
-        run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh
-        return objective, best_so_far, lost, n_done
-
-    @property
-    def light(self) -> bool:
-        """Whether `run_steps` may be used: rows move as one, and the M-step is the plain one."""
-        return not self._rows.heavy.size and type(self.mixture) is MixtureProblem
-
-    def m_step(self, stats: MixtureStats) -> MixtureParams:
-        """See `SearchProblem`."""
-        return self.mixture.m_step(stats)
-
-    def lost(self, params: MixtureParams) -> BoolArray:
-        """See `SearchProblem`."""
-        return self.mixture.dead(params) | self._collapsed(params)
-
-    def usable(self, params: MixtureParams) -> BoolArray:
-        """See `SearchProblem`."""
-        return np.asarray(~self._collapsed(params).any(axis=1))
-
-    def _collapsed(self, params: MixtureParams) -> BoolArray:
-        return collapsed(params, self.mixture.prior)
-
-    def reseed(
-        self, params: MixtureParams, dead: BoolArray, rngs: list[np.random.Generator]
-    ) -> MixtureParams:
-        """See `SearchProblem`."""
-        return self.mixture.reseed(params, dead, rngs)
-
-
 def collapsed(params: MixtureParams, prior: product.Prior) -> BoolArray:
     """Components far narrower than the column in some column that varies, shape (S, K).
 
@@ -305,58 +165,6 @@ def collapsed(params: MixtureParams, prior: product.Prior) -> BoolArray:
         return np.zeros(params.log_weight.shape, dtype=bool)
     narrow = params.scale < COLLAPSED * np.sqrt(prior.variance)
     return np.asarray((narrow & (prior.variance > 0)).any(axis=2))
-
-
-class PackedRows(NamedTuple):
-    """Rows as the loops want them (see `_exclusive_kernels.assign_rows`).
-
-    `powers` has what is summed over a component's rows side by side: the values less the column's
-    `shift`, their squares, and, if some are missing, which are not. The shift is the most frequent
-    value, so that sums over rows that all have it are exact.
-    """
-
-    values: FloatArray
-    seen: FloatArray
-    holes: BoolArray
-    levels: npt.NDArray[np.int32]
-    powers: FloatArray
-    shift: FloatArray
-    levels_by_row: npt.NDArray[np.int32]
-    weight: FloatArray
-    plain: bool
-    heavy: IntArray
-    units: FloatArray
-    log_unit: FloatArray
-
-
-def pack_rows(mixture: MixtureProblem) -> PackedRows:
-    """The rows of a problem's blocks."""
-    numeric, codes = (np.concatenate([rows[part] for rows, _ in mixture.blocks]) for part in (0, 1))
-    weight = np.concatenate([weight for _, weight in mixture.blocks])
-    missing = np.isnan(numeric)
-    values, seen = np.where(missing, 0.0, numeric), (~missing).astype(np.float64)
-    offsets = mixture.layout.offsets
-    levels = np.where(codes < 0, int(offsets[-1]), codes + offsets[:-1]).astype(np.int32)
-    units = row_units(weight)
-    heavy = np.flatnonzero(units > 1)
-    shift = np.array([_most_frequent(column) for column in numeric.T])
-    about = np.where(missing, 0.0, numeric - shift)
-    powers = [about, about * about]
-    if missing.any():
-        powers.append(seen)
-    columns, columns_seen, columns_levels = (
-        np.ascontiguousarray(array.T) for array in (values, seen, levels)
-    )
-    return PackedRows(
-        columns, columns_seen, missing.any(axis=0), columns_levels, np.hstack(powers), shift,
-        levels, weight, bool(np.all(weight == 1.0)), heavy, units[heavy],
-        np.log(mixture.layout.unit),
-    )  # fmt: skip
-
-
-def _most_frequent(column: FloatArray) -> float:
-    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-    return float(values[counts.argmax()]) if len(values) else 0.0
 
 
 @dataclass(frozen=True)
@@ -407,7 +215,7 @@ def run_search(
     on_iteration : callable, optional
         Called with the iteration and the best objective; a true answer stops the search.
     """
-    run = _Run(problem, params, rule, rngs)
+    run = Run(problem, params, rule, rngs)
     if rule.stochastic and visit is None and getattr(problem, "light", False):
         finished = run.race(max_iter, on_iteration)
         return SearchResult(run.result(finished=finished), [])
@@ -427,7 +235,7 @@ def run_search(
     return SearchResult(run.result(finished=not stopped), visited)
 
 
-class _Run(Generic[P, S]):
+class Run(Generic[P, S]):
     """Where a batch of starts stands."""
 
     def __init__(
@@ -501,21 +309,22 @@ class _Run(Generic[P, S]):
     def race(self, max_iter: int, on_iteration: Callable[[int, float], bool] | None) -> bool:
         """`observe` and `move` in turns, several iterations of a start in one call.
 
-        A callback is told of all iterations, `STEPS` at a time; whether none asked to stop.
+        A callback is told of all iterations, as many at a time; whether none asked to stop.
         """
         problem: Any = self.problem
+        n_steps = int(np.clip(DRAWS // max(problem.n_rows, 1), 1, STEPS))
         taken = np.zeros(len(self.best), dtype=np.intp)
-        for first in range(0, max_iter, STEPS):
-            goal = min(first + STEPS, max_iter)
+        for first in range(0, max_iter, n_steps):
+            goal = min(first + n_steps, max_iter)
             while np.any(taken < goal):
                 # starts that lost a component on the way are behind
                 begin = int(taken.min())
                 starts = np.flatnonzero(taken == begin)
                 sharpness = [self.rule.sharpness(i, max_iter) for i in range(begin, goal)]
                 objective, best, lost, n_done = problem.run_steps(self, starts, np.array(sharpness))
-                for step in range(goal - begin):
-                    there = n_done > step
-                    self.books.append((starts[there], objective[there, step], best[there, step]))
+                there = np.arange(goal - begin) < n_done[:, None]
+                numbers = np.repeat(starts, n_done)
+                self.books.append((numbers, objective[there], best[there]))
                 taken[starts] += n_done
                 hit = self.fresh[starts] & (taken[starts] < max_iter)
                 if hit.any():
@@ -542,18 +351,14 @@ class _Run(Generic[P, S]):
 
     def result(self, *, finished: bool) -> EMResult[P]:
         """The books of `EMResult`; a search that never settles has converged when it is done."""
-        traces: list[list[float]] = [[] for _ in self.best]
-        history: list[float] = []
+        starts, objective, best = map(np.concatenate, zip(*self.books, strict=True))
+        order = np.argsort(starts, kind="stable")
+        n_iter = np.bincount(starts, minlength=len(self.best))
+        cuts = np.cumsum(n_iter)[:-1]
+        traces = [part.tolist() for part in np.split(objective[order], cuts)]
         winner = int(np.lexsort((-np.arange(len(self.best)), self.best, self.usable))[-1])
+        history = np.split(best[order], cuts)[winner].tolist()
         converged = self.settled | (self.rule.stochastic and finished)
-        for starts, objective, best in self.books:
-            for s, value, top in zip(
-                starts.tolist(), objective.tolist(), best.tolist(), strict=True
-            ):
-                traces[s].append(value)
-                if s == winner:
-                    history.append(top)
-        n_iter = np.array([len(trace) for trace in traces])
         return EMResult(
             params=take_starts(self.kept, slice(winner, winner + 1)),
             history=history,

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from math import isclose
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.core import _product as product
 from latentclass.core._em import EMResult, run_restarts
+from latentclass.core._exclusive_search import MixtureSearch
 from latentclass.core._large_mixture import LARGE, make_large
 from latentclass.core._mixture import MixtureParams, MixtureProblem
 from latentclass.core._mixture_rows import MixtureRows, join_rows
-from latentclass.core._mixture_search import SEARCHES, MixtureSearch, Rule, collapsed, run_search
+from latentclass.core._mixture_search import SEARCHES, Rule, collapsed, run_search
 from latentclass.core._row_parts import DistinctRows, deal
 from latentclass.data._schema import Table, block_spans, learn_schema
-from latentclass.data._write import build_table, fill_missing
 from latentclass.models._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.models._finite_mixture_naive_bayes import FiniteMixtureNaiveBayes
-from latentclass.models._naive_bayes import NaiveBayes
-from latentclass.models._reading import FloatArray, IntArray, TableReader, check_weight
-
-ROUNDING = 1e-9
-"""Criteria that differ by a smaller part than this are equal."""
+from latentclass.models._mixture_sizes import fewest_of_the_best, numbers_of_components
+from latentclass.models._mixture_verbs import MixtureVerbs, refuse_sparse
+from latentclass.models._reading import FloatArray, IntArray, check_weight
 
 
-class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
+class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Mixture of components in which the columns are independent: a latent class model.
 
         p(x) = sum_c p(c) prod_j p(x_j | c)
@@ -236,7 +231,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         self
         """
         numbers = self._check_parameters()
-        _refuse_sparse(X)
+        refuse_sparse(X)
         progress = FitProgress(self, X, y, self.max_iter)
         rows, table = self._read_rows(X, sample_weight)
         data = MixtureRows.measure(
@@ -254,7 +249,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             tried = {k: self._search(data, k, progress) for k in numbers}
             for k in numbers:
                 self.criteria_[k] = self._criterion(tried[k], data, rows, k)
-            found = tried[_fewest_of_the_best(self.criteria_)]
+            found = tried[fewest_of_the_best(self.criteria_)]
         self._keep(found, data, table)
         if not self.converged_:
             cause = "by a callback" if self.n_iter_ < self.max_iter else f"at {self.max_iter=}"
@@ -267,9 +262,14 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         progress.end()
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+        """`fit`, then `predict` of the same table."""
+        self.fit(X, y, sample_weight=sample_weight)
+        return self.predict(X)
+
     def _check_parameters(self) -> list[int]:
         """Refuse what makes no sense; the numbers of components to try."""
-        numbers = _numbers_of_components(self.n_components)
+        numbers = numbers_of_components(self.n_components)
         check_option("search", self.search, SEARCHES)
         check_option("select", self.select, ("bic", "aic", "cv"))
         check_number("n_folds", self.n_folds, low=2, whole=True)
@@ -427,157 +427,6 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         model.n_components_ = len(log_weight)
         model._layout, model._params, model._log_share = layout, params, log_weight[None]
         return model
-
-    # ---------------------------------------------------------------- verbs
-
-    def _read(self, X: Any) -> Table:
-        _refuse_sparse(X)
-        return super()._read(X)
-
-    @property
-    def weights_(self) -> FloatArray:
-        """Share of each component."""
-        check_is_fitted(self)
-        return np.asarray(self._model.component_weights_[0])
-
-    @property
-    def means_(self) -> FloatArray:
-        """Mean of each continuous column in each component."""
-        check_is_fitted(self)
-        return np.asarray(self._model.means_[0])
-
-    @property
-    def scales_(self) -> FloatArray:
-        """Standard deviation of each continuous column in each component."""
-        check_is_fitted(self)
-        return np.asarray(self._model.scales_[0])
-
-    @property
-    def probabilities_(self) -> dict[str, FloatArray]:
-        """Probability of each category in each component, by column name."""
-        check_is_fitted(self)
-        return {name: table[0] for name, table in self._model.probabilities_.items()}
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each component given the observed cells, shape (n_samples, K)."""
-        table = self._read(X)
-        return self._model._latent(table)
-
-    def predict(self, X: Any) -> IntArray:
-        """Most probable component of each row."""
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
-        """`fit`, then `predict` of the same table."""
-        self.fit(X, y, sample_weight=sample_weight)
-        return self.predict(X)
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
-        table = self._read(X)
-        return self._model._evidence(table)[:, 0]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean of `score_samples`."""
-        del y  # scikit-learn's signature
-        values = self.score_samples(X)
-        return float(np.average(values, weights=check_weight(sample_weight, len(values))))
-
-    def bic(self, X: Any) -> float:
-        """Bayes's information criterion on a table: lower is better."""
-        values = self.score_samples(X)
-        return float(-2.0 * values.sum() + np.log(len(values)) * self.n_parameters_)
-
-    def aic(self, X: Any) -> float:
-        """Akaike's information criterion on a table: lower is better."""
-        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
-
-    @property
-    def n_parameters_(self) -> int:
-        """Free parameters; a column that never varies has none."""
-        check_is_fitted(self)
-        return self._n_parameters(self.n_components_)
-
-    def _n_parameters(self, n_components: int) -> int:
-        return n_components - 1 + n_components * self._each
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
-        """Draw rows from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int
-        random_state : int, RandomState or None
-            None takes the estimator's own.
-
-        Returns
-        -------
-        X : table in the container that `fit` was given
-        component : array of shape (n_samples,)
-            The component that made each row.
-        """
-        check_is_fitted(self)
-        check_number("n_samples", n_samples, low=1, whole=True)
-        rng = check_random_state(self.random_state if random_state is None else random_state)
-        generator = np.random.default_rng(rng.randint(2**31, size=4))
-        component = generator.choice(self.n_components_, size=n_samples, p=self.weights_)
-        table = NaiveBayes._sample_table(self._model, component, generator)
-        return build_table(self.schema_, table), component
-
-    def complete(self, X: Any, how: str = "expected") -> Any:
-        """Fill the missing cells of a table from what the model knows.
-
-        Parameters
-        ----------
-        X : table with the columns of `fit`
-        how : {"expected", "most_probable"}
-            "expected": continuous cells get their mean, discrete ones their most probable
-            category, given the row's observed cells. "most_probable": the values of the highest
-            density that is found from the components' own.
-
-        Returns
-        -------
-        A copy of X in its own container. Columns without any value in `fit` stay missing.
-        """
-        check_option("how", how, ("expected", "most_probable"))
-        table = self._read(X)
-        if how == "expected":
-            filled = self._model._expected_cells(table, np.ones((table.n_rows, 1)))
-        else:
-            filled = self._model._most_probable_cells(table)
-        return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
-
-
-def _refuse_sparse(X: Any) -> None:
-    if sp.issparse(X):
-        raise TypeError("X is a sparse table, but LatentMixture takes dense ones: X.toarray().")
-
-
-def _numbers_of_components(given: Any) -> list[int]:
-    """The numbers of components to try, in order."""
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    numbers = list(given) if several else [given]
-    if not numbers:
-        raise ValueError("n_components is empty: give a number of components, or some to try.")
-    try:
-        for k in numbers:
-            check_number("n_components", k, low=1, whole=True)
-    except ValueError:
-        raise ValueError(
-            f"n_components={given!r} must be a whole number of at least 1, or several of them to "
-            "try, such as range(1, 6)."
-        ) from None
-    return sorted({int(k) for k in numbers})
-
-
-def _fewest_of_the_best(criteria: dict[int, float]) -> int:
-    """The least number of components whose criterion is the lowest, but for rounding."""
-    best = min(criteria, key=lambda k: criteria[k])
-
-    def as_good(k: int) -> bool:
-        return isclose(criteria[k], criteria[best], rel_tol=ROUNDING, abs_tol=ROUNDING)
-
-    return min([best, *filter(as_good, criteria)])
 
 
 def check_temperatures(temperatures: Any) -> None:

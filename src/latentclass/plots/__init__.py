@@ -1,8 +1,10 @@
 """Pictures of fitted models; each object keeps the arrays it draws, in scikit-learn's manner."""
 
 from latentclass.plots._boundary import BoundaryDisplay
+from latentclass.plots._components import ComponentsDisplay
 from latentclass.plots._disclosure import DisclosureDisplay
 from latentclass.plots._hierarchy import HierarchyDisplay
+from latentclass.plots._images import ImagesDisplay
 from latentclass.plots._latent_space import LatentSpaceDisplay
 from latentclass.plots._latent_tree import LatentTreeDisplay
 from latentclass.plots._loadings import LoadingsDisplay
@@ -12,8 +14,10 @@ from latentclass.plots._search_path import SearchPathDisplay
 
 __all__ = [
     "BoundaryDisplay",
+    "ComponentsDisplay",
     "DisclosureDisplay",
     "HierarchyDisplay",
+    "ImagesDisplay",
     "LatentSpaceDisplay",
     "LatentTreeDisplay",
     "LoadingsDisplay",

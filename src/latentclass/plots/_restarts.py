@@ -58,7 +58,10 @@ class RestartsDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None, **plot_options: Any) -> Self:
-        """Draw the starts of a fitted model; the best alone if it has no `restart_histories_`.
+        """Draw the starts of a fitted model; the best alone if it has not kept the others.
+
+        Of the searches of a mixture (`traces_`) each start's objective is drawn as it went, up
+        and down.
 
         Parameters
         ----------
@@ -68,10 +71,12 @@ class RestartsDisplay:
             As in `plot`.
         """
         model = fitted(model, "history_", "restarts_")
-        histories = getattr(model, "restart_histories_", None)
+        histories = getattr(model, "restart_histories_", getattr(model, "traces_", None))
         if histories is None:
             return cls([model.history_], [True], 0).plot(ax, **plot_options)
         kept = np.asarray(model.restarts_["kept"])
+        if hasattr(model, "traces_"):  # `history_` is the best so far, not the way it went
+            return cls(histories, kept, int(np.argmax(kept))).plot(ax, **plot_options)
         # of equal starts the first: the engine ranks so too
         best = next(s for s in np.flatnonzero(kept) if histories[s] == model.history_)
         return cls(histories, kept, int(best)).plot(ax, **plot_options)
