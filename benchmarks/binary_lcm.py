@@ -2,7 +2,7 @@
 
 Limits: an EM iteration three times three plain products, of the curvatures with the weights'
 products, of these with the posterior moments, and of the curvatures with the moments (4,649 x 256,
-q = 35, M = 1; 7,769 x 500 words of which 3 % occur, sparse, q = 20); predicting 4,649 rows over
+q = 35, M = 1; 7,769 x 500 words of which 5 % occur, sparse, q = 20); predicting 4,649 rows over
 10 classes ten such iterations. The rows are drawn from a model of that size, so no data is needed.
 Also printed: gradient training of the conditional bound beside EM, for each class of a row.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -35,8 +36,10 @@ from latentclass.baselines import (
 from latentclass.datasets import load_dataset
 from latentclass.plots import (
     BoundaryDisplay,
+    ComponentsDisplay,
     DisclosureDisplay,
     HierarchyDisplay,
+    ImagesDisplay,
     LatentSpaceDisplay,
     LatentTreeDisplay,
     LoadingsDisplay,
@@ -489,6 +492,54 @@ def draw_mixture_searches() -> None:
     save(figure, "mixture-searches")
 
 
+def draw_mixture_best() -> None:
+    """Show what four searches find with 1 to 8 components, as in Davidson's Figures 2 to 4."""
+    figure, row = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+    styles = {"em": (BLUE, "o", "EM"), "kmeans": (ORANGE, "s", "K-Means"),
+              "era": (GREEN, "^", "ERA"), "anneal": (GREY, "D", "annealing")}  # fmt: skip
+    names = {"pima": "diabetes", "iris": "iris", "breast-w": "breast-w"}
+    sizes = range(1, 9)
+    for axes, (title, name) in zip(row, names.items(), strict=True):
+        X = load_dataset(name, container="numpy").X
+        for search, (colour, marker, label) in styles.items():
+            values = []
+            for k in sizes:
+                model = LatentMixture(k, search, n_init=20, max_iter=300, random_state=0)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    values.append(len(X) * model.fit(X).history_[-1])
+            axes.plot(sizes, values, color=colour, marker=marker, markersize=4, label=label)
+        axes.set(title=title, xlabel="components")
+        axes.spines[["top", "right"]].set_visible(False)
+    row[0].set_ylabel("objective, all rows")
+    row[0].legend(frameon=False, fontsize=8, title="best of 20 starts")
+    save(figure, "mixture-best")
+
+
+def draw_era_trace() -> None:
+    """Show ERA on two overlapping normals, as in Davidson's Figure 5."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(3.0 * rng.integers(0, 2, 1000), 1.0)[:, None]
+    truth = np.log(0.5 * norm.pdf(X, [0.0, 3.0]).sum(axis=1)).sum()
+    model = LatentMixture(2, "era", prior=None, n_init=3, max_iter=200, random_state=0).fit(X)
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    for trace, colour in zip(model.traces_, (BLUE, ORANGE, GREEN), strict=True):
+        axes.plot(1000 * np.array(trace), color=colour, linewidth=0.9)
+    axes.axhline(truth, color="black", linestyle="--", linewidth=1)
+    axes.annotate("the generating parameters", (200, truth), xytext=(-4, -12), ha="right",
+                  textcoords="offset points", fontsize=8)  # fmt: skip
+    axes.set(xlabel="iteration", ylabel="log-likelihood", xlim=(0, 200), ylim=(truth - 25, None))
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "era-trace")
+
+
+def draw_mixture_components() -> None:
+    """Show three components of iris, which was not told the species."""
+    iris = load_dataset("iris", container="pandas")
+    model = LatentMixture(3, random_state=0).fit(iris.X)
+    save(ComponentsDisplay.from_estimator(model).figure_, "mixture-components")
+
+
 def draw_lvc_regions() -> None:
     """Show opposite corners of one label by naive Bayes, and by two components of it."""
     rng = np.random.default_rng(0)
@@ -524,15 +575,95 @@ def draw_latent_tree() -> None:
     save(LatentTreeDisplay.from_estimator(model, "0").figure_, "latent-tree")
 
 
+def draw_cut_sets() -> None:
+    """Show a class probability along one number: one set of cut points, and an average of ten."""
+    iris = load_dataset("iris", container="pandas")
+    X = iris.X.iloc[50:, [2]]
+    grid = pd.DataFrame({X.columns[0]: np.linspace(3.5, 6.5, 601)})
+    figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+    for n_cuts, colour in ((1, ORANGE), (10, BLUE)):
+        model = LatentTreeClassifier(n_cuts=n_cuts, random_state=0).fit(X, iris.y[50:])
+        chance = model.predict_proba(grid)[:, 1]
+        axes.plot(grid.iloc[:, 0], chance, color=colour, label=f"n_cuts={n_cuts}")
+    axes.plot(X, np.where(iris.y[50:] == model.classes_[1], 1.04, -0.04), "|", color=GREY)
+    axes.set(xlabel=X.columns[0], ylabel=f"P({model.classes_[1]})")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    save(figure, "cut-sets")
+
+
 def draw_disclosure() -> None:
-    """Disclose a handwritten digit line by line."""
+    """Disclose a handwritten digit line by line, to two models."""
+    X, y = load_digits(return_X_y=True)
+    X, train = X > 7, np.arange(len(y)) % 2 == 0
+    image = X[~train][np.flatnonzero(y[~train] == 3)[0]]
+    for model, name in (
+        (BinaryLCMClassifier(n_latent=10, n_init=2, tol=0.05, random_state=0), "disclosure"),
+        (NaiveBayes(), "disclosure-naive-bayes"),
+    ):
+        model.fit(X[train], y[train])
+        lines = [0, 2, 3, 4, 5, 6, 8]
+        display = DisclosureDisplay.from_estimator(model, image, (8, 8), lines=lines)
+        save(display.figure_, name)
+
+
+def draw_binary_images() -> None:
+    """Show samples, means and mistakes of models of the digits 0 or 1 against 6 or 7."""
+    X, y = load_digits(return_X_y=True)
+    chosen = np.isin(y, (0, 1, 6, 7))
+    X, y = X[chosen] > 7, np.where(y[chosen] < 2, "0 or 1", "6 or 7")
+    train = np.arange(len(y)) % 2 == 0
+    figure = plt.figure(figsize=(8.2, 4.2))
+    parts = figure.subfigures(2, 1, hspace=0.05)
+    for n_components, part in zip((1, 2), parts, strict=True):
+        model = BinaryLCMClassifier(10, n_components, n_init=5, select="likelihood", random_state=0)
+        model.fit(X[train], y[train])
+        ImagesDisplay.from_estimator(model, (8, 8), n_images=10, random_state=0, figure=part)
+        plural = "s" if n_components > 1 else ""
+        part.suptitle(f"{n_components} component{plural}", fontsize=9)
+    save(figure, "binary-samples")
+    save(ImagesDisplay.from_estimator(model, (8, 8), show="means").figure_, "binary-means")
+
+
+def draw_binary_mistakes() -> None:
+    """Show the digits that a model of all ten judges wrongly, the surest mistakes first."""
     X, y = load_digits(return_X_y=True)
     X, train = X > 7, np.arange(len(y)) % 2 == 0
     model = BinaryLCMClassifier(n_latent=10, n_init=2, tol=0.05, random_state=0)
     model.fit(X[train], y[train])
-    image = X[~train][np.flatnonzero(y[~train] == 3)[0]]
-    display = DisclosureDisplay.from_estimator(model, image, (8, 8), lines=[0, 2, 3, 4, 5, 6, 8])
-    save(display.figure_, "disclosure")
+    display = ImagesDisplay.from_estimator(
+        model, (8, 8), show="mistakes", X=X[~train], y=y[~train], n_images=20
+    )
+    save(display.figure_, "binary-mistakes")
+
+
+def draw_bound() -> None:
+    """Show the logistic function, its bounds, and a posterior by the bound and exactly."""
+    a = np.linspace(-6, 6, 601)
+    chance = 1 / (1 + np.exp(-a))
+
+    def bound(xi: float) -> np.ndarray:
+        rho = np.tanh(xi / 2) / (2 * xi)
+        return np.exp((a - xi) / 2 - rho * (a**2 - xi**2) / 2) / (1 + np.exp(-xi))
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.1))
+    left.plot(a, chance, color="black", label="logistic function")
+    for xi, colour, style in zip((1, 2, 3), CLASS_COLOURS, ("-", "--", ":"), strict=True):
+        left.plot(a, bound(xi), color=colour, linestyle=style, label=f"bound, ξ = {xi}")
+    left.set_xlabel("log-odds a")
+    left.set_ylabel("P(x = 1 | a)")
+    left.legend(frameon=False, fontsize=8)
+    # Example 3: z is N(0, 1), a = z, and x = 1 is seen; the bound's numbers after three steps
+    exact = np.exp(-(a**2) / 2) * chance
+    exact /= exact.sum() * (a[1] - a[0])
+    near = np.exp(-((a - 0.406) ** 2) / (2 * 0.812)) / np.sqrt(2 * np.pi * 0.812)
+    right.plot(a, exact, color="black", label="posterior of z")
+    right.plot(a, near, color=BLUE, linestyle="--", label="by the bound")
+    right.plot(a, chance - bound(1), color=ORANGE, linestyle=":", label="error of the bound, ξ = 1")
+    right.set_xlabel("z")
+    right.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    save(figure, "binary-bound")
 
 
 def draw_hybrid_latent() -> None:
@@ -570,7 +701,14 @@ if __name__ == "__main__":
     draw_lcm_search()
     draw_hnb_hierarchy()
     draw_mixture_searches()
+    draw_mixture_best()
+    draw_era_trace()
+    draw_mixture_components()
     draw_lvc_regions()
     draw_latent_tree()
+    draw_cut_sets()
     draw_disclosure()
+    draw_binary_images()
+    draw_binary_mistakes()
+    draw_bound()
     draw_hybrid_latent()

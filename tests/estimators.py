@@ -36,6 +36,7 @@ CLASSIFIERS = [
     # by quadrature all verbs are exact; by the bound they are approximations
     BinaryLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
     BinaryLCMClassifierCV([2], [1], n_init=2, predict_method="quadrature", random_state=0),
+    # gradient steps are for the labels alone: samples are not theirs; see also its own tests
     HybridLCMClassifier(
         2, n_init=2, predict_method="quadrature", discriminative=False, random_state=0
     ),

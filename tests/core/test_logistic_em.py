@@ -1,5 +1,7 @@
 """EM on the bound, against plain loops, the engine of continuous columns, and derivatives."""
 
+from itertools import islice
+
 import logistic_reference as reference
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ from sklearn.naive_bayes import BernoulliNB
 
 from latentclass.core._cells import gather_rows
 from latentclass.core._em import run_restarts
-from latentclass.core._hybrid import HybridProblem, canonical, gather_blocks, log_prior
+from latentclass.core._hybrid import HybridProblem, canonical, log_prior
 from latentclass.core._hybrid_conditional import ConditionalProblem
+from latentclass.core._hybrid_data import gather_blocks
 from latentclass.core._hybrid_rows import (
     grid_points,
     integrate,
@@ -231,7 +234,7 @@ def test_gradient_steps_raise_the_conditional_bound():
     problem, _ = make_problem(n_rows=60, holes=0.1)
     params = problem.m_step(problem.e_step(starts_of(problem))[0])
     conditional = ConditionalProblem(problem.data, PRIOR, 0.0)
-    path = conditional.climb(params, 40)
+    path = list(islice(conditional.climb(params), 41))
     assert len(path) == 41
     before, after = (
         conditional.gradient(one, conditional.start_xi(one))[1] for one in (path[0], path[-1])

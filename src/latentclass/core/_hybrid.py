@@ -16,13 +16,13 @@ M-step uses the moved xi. Each of these steps can only raise the bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from latentclass.core._blocks import map_blocks
+from latentclass.core._hybrid_data import Block, HybridData, column_places, draw_items
 from latentclass.core._lcm import (
     FAR,
     LATENT_FLOOR,
@@ -34,7 +34,6 @@ from latentclass.core._lcm import (
 from latentclass.core._logistic import (
     LEAST_XI,
     Design,
-    Rows,
     Seen,
     best_xi,
     curvature,
@@ -49,15 +48,6 @@ from latentclass.core._logspace import log_sum_exp
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-
-UNLABELLED = -1
-
-BLOCK_NUMBERS = 2**20
-"""Numbers that the moments and curvatures of one block of rows may take (8 MB)."""
-
-BLOCK_ROWS = 64
-"""Least rows in such a block."""
-
 
 XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(FAR)))
 """Bounds on the logarithm of extrapolated xi."""
@@ -96,93 +86,6 @@ class HybridStats(NamedTuple):
     square: FloatArray
     offset: FloatArray
     xi: npt.NDArray[np.float32]
-
-
-class Block(NamedTuple):
-    """Some rows, all labelled or none; `items` are their places on the last axis of xi.
-
-    An unlabelled row is an item for each class, all rows of a class in a run.
-    """
-
-    rows: Rows
-    label: IntArray
-    weight: FloatArray
-    items: slice
-    labelled: bool
-
-
-@dataclass(frozen=True)
-class HybridData:
-    """Rows as the E-step wants them.
-
-    Attributes
-    ----------
-    blocks : list of Block
-    n_items : int
-    labelled : array of shape (Y,)
-        Weight of the labelled rows of each class.
-    pseudo : array of shape (2, n_b)
-        Pseudo-counts of 1 and 0 in each logistic column, for `Prior.alpha` = 1.
-    total_weight : float
-    n_jobs : int or None
-    """
-
-    blocks: list[Block]
-    n_items: int
-    labelled: FloatArray
-    pseudo: FloatArray
-    total_weight: float
-    n_jobs: int | None = None
-
-    @cached_property
-    def item_scale(self) -> FloatArray:
-        """Root of the items' weights: in distances, weight two is the row twice."""
-        weight = np.empty(self.n_items)
-        for block in self.blocks:
-            repeats = len(block.label) // len(block.weight)
-            weight[block.items] = np.tile(block.weight, repeats)
-        return np.sqrt(weight)
-
-    @property
-    def n_columns(self) -> tuple[int, int]:
-        """Gaussian and logistic columns."""
-        return self.blocks[0].rows.values.shape[0], self.pseudo.shape[1]
-
-
-def block_size(n_columns: int, n_latent: int, n_maps: int) -> int:
-    """Rows of a block if `n_maps` posteriors of each are held at once."""
-    n_features = (n_latent + 1) * (n_latent + 2) // 2
-    return max(BLOCK_ROWS, BLOCK_NUMBERS // max(1, n_maps * (n_features + 3 * n_columns)))
-
-
-def gather_blocks(
-    parts: list[tuple[Rows, IntArray, FloatArray]],
-    n_classes: int,
-    pseudo: FloatArray,
-    n_jobs: int | None = None,
-) -> HybridData:
-    """Sort rows that come in parts (rows, class codes, weights) into blocks."""
-    blocks: list[Block] = []
-    first = 0
-    labelled_weight = np.zeros(n_classes)
-    total = 0.0
-    for rows, y, weight in parts:
-        total += float(weight.sum())
-        for labelled in (True, False):
-            mine = np.flatnonzero((y != UNLABELLED) == labelled)
-            if not mine.size:
-                continue
-            chosen = Rows(
-                np.ascontiguousarray(rows.values[:, mine]),
-                rows.signs if mine.size == len(y) else rows.signs[:, mine],
-            )
-            label = y[mine] if labelled else np.repeat(np.arange(n_classes), mine.size)
-            items = slice(first, first + len(label))
-            first = items.stop
-            blocks.append(Block(chosen, label, weight[mine], items, labelled))
-            if labelled:
-                labelled_weight += np.bincount(label, weight[mine], n_classes)
-    return HybridData(blocks, first, labelled_weight, pseudo, total, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -443,60 +346,6 @@ def log_prior(params: HybridParams, prior: Prior, pseudo: FloatArray) -> FloatAr
         level = pseudo[0] * np.logaddexp(0.0, -offset) + pseudo[1] * np.logaddexp(0.0, offset)
         total = total - prior.alpha * level.sum(axis=(1, 2))
     return total
-
-
-def column_places(data: HybridData) -> tuple[IntArray, FloatArray]:
-    """A place for each column that moves with it (see `_cells.column_ranks`), and its share of 1.
-
-    The second array, smoothed, is of the logistic columns.
-    """
-    n_classes, (n_gaussian, n_logistic) = len(data.labelled), data.n_columns
-    sums = np.zeros((3, n_classes, n_gaussian + n_logistic))
-    overall = np.zeros((2, n_logistic))
-    for block in data.blocks:
-        seen = read_rows(block.rows)
-        shown = np.ones_like(seen.kappa) if seen.logistic is None else seen.logistic
-        values = np.concatenate([seen.values, seen.kappa])
-        shown = np.concatenate([seen.gaussian, shown])
-        overall += np.stack([shown, values])[:, n_gaussian:] @ block.weight
-        if block.labelled:
-            marks = (block.label == np.arange(n_classes)[:, None]) * block.weight
-            for total, part in zip(sums, (shown, values, values**2), strict=True):
-                total += marks @ part.T
-    count = sums[0]
-    share = count / np.maximum(count.sum(axis=0), np.finfo(float).tiny)
-    mean, spread = (divide(part, count) for part in sums[1:])
-    key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=0)
-    # rounded: of two columns that differ by rounding only, the order must not hang on it
-    ranks = np.argsort(np.argsort(np.round(key, 6), kind="stable"))
-    chance = (overall[1] + 0.5 * overall[0] + 0.5) / (overall[0] + 1.0)
-    return ranks, chance
-
-
-def draw_items(
-    data: HybridData, direction: FloatArray, chance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Values and signs of rows at given shares of the weight, rows sorted along a direction.
-
-    So rows are drawn by their weight, and which ones does not depend on how they are stored. Holes
-    are 0.
-    """
-    n_gaussian, _ = data.n_columns
-    along, weight, places = [], [], []
-    for number, block in enumerate(data.blocks):
-        seen = read_rows(block.rows)
-        along.append(direction[:n_gaussian] @ seen.values + direction[n_gaussian:] @ seen.kappa)
-        weight.append(block.weight)
-        places.append(np.stack([np.full(len(block.weight), number), np.arange(len(block.weight))]))
-    order = np.argsort(np.concatenate(along), kind="stable")
-    reached = np.cumsum(np.concatenate(weight)[order])
-    found = np.searchsorted(reached, chance * reached[-1], side="right")
-    chosen = np.concatenate(places, axis=1)[:, order[np.minimum(found, len(order) - 1)]]
-    drawn = [read_rows(data.blocks[b].rows) for b in chosen[0]]
-    return (
-        np.stack([seen.values[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
-        np.stack([2.0 * seen.kappa[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
-    )
 
 
 def canonical(params: HybridParams) -> HybridParams:

@@ -9,22 +9,21 @@ is that of the expected complete log-likelihood (the posteriors are at their bes
 the E-step's statistics, each class and component of a row weighted by what it has more or less
 than it should. The bound's xi follow the parameters, a step at a time.
 
-How many steps are good is told by rows held out (`held_share`).
+How many steps are good is told by rows held out (`_held_rows`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from latentclass.core._blocks import map_blocks
 from latentclass.core._hybrid import (
-    HybridData,
     HybridParams,
     HybridStats,
     add_stats,
@@ -32,6 +31,7 @@ from latentclass.core._hybrid import (
     log_prior,
     params_design,
 )
+from latentclass.core._hybrid_data import HybridData
 from latentclass.core._lcm import LATENT_FLOOR, NOISE_FLOOR, Prior
 from latentclass.core._logistic import (
     best_xi,
@@ -41,8 +41,6 @@ from latentclass.core._logistic import (
     unpack_features,
 )
 from latentclass.core._logspace import log_normalise, log_sum_exp
-from latentclass.core._mixture_rows import join_rows
-from latentclass.core._row_parts import DistinctRows, column_marks, deal, level_words, mix_key
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -55,15 +53,6 @@ DECAYS = (0.9, 0.99)
 
 WARM_STEPS = 6
 """Steps of xi before the first gradient."""
-
-N_PARTS = 5
-"""One of so many parts of the rows is held out."""
-
-SLIVER = 1e-9
-"""Share of a row that is no more than rounding."""
-
-N_COLUMNS = 256
-"""Columns of a sparse table that are made dense at once."""
 
 
 class Slopes(NamedTuple):
@@ -193,15 +182,15 @@ class ConditionalProblem:
             0.5 * (about / variance - by_class + drawn),
         )
 
-    def climb(self, params: HybridParams, n_steps: int) -> list[HybridParams]:
-        """Parameters after 0, 1, ..., n_steps steps of Adam."""
+    def climb(self, params: HybridParams) -> Iterator[HybridParams]:
+        """Parameters after 0, 1, 2, ... steps of Adam, without end."""
+        yield params
         xi = self.start_xi(params)
         place = _to_slopes(params)
         first = Slopes(*(np.zeros_like(array) for array in place))
         second = Slopes(*(np.zeros_like(array) for array in place))
-        path = [params]
-        for step in range(1, n_steps + 1):
-            slopes, _, xi = self.gradient(path[-1], xi)
+        for step in count(1):
+            slopes, _, xi = self.gradient(params, xi)
             first = _blend(first, slopes, DECAYS[0])
             second = _blend(second, Slopes(*(slope**2 for slope in slopes)), DECAYS[1])
             scale = RATE * np.sqrt(1.0 - DECAYS[1] ** step) / (1.0 - DECAYS[0] ** step)
@@ -211,8 +200,8 @@ class ConditionalProblem:
                     for at, one, two in zip(place, first, second, strict=True)
                 )
             )
-            path.append(_from_slopes(place, params))
-        return path
+            params = _from_slopes(place, params)
+            yield params
 
 
 def _blend(old: Slopes, new: Slopes, memory: float) -> Slopes:
@@ -241,71 +230,3 @@ def _from_slopes(place: Slopes, params: HybridParams) -> HybridParams:
         latent_mean=place.latent_mean,
         latent_variance=np.maximum(np.exp(place.log_variance), LATENT_FLOOR),
     )
-
-
-def held_share(
-    numeric: Any,
-    codes: Any,
-    y: IntArray,
-    weight: FloatArray,
-    n_levels: npt.NDArray[np.intp],
-    seed: int,
-) -> FloatArray:
-    """Share of each row that is held out, shape (rows,): a fifth of the weight of each class.
-
-    Weight is dealt out a unit at a time by what the rows hold, not by where they stand. So the
-    order of rows does not matter, weight 2 is the row twice, and of a heavy row a part is held
-    out. Nothing is held out of a class of weight below 5, or of rows without label (-1).
-    """
-    if sp.issparse(codes):
-        rows = _join_bits(codes, y, weight, seed)
-    else:
-        rows, _ = join_rows(numeric, codes, y, weight, n_levels, seed)
-    parts = deal(rows, N_PARTS, salt=1)
-    first = parts.part == 0
-    held = np.bincount(parts.row[first], parts.weight[first], len(rows.weight))
-    by_class = np.bincount(rows.y + 1, rows.weight)
-    held[(rows.y < 0) | (by_class[rows.y + 1] < N_PARTS * (1.0 - SLIVER))] = 0.0
-    share = held / rows.weight
-    share[share < SLIVER] = 0.0
-    share[share > 1.0 - SLIVER] = 1.0
-    return np.asarray(share[rows.number])
-
-
-def _join_bits(codes: Any, y: IntArray, weight: FloatArray, seed: int) -> DistinctRows:
-    """Equal rows of a sparse table of bits, with keys and order of one key as by `join_rows`.
-
-    Some columns are made dense at a time.
-    """
-    columns = sp.csc_array(codes)
-    key = np.zeros(len(y), dtype=np.uint64)
-    identity = level_words([0], y.astype(np.int64))
-    all_one = np.zeros(len(y), dtype=np.intp)
-    for begin in range(0, columns.shape[1], N_COLUMNS):
-        bits = columns[:, begin : begin + N_COLUMNS].toarray().astype(np.int32)
-        marks = column_marks(bits, all_one, weight, [2] * bits.shape[1], 1)
-        for j in np.flatnonzero((bits != bits[:1]).any(axis=0)):
-            key += level_words([seed, marks[j]], bits[:, j])
-            identity += level_words([1, begin + int(j)], bits[:, j])
-    _, first, number = np.unique(mix_key(identity), return_index=True, return_inverse=True)
-    order = _by_levels(codes, first)
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    first, number = first[order], rank[number.reshape(-1)]
-    total = np.bincount(number, weight, len(first)).astype(np.float64)
-    nothing = np.empty((len(first), 0), dtype=np.int32)
-    return DistinctRows(nothing, y[first], total, mix_key(key)[first], number)
-
-
-def _by_levels(codes: Any, rows: IntArray) -> IntArray:
-    """Order of some rows of a sparse table of bits by their levels, the first column first."""
-    table = sp.csr_array(codes)[rows]
-    table.eliminate_zeros()
-    table.sort_indices()
-    n_columns = table.shape[1]
-    ones = [
-        (*table.indices[begin:end].tolist(), n_columns)
-        for begin, end in pairwise(table.indptr.tolist())
-    ]
-    # an earlier 1 is more
-    return np.array(sorted(range(len(ones)), key=ones.__getitem__, reverse=True), dtype=np.intp)

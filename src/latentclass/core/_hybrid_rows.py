@@ -20,12 +20,14 @@ from latentclass.core._logistic import (
     Design,
     Rows,
     Seen,
+    Sums,
     best_xi,
     infer,
     make_design,
     measure,
     prior_xi,
     read_rows,
+    solve,
     sum_factors,
     unpack_features,
 )
@@ -51,7 +53,7 @@ paper."""
 FURTHER = 0.5
 """xi goes this much further than its best, on the logarithmic scale: fewer steps are needed."""
 
-HOPELESS = 40.0
+HOPELESS = 30.0
 """A class this far below the best of a row, in log p, is not followed any further."""
 
 
@@ -76,7 +78,6 @@ def raise_bounds(params: HybridParams, rows: Rows, *, moments: bool = False) -> 
     sums = sum_factors(design, seen, xi)
     for y in range(n_classes):
         out[:, y] = measure(design, sums, np.full(n_rows, y))
-    del sums
     by_class = out.max(axis=2)
     hope = (by_class > by_class.max(axis=1, keepdims=True) - HOPELESS).any(axis=0)
     n_steps = MOMENT_STEPS if moments else CLASS_STEPS
@@ -88,7 +89,10 @@ def raise_bounds(params: HybridParams, rows: Rows, *, moments: bool = False) -> 
             if kept is None and step + 1 == n_steps:
                 out[:, y][..., moving] = measure(design, sum_factors(design, part, mine), label)
                 break
-            found, bound = infer(design, part, label, mine)
+            if step == 0:  # all classes begin at one xi, so with the same sums
+                found, bound = solve(design, _take_sums(sums, moving), label)
+            else:
+                found, bound = infer(design, part, label, mine)
             rise = bound - out[:, y][..., moving]
             out[:, y][..., moving] = bound
             if kept is not None:
@@ -100,6 +104,11 @@ def raise_bounds(params: HybridParams, rows: Rows, *, moments: bool = False) -> 
             mine = _step(design, found[..., on], mine[..., on], further=step > 0)
             moving = moving[on]
     return Bounds(out, kept)
+
+
+def _take_sums(sums: Sums, rows: IntArray) -> Sums:
+    """Some of the rows, copied."""
+    return Sums(*(np.take(part, rows, axis=-1) for part in sums))
 
 
 def _step(design: Design, moments: FloatArray, xi: FloatArray, *, further: bool) -> FloatArray:

@@ -206,7 +206,11 @@ def infer(
 
     `xi` has shape (S, M, n_b, R); `label` (R,) is the class of each row.
     """
-    sums = sum_factors(design, seen, xi)
+    return solve(design, sum_factors(design, seen, xi), label)
+
+
+def solve(design: Design, sums: Sums, label: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The same from the sums of factors, whose table becomes the moments."""
     return sums.table, _run(solve_posteriors, design, sums, label)
 
 

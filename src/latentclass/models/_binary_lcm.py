@@ -45,8 +45,7 @@ class BinaryLCMClassifier(HybridLCMClassifier):
         many digits, by a grid of points; for `n_latent` up to 3.
     discriminative : bool, default=False
         After EM, raise the probability of the labels given the columns by gradient steps, as many
-        as are best for a fifth of the rows, held out from a first fit; the temperature is chosen
-        with them.
+        as are best for rows held out from fits of their own; the temperature is chosen with them.
     max_iter : int, default=200
         Most EM iterations.
     tol : float, default=1e-2
@@ -54,8 +53,8 @@ class BinaryLCMClassifier(HybridLCMClassifier):
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM); the objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type, and numbers that are
-        0 and 1 only, in a sparse table too; none; or the listed names, positions, or mask.
+        Which columns are discrete: those of text, category or boolean type, numbers of two whole
+        values only, and 0 and 1 in a sparse table; none; or the listed names, positions, or mask.
     handle_unknown : {"missing", "error"}, default="missing"
         A category not seen in `fit` is a missing value, or an error.
     calibrate : bool, default=False
@@ -102,6 +101,7 @@ class BinaryLCMClassifier(HybridLCMClassifier):
     """
 
     noise = "tied"  # of continuous columns, if there are any
+    bend = True
 
     def __init__(
         self,

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from latentclass._validation import check_option
+from latentclass.core._bending import Bends, learn_bends
 from latentclass.core._blocks import map_blocks
 from latentclass.core._em import EMResult, run_restarts, take_starts
-from latentclass.core._hybrid import (
-    HybridData,
-    HybridParams,
-    HybridProblem,
-    canonical,
-    gather_blocks,
-    log_prior,
-)
-from latentclass.core._hybrid_conditional import ConditionalProblem, held_share
+from latentclass.core._held_rows import gather_rows, held_shares
+from latentclass.core._hybrid import HybridParams, HybridProblem, canonical, log_prior
+from latentclass.core._hybrid_conditional import ConditionalProblem
+from latentclass.core._hybrid_data import HybridData, gather_blocks
 from latentclass.core._hybrid_rows import log_bounds_given_class, raise_bounds
 from latentclass.core._logspace import log_normalise, log_sum_exp
 from latentclass.data._labels import UNLABELLED
@@ -40,6 +36,9 @@ MAX_STEPS = 150
 
 STEP_SPACING = 5
 """Steps between two looks at the rows held out."""
+
+PATIENCE = 8
+"""Looks without a lower log-loss after which no further steps are tried."""
 
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
 """Temperatures tried on the rows held out: few rows make models too sure."""
@@ -85,11 +84,16 @@ class HybridLCMClassifier(HybridVerbs):
         How p(x | class) is had in prediction. "bound": its lower bound. "importance": nearly
         exact, by 256 points about the posterior of the latent variables. "quadrature": exact to
         many digits, by a grid of points; for `n_latent` up to 3.
+    bend : bool, default=True
+        Bend continuous columns until they are nearer to a Gaussian (Yeo and Johnson's power
+        transform): a long tail then does not outweigh all other columns. Without discrete columns
+        nothing is bent.
     discriminative : bool, default=True
         After EM, raise the probability of the labels given the columns by gradient steps, as many
-        as are best for a fifth of the rows, held out from a first fit; the temperature is chosen
-        with them. Weights are counts of rows here: of a class of total weight below 5 nothing is
-        held out. Without discrete columns, or rows held out, there are no such steps.
+        as are best for rows held out from fits of their own; the temperature is chosen with them.
+        A fifth of the rows is held out at a time, up to five times, until they are 500. Weights are
+        counts of rows here: of a class of total weight below 5 nothing is held out. Without
+        discrete columns, or rows held out, there are no such steps.
     max_iter : int, default=200
         Most EM iterations.
     tol : float, default=1e-2
@@ -97,8 +101,8 @@ class HybridLCMClassifier(HybridVerbs):
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM); the objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type, and numbers that are
-        0 and 1 only; none; or the listed names, positions, or mask.
+        Which columns are discrete: those of text, category or boolean type, and numbers of two
+        whole values only; none; or the listed names, positions, or mask.
     handle_unknown : {"missing", "error"}, default="missing"
         A category not seen in `fit` is a missing value, or an error.
     calibrate : bool, default=False
@@ -120,7 +124,8 @@ class HybridLCMClassifier(HybridVerbs):
     component_prior_ : array of shape (n_classes, n_components)
         P(m | y).
     loadings_, offsets_, noise_variances_ : arrays
-        Of the continuous columns, as in `LCMClassifier`.
+        Of the continuous columns, as in `LCMClassifier`; of bent ones, scaled to the mean and
+        standard deviation that they had.
     weights_ : array of shape (n_components, n_sticks, n_latent)
         Change of each yes-or-no question's log-odds with each latent variable.
     intercepts_ : array of shape (n_components, n_sticks)
@@ -156,7 +161,7 @@ class HybridLCMClassifier(HybridVerbs):
         With `discriminative=True`: gradient steps taken.
     held_out_ : array
         With `discriminative=True`: log-loss of the rows held out after every fifth step, by
-        temperature (1, 1.5, 2, 3, 5).
+        temperature (1, 1.5, 2, 3, 5), until eight looks brought nothing lower.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -168,6 +173,8 @@ class HybridLCMClassifier(HybridVerbs):
     one; if not, is it the next; and so on. Each is a binary column, observed only where the ones
     before it were answered by no. So the bound stays a proven one; but which category comes first
     changes the model a little.
+
+    The most probable completion of a bent column is most probable on its bent scale.
 
     With `predict_method="bound"`, `score_samples` and `predict_joint_log_proba` are lower bounds
     too: they do not sum to 1 over all x.
@@ -181,6 +188,8 @@ class HybridLCMClassifier(HybridVerbs):
        Pattern Recognition 42, 2724-2736.
     .. [2] Jaakkola, T. S. and Jordan, M. I. (2000). Bayesian parameter estimation via variational
        methods. Statistics and Computing 10, 25-37.
+    .. [3] Yeo, I.-K. and Johnson, R. A. (2000). A new family of power transformations to improve
+       normality or symmetry. Biometrika 87, 954-959.
 
     Examples
     --------
@@ -207,6 +216,7 @@ class HybridLCMClassifier(HybridVerbs):
         n_init: int = 10,
         select: str = "average",
         predict_method: str = "bound",
+        bend: bool = True,
         discriminative: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
@@ -226,6 +236,7 @@ class HybridLCMClassifier(HybridVerbs):
         self.n_init = n_init
         self.select = select
         self.predict_method = predict_method
+        self.bend = bend
         self.discriminative = discriminative
         self.max_iter = max_iter
         self.tol = tol
@@ -239,6 +250,7 @@ class HybridLCMClassifier(HybridVerbs):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_option("bend", self.bend, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
         check_option("predict_method", self.predict_method, ("bound", "importance", "quadrature"))
         if self.predict_method == "quadrature":
@@ -255,11 +267,13 @@ class HybridLCMClassifier(HybridVerbs):
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
         self._sticks = learn_sticks(self.schema_, training.table, training.weight)
-        self._hybrid = None
+        self._hybrid, self._bends = None, Bends()
         if not self._sticks.edges[-1]:
             super()._fit_training(training, progress)
             return
         self._measure(training)
+        if self.bend and self._scaling.varies.any():
+            self._learn_bends(training)
         size = self._size(training)
         result, data = self._run_em(training, size, progress)
         self.history_, self.n_iter_ = result.history, result.n_iter
@@ -272,8 +286,16 @@ class HybridLCMClassifier(HybridVerbs):
         params = _without_xi(params)
         if self.discriminative:
             self.n_steps_, self.temperature_, self.held_out_ = self._learn_steps(training, size)
-            params = self._conditional(training, size).climb(params, self.n_steps_)[-1]
+            path = self._conditional(training, size).climb(params)
+            params = next(islice(path, self.n_steps_, None))
         self._keep(params)
+
+    def _learn_bends(self, training: Training) -> None:
+        table, _, weight = training
+        values = self._standardised(table.block(slice(0, table.n_rows)))
+        self._bends = learn_bends(values, weight)
+        slope = np.nan_to_num(self._bends.log_slope(values))
+        self._outside_log_likelihood += float((slope @ weight).sum())
 
     def _run_em(
         self, training: Training, size: tuple[int, int], progress: FitProgress | None
@@ -311,32 +333,55 @@ class HybridLCMClassifier(HybridVerbs):
     ) -> tuple[int, float, FloatArray]:
         """Number of gradient steps and temperature that are best for rows held out; their log-loss.
 
-        Neither EM nor the gradient see what is held out (see `held_share`).
+        Neither EM nor the gradient see what is held out (see `held_shares`).
         """
         seed = check_random_state(self.random_state).randint(2**31)
         table, y, weight = training
         n_levels = self.schema_.n_levels
-        share = held_share(table.numeric, table.codes, y, weight, n_levels, seed)
-        if not share.any():
+        shares = held_shares(table.numeric, table.codes, y, weight, n_levels, seed)
+        if not len(shares):
             return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
-        rest = _take(training, 1.0 - share)
+        walks = [
+            self._held_losses(_take(training, 1.0 - share), _take(training, share), size)
+            for share in shares
+        ]
+        total = float((shares @ weight).sum())
+        looks: list[FloatArray] = []
+        best = place = 0
+        while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
+            looks.append(np.sum([next(walk) for walk in walks], axis=0) / total)
+            losses = np.array(looks)
+            # of losses that only rounding tells apart the first: fewer steps, lower temperature
+            lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
+            best, place = divmod(lowest, len(TEMPERATURES))
+        return best * STEP_SPACING, TEMPERATURES[place], losses
+
+    def _held_losses(
+        self, rest: Training, held: Training, size: tuple[int, int]
+    ) -> Iterator[FloatArray]:
+        """Log-losses of rows held out, summed, by temperature: after every few steps."""
         result, _ = self._run_em(rest, size, None)
-        path = self._conditional(rest, size).climb(_without_xi(result.params), MAX_STEPS)
-        table, y, weight = _take(training, share)
-        losses = np.empty((len(path[::STEP_SPACING]), len(TEMPERATURES)))
-        for number, params in enumerate(path[::STEP_SPACING]):
+        path = self._conditional(rest, size).climb(_without_xi(result.params))
+        del result
+        table, y, weight = held
+        for params in islice(path, 0, None, STEP_SPACING):
             self._keep(params)
             evidence = self._evidence(table)
             with np.errstate(divide="ignore"):  # in a fold of `calibrate` a class may be absent
                 log_prior = np.log(self.class_prior_)
-            for place, temperature in enumerate(TEMPERATURES):
-                log_posterior = log_normalise(evidence / temperature + log_prior)
-                own = log_posterior[np.arange(len(y)), y]
-                losses[number, place] = -float(weight @ own) / float(weight.sum())
-        # of losses that only rounding tells apart the first: fewer steps, lower temperature
-        lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
-        step, best = divmod(lowest, len(TEMPERATURES))
-        return step * STEP_SPACING, TEMPERATURES[best], losses
+            posteriors = (log_normalise(evidence / t + log_prior) for t in TEMPERATURES)
+            yield np.array([-float(weight @ p[np.arange(len(y)), y]) for p in posteriors])
+
+    def _calibrate(self, training: Training) -> None:
+        """Deal the rows into folds by what they hold, not by where they stand."""
+        table, y, weight = training
+        seed = check_random_state(self.random_state).randint(2**31)
+        numeric, codes = table.numeric, table.codes
+        if sp.issparse(numeric):
+            numeric, codes = table.block(slice(0, table.n_rows))
+        rows = gather_rows(numeric, codes, y, weight, self.schema_.n_levels, seed)
+        order = np.argsort(rows.number, kind="stable")
+        super()._calibrate(Training(table.take(order), y[order], weight[order]))
 
     def _keep(self, params: HybridParams) -> None:
         """Hold fitted parameters."""
@@ -372,104 +417,6 @@ class HybridLCMClassifier(HybridVerbs):
             return np.asarray(total / weight.sum())
 
         return score
-
-    # ------------------------------------------------------ learned attributes
-
-    @property
-    def component_prior_(self) -> FloatArray:
-        """P(m | y) of the best start."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().component_prior_
-        return np.exp(log_normalise(self._hybrid.log_weight[0]))
-
-    @property
-    def weights_(self) -> FloatArray:
-        """Change of each yes-or-no question's log-odds with each latent variable."""
-        return self._questions_part()[..., 1:]
-
-    @property
-    def intercepts_(self) -> FloatArray:
-        """Log-odds of each yes-or-no question where all latent variables are 0."""
-        return self._questions_part()[..., 0]
-
-    def _questions_part(self) -> FloatArray:
-        check_is_fitted(self)
-        if self._hybrid is None:
-            m, _, q = self._params.loadings.shape[1:]
-            return np.empty((m, 0, q + 1))
-        return np.array(self._hybrid.coefficient[0, :, self._hybrid.noise.shape[2] :])
-
-    @property
-    def questions_(self) -> list[tuple[str, Any]]:
-        """Column and category that each yes-or-no question asks for."""
-        check_is_fitted(self)
-        columns = [self.schema_.columns[j] for j in self.schema_.discrete]
-        return [
-            (column.name, column.categories[code])
-            for column, order in zip(columns, self._sticks.orders, strict=True)
-            for code in order[:-1]
-        ]
-
-    @property
-    def loadings_(self) -> FloatArray:
-        """Change of each continuous column with each latent variable."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().loadings_
-        weights = self._continuous_part()[..., 1:]
-        return self._spread_columns(weights * self._units[:, None], 0.0)
-
-    @property
-    def offsets_(self) -> FloatArray:
-        """Continuous columns where all latent variables are 0."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().offsets_
-        scaling = self._scaling
-        offsets = scaling.centre[scaling.varies] + self._units * self._continuous_part()[..., 0]
-        return self._spread_columns(offsets, scaling.centre[~scaling.varies])
-
-    def _continuous_part(self) -> FloatArray:
-        assert self._hybrid is not None
-        return np.array(self._hybrid.coefficient[0, :, : self._hybrid.noise.shape[2]])
-
-    @property
-    def noise_variances_(self) -> FloatArray:
-        """Variance of the continuous columns that the latent variables do not explain."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().noise_variances_
-        noise = self._units**2 * self._hybrid.noise[0]
-        noise = np.broadcast_to(noise, (self._hybrid.coefficient.shape[1], noise.shape[1]))
-        return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
-
-    @property
-    def edges_(self) -> npt.NDArray[np.bool_]:
-        """Which latent variables each continuous column depends on: all."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().edges_
-        shape = (len(self._scaling.varies), self._hybrid.latent_mean.shape[2])
-        edges = np.zeros(shape, dtype=bool)
-        edges[self._scaling.varies] = True
-        return edges
-
-    @property
-    def latent_means_(self) -> FloatArray:
-        """Mean of each latent variable in each class."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().latent_means_
-        return np.array(self._hybrid.latent_mean[0])
-
-    @property
-    def latent_variances_(self) -> FloatArray:
-        """Variance of each latent variable in each class."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().latent_variances_
-        return np.array(self._hybrid.latent_variance[0])
 
 
 def _without_xi(params: HybridParams) -> HybridParams:

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from latentclass.core._blocks import map_blocks
 from latentclass.core._cells import FAR
 from latentclass.core._em import take_starts
-from latentclass.core._hybrid import HybridParams
 from latentclass.core._hybrid_rows import (
     Cell,
     Points,
@@ -25,11 +24,10 @@ from latentclass.core._hybrid_rows import (
 )
 from latentclass.core._logistic import Rows, read_rows
 from latentclass.core._logspace import log_normalise, log_sum_exp
-from latentclass.data._schema import Block, Table
+from latentclass.data._schema import Block, Table, block_spans
 from latentclass.models._base import FloatArray, IntArray
 from latentclass.models._cells import mix_models
-from latentclass.models._lcm import LCMClassifier
-from latentclass.models._sticks import Sticks
+from latentclass.models._hybrid_attributes import HybridAttributes
 
 MOST_GRID = 3
 """Latent variables up to which a grid of points is no more than a few thousand."""
@@ -40,19 +38,20 @@ MOST_WAYS = 64
 N_DRAWS = 128
 """Points of the posterior over which the probability of a category is averaged."""
 
+N_NODES = 15
+"""Points of the noise over which a bent column is averaged."""
+
 LITTLE = 1e-9
 """Share of a class and component of a row below which it is left out of the row's completion."""
 
 
-class HybridVerbs(LCMClassifier):
+class HybridVerbs(HybridAttributes):
     """What a fitted model of mixed columns answers; fitting is left to the subclass.
 
     Without discrete columns (`_hybrid` is None) all answers are those of `LCMClassifier`.
     """
 
     predict_method: str
-    _sticks: Sticks
-    _hybrid: HybridParams | None
 
     def _refuse_large_grid(self) -> None:
         if self._largest() > MOST_GRID:
@@ -69,7 +68,8 @@ class HybridVerbs(LCMClassifier):
         """Blocks of rows, so small that all posteriors of a block are held at once."""
         n = int(self._scaling.varies.sum() + self._sticks.edges[-1])
         n_features = (n_latent + 1) * (n_latent + 2) // 2
-        return table.spans(beside=n_maps * (n_features + 3 * n) // 8, least=16)
+        # eight times the cells of other models' blocks: matrix products want some hundred rows
+        return block_spans(table.n_rows, n_maps * (n_features + 3 * n) // 8, least=16)
 
     def _rows(self, table: Table, span: slice) -> Rows:
         """Rows as the engine wants them; a sparse table stays sparse."""
@@ -79,8 +79,16 @@ class HybridVerbs(LCMClassifier):
         return self._block_rows(table.block(span))
 
     def _block_rows(self, block: Block) -> Rows:
-        values = np.clip(self._scaling.values(block.numeric).T, -FAR, FAR)
+        values = self._bends.bend(self._standardised(block))
         return Rows(np.ascontiguousarray(values), self._sticks.signs(block.codes))
+
+    def _standardised(self, block: Block) -> FloatArray:
+        """Continuous columns that vary, (columns, rows)."""
+        return np.clip(self._scaling.values(block.numeric).T, -FAR, FAR)
+
+    def _restore(self, values: FloatArray) -> FloatArray:
+        """Continuous columns as they came, from the model's own (rows, columns)."""
+        return self._scaling.restore(self._bends.unbend(values.T).T)
 
     def _points(self) -> Points | None:
         """Points over which rows are integrated in prediction; None for the bound."""
@@ -103,6 +111,8 @@ class HybridVerbs(LCMClassifier):
             by_cell = integrate(params, rows, moments, points)
         evidence = log_bounds_given_class(params, by_cell)
         outside = self._scaling.log_density_outside(block.numeric)[:, None]
+        slope = self._bends.log_slope(self._standardised(block))
+        outside += np.nan_to_num(slope).sum(axis=0)[:, None]
         log_prior = log_sum_exp(params.log_weight)
         return mix_models(evidence, log_prior, self.class_prior_) + outside
 
@@ -147,7 +157,7 @@ class HybridVerbs(LCMClassifier):
                     chance = rng.random(len(mine))[:, None]
                     codes[mine, place] = (chance > edges).sum(axis=1)
         self._fill_constant(codes)
-        return Table(self._scaling.restore(values), codes)
+        return Table(self._restore(values), codes)
 
     def _categories(self, logits: FloatArray) -> list[tuple[int, FloatArray]]:
         """log P(category) of each column with sticks, whose logits are on the last axis."""
@@ -195,6 +205,7 @@ class HybridVerbs(LCMClassifier):
         drawn = spread_points(N_DRAWS, params.latent_mean.shape[2])
         chances = [np.zeros((n_rows, len(order))) for order in self._sticks.orders]
         seen = read_rows(rows)
+        hidden = seen.gaussian.T == 0
         for s, y, m in np.ndindex(*joint.shape[:3]):
             mine = np.flatnonzero(share[s, y, m] > LITTLE)
             weight = share[s, y, m, mine][:, None]
@@ -205,7 +216,8 @@ class HybridVerbs(LCMClassifier):
                 draws = cell.draws(take_seen(seen, mine), near, points)
             by_point = np.exp(log_normalise(draws.log_weight))[..., None]
             a = draws.z @ cell.weights.T + cell.offset
-            values[mine] += weight * (by_point * a[..., :n_gaussian]).sum(axis=1)
+            means = self._mean_values(a[..., :n_gaussian], by_point, cell.noise, hidden[mine])
+            values[mine] += weight * means
             for place, log_prob in self._categories(a[..., n_gaussian:]):
                 chances[place][mine] += weight * (by_point * np.exp(log_prob)).sum(axis=1)
         codes = np.full(block.codes.shape, -1, dtype=np.int32)
@@ -213,6 +225,31 @@ class HybridVerbs(LCMClassifier):
             if chance.shape[1]:
                 codes[:, place] = chance.argmax(axis=1)
         return Table(self._scaling.restore(values), codes)
+
+    def _mean_values(
+        self,
+        a: FloatArray,
+        by_point: FloatArray,
+        noise: FloatArray,
+        hidden: npt.NDArray[np.bool_],
+    ) -> FloatArray:
+        """Means of standardised columns, (rows, columns), that lie about `a` at some points.
+
+        `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. Of bent
+        columns only the hidden cells are looked for.
+        """
+        if not self._bends.rounds:
+            return np.asarray((by_point * a).sum(axis=1))
+        nodes = grid_points(N_NODES, 1)
+        spread, share = nodes.points[:, 0], np.exp(nodes.log_weight)
+        out = np.zeros(hidden.shape)
+        for j in np.flatnonzero(hidden.any(axis=0)):
+            rows = np.flatnonzero(hidden[:, j])
+            bent = a[rows, :, j, None] + np.sqrt(noise[j]) * spread
+            values = self._bends.take(np.array([j])).unbend(bent.reshape(1, -1))
+            by_row = (values.reshape(bent.shape) @ share) * by_point[rows, :, 0]
+            out[rows, j] = by_row.sum(axis=1)
+        return out
 
     def _most_probable_cells(self, table: Table) -> Table:
         if self._hybrid is None:
@@ -267,7 +304,7 @@ class HybridVerbs(LCMClassifier):
             s, m = np.divmod(by_class[y].argmax(axis=0), n_components)
             near = moments[s, y, m, : q + 1, rows]
             a = (params.coefficient[s, m] @ near[..., None])[..., 0]
-            values = self._scaling.restore(a[:, :n_gaussian])
+            values = self._restore(a[:, :n_gaussian])
             levels = np.full(block.codes.shape, -1, dtype=np.int32)
             self._fill_constant(levels)
             for place, log_prob in self._categories(a[:, n_gaussian:]):

@@ -13,6 +13,9 @@ from latentclass.models._base import FloatArray
 
 Codes = npt.NDArray[np.int32]
 
+LARGEST = 2.0**53
+"""Numbers beyond this are all whole."""
+
 
 class Sticks(NamedTuple):
     """How discrete columns become binary ones.
@@ -87,24 +90,27 @@ def learn_sticks(schema: Schema, table: Table, weight: FloatArray) -> Sticks:
 
 
 def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
-    """Read columns of numbers that are all 0 or 1 as binary.
+    """Read columns of numbers that hold two whole numbers only as binary.
 
-    Both numbers must occur, or the whole table be so: a column of zeros alone may be anything.
+    Such a column is no more Gaussian than 0 and 1 are: where one number is rare, the other, a few
+    deviations away, would tell more than all columns together. In a sparse table, and in a table
+    of nothing else, the numbers must be 0 and 1; there a column may hold one of them alone.
     """
     if not schema.continuous:
         return schema, table
-    binary = _zero_one(table.numeric)
     observed = np.array([schema.columns[j].observed for j in schema.continuous])
-    within = binary.any(axis=0) & observed
-    chosen = binary.all(axis=0) & observed
-    if not schema.discrete and np.all(within | ~observed):
-        chosen = within
-    if not chosen.any() or (sp.issparse(table.numeric) and not chosen.all()):
+    levels, inside = _two_levels(table.numeric)
+    bits = inside & np.isin(levels, (0, 1)).all(axis=0) & observed
+    chosen = inside & (levels[0] < levels[1]) & observed
+    if not schema.discrete and np.all(bits | ~observed):
+        chosen, levels = bits, np.stack([np.zeros(len(bits)), np.ones(len(bits))])
+    if not chosen.any() or (sp.issparse(table.numeric) and not (chosen & bits).all()):
         return schema, table
     columns = list(schema.columns)
     for place in np.flatnonzero(chosen):
         j = schema.continuous[place]
-        columns[j] = Column(columns[j].name, "binary", (0, 1))
+        low, high = (int(level) for level in levels[:, place])
+        columns[j] = Column(columns[j].name, "binary", (low, high))
     new = Schema(tuple(columns), schema.container, schema.header)
     if sp.issparse(table.numeric):
         return new, Table(np.empty((table.n_rows, 0)), table.numeric)
@@ -114,21 +120,28 @@ def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
         if j in schema.discrete:
             codes[:, k] = np.asarray(table.codes)[:, schema.discrete.index(j)]
         else:
-            values = numeric[:, schema.continuous.index(j)]
-            codes[:, k] = np.where(np.isnan(values), -1, values).astype(np.int32)
+            mine = schema.continuous.index(j)
+            values = numeric[:, mine]
+            codes[:, k] = np.where(np.isnan(values), -1, values == levels[1, mine])
     return new, Table(numeric[:, ~chosen], codes)
 
 
-def _zero_one(numeric: Any) -> npt.NDArray[np.bool_]:
-    """Whether each column holds 0, and whether it holds 1; neither if it holds anything else."""
+def _two_levels(numeric: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Least and greatest number of each column, (2, columns), and whether it holds no others.
+
+    Both must be whole.
+    """
     if sp.issparse(numeric):
         matrix = sp.csr_array(numeric)
-        n_rows, n = matrix.shape
         other = (matrix.data != 0) & (matrix.data != 1)
-        ones = np.bincount(matrix.indices[matrix.data == 1], minlength=n)
-        held = np.stack([ones < n_rows, ones > 0])
-        held[:, np.unique(matrix.indices[other])] = False
-        return held
-    held = np.stack([(numeric == 0).any(axis=0), (numeric == 1).any(axis=0)])
-    inside = ((numeric == 0) | (numeric == 1) | np.isnan(numeric)).all(axis=0)
-    return np.asarray(held & inside)
+        inside = np.ones(matrix.shape[1], dtype=bool)
+        inside[np.unique(matrix.indices[other])] = False
+        ones = np.bincount(matrix.indices[matrix.data == 1], minlength=matrix.shape[1])
+        return np.stack([ones >= matrix.shape[0], ones > 0]).astype(np.float64), inside
+    hidden = np.isnan(numeric)
+    low = np.where(hidden, np.inf, numeric).min(axis=0)
+    high = np.where(hidden, -np.inf, numeric).max(axis=0)
+    whole = (np.floor(low) == low) & (np.floor(high) == high) & (low <= high)
+    whole &= (np.abs(low) < LARGEST) & (np.abs(high) < LARGEST)
+    inside = ((numeric == low) | (numeric == high) | hidden).all(axis=0)
+    return np.stack([low, high]), np.asarray(inside & whole)
