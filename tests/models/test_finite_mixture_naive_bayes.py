@@ -314,3 +314,18 @@ class TestFit:
         with pytest.raises(ValueError, match="must be") as caught:
             FiniteMixtureNaiveBayes(**{parameter: value}).fit([[1.0], [2.0]], [0, 1])
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_the_most_probable_cells_do_not_depend_on_the_unit(unit):
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 3]
+    y = np.arange(60) % 2
+    holes = X[:3] * [np.nan, 1.0]
+    plain = (
+        FiniteMixtureNaiveBayes(n_components=2, random_state=0)
+        .fit(X, y)
+        .complete(holes, "most_probable")
+    )
+    model = FiniteMixtureNaiveBayes(n_components=2, random_state=0).fit(X * [unit, 1.0], y)
+    assert_allclose(model.complete(holes, "most_probable") / [unit, 1.0], plain, rtol=1e-6)

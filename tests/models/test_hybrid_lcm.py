@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
 from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 
@@ -417,3 +418,46 @@ def test_with_gradient_steps_the_common_rules_hold_too():
     assert_allclose(model.predict_proba(empty)[0], model.class_prior_, rtol=1e-9)
     labels = np.where(np.arange(90) < 10, None, y.astype(object))
     assert np.isfinite(fit(X, labels).predict_proba(X)).all()
+
+
+def test_a_row_of_huge_weight_does_not_break_the_steps():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = np.c_[rng.normal(size=60) + y, rng.random(60) < 0.5]
+    weight = np.ones(60)
+    weight[2] = 1e6
+    model = HybridLCMClassifier(2, n_init=2, random_state=0).fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.held_out_).all()
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    model.set_params(discriminative=False).fit(X, y)
+    assert not hasattr(model, "held_out_")
+
+
+def test_the_order_of_rows_decides_nothing_in_a_table_full_of_symmetry():
+    every = np.array(np.meshgrid(*[[0, 1]] * 5)).reshape(5, -1).T.astype(float)
+    X = np.repeat(every, 3, axis=0)
+    y = (X[:, 0] != X[:, 1]).astype(int)
+    model = HybridLCMClassifier(2, n_init=2, random_state=0)
+    order = np.random.default_rng(0).permutation(len(y))
+    here = clone(model).fit(X, y).predict_proba(X)
+    there = clone(model).fit(X[order], y[order]).predict_proba(X)
+    assert_allclose(here, there, atol=1e-8)
+
+
+def test_categories_that_tie_are_asked_for_in_one_order_whatever_the_rows():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": np.tile(["u", "v", "w"], 30), "b": rng.normal(size=90)})
+    weight, y = np.tile(np.repeat([0.1, 0.2, 0.3], 3), 10), np.arange(90) % 2
+    asked = []
+    for order in (np.arange(90), rng.permutation(90), rng.permutation(90)):
+        model = HybridLCMClassifier(1, n_init=1, max_iter=3, tol=1.0, discriminative=False)
+        model.fit(X.iloc[order], y[order], sample_weight=weight[order])
+        asked.append(model.questions_)
+    assert asked[0] == asked[1] == asked[2]
+
+
+def test_the_grid_is_refused_by_the_size_that_was_fitted():
+    X, y = mixed_table(60)
+    model = HybridLCMClassifier(4, n_init=1, tol=1.0, discriminative=False).fit(X, y)
+    with pytest.raises(ValueError, match="n_latent of at most 3, got 4"):
+        model.set_params(n_latent=2, predict_method="quadrature").predict(X)

@@ -513,3 +513,12 @@ def test_iris_is_learned():
     iris = load_dataset("iris", container="numpy")
     model = LatentVariableClassifier(n_components=3, random_state=0).fit(iris.X, iris.y)
     assert np.mean(model.predict(iris.X) == iris.y) > 0.95
+
+
+def test_samples_are_drawn_anew_however_many_and_rare():
+    rng = np.random.default_rng(0)
+    y = (rng.random(400) < 0.02).astype(int)
+    model = LatentVariableClassifier(max_iter=10, random_state=0)
+    model.fit(rng.normal(size=(400, 2)) + y[:, None], y)
+    rare, _ = model.sample(9000, y=np.ones(9000, dtype=int), random_state=0)
+    assert len(np.unique(rare, axis=0)) > 8900

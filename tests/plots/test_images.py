@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from latentclass import BinaryLCMClassifier
-from latentclass.baselines import NaiveBayes
+from latentclass.baselines import TAN, NaiveBayes
 from latentclass.plots import ImagesDisplay
 
 pytest.importorskip("matplotlib")
@@ -90,7 +91,43 @@ def test_what_cannot_be_drawn_is_refused(digits, model):
         ImagesDisplay.from_estimator(model, (8, 8), show="errors")
     with pytest.raises(TypeError, match="NaiveBayes has no attribute weights_"):
         ImagesDisplay.from_estimator(NaiveBayes().fit(X, y), (8, 8), show="means")
-    mixed = np.column_stack([X[:, :30], np.linspace(0, 1, len(y))])
+    mixed = pd.DataFrame(X[:, 20:50]).assign(hue=np.tile(["r", "g", "b"], len(y))[: len(y)])
+    mixed.columns = mixed.columns.astype(str)
     other = BinaryLCMClassifier(1, n_init=1, tol=0.1, random_state=0).fit(mixed, y)
     with pytest.raises(ValueError, match="needs a model of binary columns alone; of the 31"):
         ImagesDisplay.from_estimator(other, (31, 1), show="means")
+
+
+def test_numbers_are_no_pixels_and_missing_ones_are_left_out():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    bits = rng.random((40, 6)) < 0.3 + 0.4 * y[:, None]
+    with pytest.raises(ValueError, match="column 'x0' as a number"):
+        ImagesDisplay.from_estimator(TAN().fit(bits.astype(float), y), (2, 3))
+    text = np.where(bits, "1", "0").astype(object)
+    text[:, 5], text[0, 0] = "0", None
+    model = NaiveBayes().fit(text, y)
+    shown = ImagesDisplay.from_estimator(model, (2, 3), show="mistakes", X=text, y=1 - y)
+    assert set(shown.images[:, 5]) == {0.0}
+    drawn = ImagesDisplay.from_estimator(model, (2, 3), n_images=2, random_state=0)
+    assert set(drawn.images[:, 5]) == {0.0}
+
+
+def test_mistakes_of_a_sparse_table():
+    y = np.arange(40) % 2
+    bits = np.random.default_rng(0).random((40, 6)) < 0.3 + 0.4 * y[:, None]
+    X = sp.csr_array(bits.astype(float))
+    model = BinaryLCMClassifier(1, n_init=1, tol=0.5, random_state=0).fit(X, y)
+    shown = ImagesDisplay.from_estimator(model, (2, 3), show="mistakes", X=X, y=1 - y, n_images=40)
+    assert len(shown.images) >= 20
+
+
+@pytest.mark.parametrize("shape", [(-2, -3), 6, (2.0, 3.0), (6,)])
+def test_an_impossible_shape_is_refused(shape):
+    with pytest.raises(ValueError, match=r"shape=.*must be two whole numbers"):
+        ImagesDisplay(np.zeros((1, 6)), shape)
+
+
+def test_too_few_titles_are_refused():
+    with pytest.raises(ValueError, match="titles has 1 entries for 2 images"):
+        ImagesDisplay(np.zeros((2, 6)), (2, 3), titles=["one"])

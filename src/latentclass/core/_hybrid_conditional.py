@@ -126,7 +126,9 @@ class ConditionalProblem:
         assert total is not None
         weight = self.data.total_weight
         slopes = self._slopes(params, total)
-        return Slopes(*(slope / weight for slope in slopes)), objective / weight, moved
+        # a slope that is 0 by symmetry must be 0: Adam would make steps of its rounding errors
+        even = Slopes(*(np.round(slope / weight, 10) for slope in slopes))
+        return even, objective / weight, moved
 
     def _shares(
         self, joint: FloatArray, y: IntArray, weight: FloatArray
@@ -141,7 +143,9 @@ class ConditionalProblem:
         own = by_class[:, y, np.arange(n_rows)]
         value = ((1.0 + self.share) * own - log_total) @ weight
         everything = np.exp(by_cell - log_total[:, None, None])
-        mine = (y == np.arange(n_classes)[:, None]) * np.exp(by_cell - own[:, None, None])
+        # other classes may be better beyond what exp can hold
+        is_own = y == np.arange(n_classes)[:, None]
+        mine = np.exp(np.where(is_own, by_cell - own[:, None, None], -np.inf))
         share = ((1.0 + self.share) * mine - everything) * weight
         return value, share.reshape(n_starts, n_components, n_items)
 

@@ -244,7 +244,8 @@ def _between_two(values: FloatArray) -> FloatArray:
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     if low == high or np.any((known != low) & (known != high)):
         return np.empty(0)
-    return np.array([low / 2 + high / 2])
+    middle = low / 2 + high / 2
+    return np.array([middle if middle < high else low])  # there may be no number between them
 
 
 def table_column(matrix: Any, place: int) -> FloatArray:
@@ -385,7 +386,9 @@ class DiscreteClassifier(GenerativeClassifier):
 
     def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
         """log P(observed codes | own class): a model may save the work on the other classes."""
-        return self._code_log_likelihood(codes)[np.arange(len(y)), y]
+        spans = block_spans(len(codes), max(1, codes.shape[1]) * len(self.classes_))
+        parts = [self._code_log_likelihood(codes[s])[np.arange(len(y[s])), y[s]] for s in spans]
+        return np.concatenate(parts)
 
     # ----------------------------------------------------- samples, completion
 

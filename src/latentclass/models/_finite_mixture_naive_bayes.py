@@ -354,7 +354,8 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
         for place, log_prob in enumerate(levels):
             if log_prob.shape[1]:
                 codes[no_code[:, place], place] = log_prob[component].argmax()
-        precision = self._widths()[members] ** -2.0
+        widths = self._widths()[members]
+        precision = (widths.min(axis=0) / widths) ** 2  # up to a factor that falls out
         for _ in range(SWEEPS):
             before = numeric.copy(), codes.copy()
             share = np.exp(log_normalise(self._component_log_joint(Block(numeric, codes))[:, k]))

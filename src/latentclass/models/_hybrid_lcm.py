@@ -102,7 +102,8 @@ class HybridLCMClassifier(HybridVerbs):
         Extrapolate EM steps (SQUAREM); the objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete: those of text, category or boolean type, and numbers of two
-        whole values only; none; or the listed names, positions, or mask.
+        whole values only (in a sparse table, only if all columns hold 0 and 1 alone); none; or
+        the listed names, positions, or mask.
     handle_unknown : {"missing", "error"}, default="missing"
         A category not seen in `fit` is a missing value, or an error.
     calibrate : bool, default=False
@@ -254,7 +255,7 @@ class HybridLCMClassifier(HybridVerbs):
         check_option("discriminative", self.discriminative, (True, False))
         check_option("predict_method", self.predict_method, ("bound", "importance", "quadrature"))
         if self.predict_method == "quadrature":
-            self._refuse_large_grid()
+            self._refuse_large_grid(self._largest())
 
     # -------------------------------------------------------------------- fit
 
@@ -268,6 +269,8 @@ class HybridLCMClassifier(HybridVerbs):
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
         self._sticks = learn_sticks(self.schema_, training.table, training.weight)
         self._hybrid, self._bends = None, Bends()
+        for name in ("n_steps_", "held_out_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if not self._sticks.edges[-1]:
             super()._fit_training(training, progress)
             return

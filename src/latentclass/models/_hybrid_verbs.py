@@ -53,11 +53,11 @@ class HybridVerbs(HybridAttributes):
 
     predict_method: str
 
-    def _refuse_large_grid(self) -> None:
-        if self._largest() > MOST_GRID:
+    def _refuse_large_grid(self, n_latent: int) -> None:
+        if n_latent > MOST_GRID:
             raise ValueError(
                 f"predict_method='quadrature' needs n_latent of at most {MOST_GRID}, got "
-                f"{self._largest()}. Use predict_method='importance'."
+                f"{n_latent}. Use predict_method='importance'."
             )
 
     def _largest(self) -> int:
@@ -97,7 +97,7 @@ class HybridVerbs(HybridAttributes):
         if self.predict_method == "bound":
             return None
         if self.predict_method == "quadrature":
-            self._refuse_large_grid()
+            self._refuse_large_grid(q)
             return grid_points({1: 61, 2: 25, 3: 15}[q], q)
         return spread_points(256, q)
 

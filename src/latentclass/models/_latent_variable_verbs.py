@@ -19,7 +19,10 @@ from latentclass.models._component_classifiers import naming_holes, to_matrix
 from latentclass.models._naive_bayes import NaiveBayes
 
 ROUNDS, BATCH = 60, 4096
-"""Draws of `sample` for a class: so many rounds of so many rows, before importance decides."""
+"""`sample` draws so many rows at a time, and after so many rounds looks which classes are rare."""
+
+RARE, RESAMPLED = 16, 256
+"""A class with fewer rows a round is rare; of each further round it gets so many, by importance."""
 
 SWEEPS, STEPS = 20, (1.0, 0.3, 0.1, 0.03, 0.01)
 """Most rounds of the search for the most probable cells, and steps in standard deviations."""
@@ -164,7 +167,9 @@ class LatentVariableVerbs(NaiveBayes):
         codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
         weight = np.exp(self._models.log_weight).reshape(-1) / self.n_models_
         lacking = {int(k): np.flatnonzero(y == k) for k in np.unique(y)}
-        for turn in range(ROUNDS):
+        kept, turn = dict.fromkeys(lacking, 0), 0
+        while lacking:
+            turn += 1
             component = rng.choice(len(weight), size=BATCH, p=weight / weight.sum())
             drawn = super()._sample_table(component, rng)
             given = self._given(drawn.block(slice(None)))
@@ -174,16 +179,16 @@ class LatentVariableVerbs(NaiveBayes):
             found = (chance[:, None] >= edges).sum(axis=1)
             for k, places in list(lacking.items()):
                 own = np.flatnonzero(found == k)[: len(places)]
-                if turn == ROUNDS - 1 and len(own) < len(places):
+                kept[k] += len(own)
+                if turn > ROUNDS and kept[k] < RARE * turn:  # rows by how probable k is for them
                     share = np.exp(log_normalise(given[:, k]))
-                    own = rng.choice(BATCH, size=len(places), p=share / share.sum())
+                    size = min(len(places), RESAMPLED)
+                    own = rng.choice(BATCH, size=size, p=share / share.sum())
                 numeric[places[: len(own)]] = drawn.numeric[own]
                 codes[places[: len(own)]] = drawn.codes[own]
                 lacking[k] = places[len(own) :]
                 if not lacking[k].size:
                     del lacking[k]
-            if not lacking:
-                break
         return Table(numeric, codes)
 
     def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:

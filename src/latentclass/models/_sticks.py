@@ -13,6 +13,8 @@ from latentclass.models._base import FloatArray
 
 Codes = npt.NDArray[np.int32]
 
+TINY = float(np.finfo(float).tiny)
+
 LARGEST = 2.0**53
 """Numbers beyond this are all whole."""
 
@@ -83,7 +85,10 @@ def learn_sticks(schema: Schema, table: Table, weight: FloatArray) -> Sticks:
                 count += np.bincount(codes[seen, place], weight[span][seen], len(count))
     return Sticks(
         tuple(
-            np.array([1, 0]) if n == 2 else np.argsort(-count, kind="stable")
+            # nine digits: the rest depends on the order of sums
+            np.array([1, 0])
+            if n == 2
+            else np.argsort(-np.round(count / max(float(count.sum()), TINY), 9), kind="stable")
             for n, count in zip(n_levels, counts, strict=True)
         )
     )
@@ -93,8 +98,9 @@ def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
     """Read columns of numbers that hold two whole numbers only as binary.
 
     Such a column is no more Gaussian than 0 and 1 are: where one number is rare, the other, a few
-    deviations away, would tell more than all columns together. In a sparse table, and in a table
-    of nothing else, the numbers must be 0 and 1; there a column may hold one of them alone.
+    deviations away, would tell more than all columns together. In a table of nothing else they may
+    be 0 and 1 with one of them absent. A sparse table is read so only as a whole: if all its
+    columns hold 0 and 1 alone.
     """
     if not schema.continuous:
         return schema, table

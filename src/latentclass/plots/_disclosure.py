@@ -99,7 +99,7 @@ class DisclosureDisplay:
             seen,
             model.predict_proba(tables),
             _expected(model, seen),
-            _bits(model, filled),
+            pixel_bits(model, filled),
             model.classes_,
             shape,
         )
@@ -161,11 +161,19 @@ def _tables(model: Any, cells: FloatArray) -> Any:
     return out
 
 
-def _bits(model: Any, filled: npt.NDArray[Any]) -> FloatArray:
-    out = np.empty(filled.shape)
+def pixel_bits(model: Any, rows: npt.NDArray[Any]) -> FloatArray:
+    """Which pixels of rows of the model's columns are set, NaN where a cell is missing.
+
+    Of a column's two categories the last is set; of a column of one, 1 and True are.
+    """
+    import pandas as pd
+
+    out = np.empty(rows.shape)
     for j, column in enumerate(model.schema_.columns):
         levels = column.categories or (0.0, 1.0)
-        out[:, j] = [float(value == levels[-1]) for value in filled[:, j]]
+        set_ = levels[-1] if len(levels) > 1 or str(levels[0]) in ("1", "1.0", "True") else None
+        out[:, j] = [float(value == set_) for value in rows[:, j]]
+    out[np.asarray(pd.isna(rows), dtype=bool)] = np.nan
     return out
 
 

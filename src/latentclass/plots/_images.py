@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from latentclass._validation import check_number, check_option
-from latentclass.plots._disclosure import _bits
+from latentclass.plots._disclosure import pixel_bits
 from latentclass.plots._model import class_codes, fitted
 from latentclass.plots._style import FloatArray
 
@@ -61,6 +62,7 @@ class ImagesDisplay:
         line_titles: Sequence[str] | None = None,
     ) -> None:
         check_number("n_columns", n_columns, low=1, whole=True)
+        _check_shape(shape)
         self.images = np.asarray(images, dtype=np.float64)
         self.shape, self.n_columns = shape, n_columns
         self.titles, self.line_titles = titles, line_titles
@@ -68,6 +70,10 @@ class ImagesDisplay:
             raise ValueError(
                 f"images has shape {self.images.shape}, and shape={shape} has "
                 f"{shape[0] * shape[1]} pixels. Give one row an image, one column a pixel."
+            )
+        if titles is not None and len(titles) != len(self.images):
+            raise ValueError(
+                f"titles has {len(titles)} entries for {len(self.images)} images; give one each."
             )
 
     @classmethod
@@ -104,7 +110,15 @@ class ImagesDisplay:
         """
         check_option("show", show, ("samples", "means", "mistakes"))
         check_number("n_images", n_images, low=1, whole=True)
+        _check_shape(shape)
         model = fitted(model, "schema_", "classes_")
+        numbers = [c.name for c in model.schema_.columns if c.kind == "continuous" and c.observed]
+        if numbers:
+            raise ValueError(
+                f"ImagesDisplay needs pixels that are set or not, but the model read column "
+                f"{numbers[0]!r} as a number. Fit it with columns of type bool, or with "
+                "categorical_features."
+            )
         if show == "samples":
             display = cls._of_samples(model, shape, n_images, random_state)
         elif show == "means":
@@ -120,7 +134,7 @@ class ImagesDisplay:
         labels = np.repeat(model.classes_, n_images)
         drawn, _ = model.sample(len(labels), y=labels, random_state=random_state)
         names = [str(label) for label in model.classes_]
-        images = _bits(model, np.asarray(drawn))
+        images = pixel_bits(model, _dense(drawn))
         return cls(images, shape, n_columns=n_images, line_titles=names)
 
     @classmethod
@@ -155,7 +169,7 @@ class ImagesDisplay:
         wrong = wrong[np.argsort(-posterior[wrong, found[wrong]], kind="stable")][:n_images]
         names = [str(name) for name in model.classes_]
         titles = [f"{names[label[r]]} as {names[found[r]]}" for r in wrong]
-        images = _bits(model, np.asarray(X)[wrong])
+        images = pixel_bits(model, _dense(X)[wrong])
         return cls(images, shape, titles=titles, n_columns=min(10, max(1, len(wrong))))
 
     def plot(self, figure: Any = None) -> ImagesDisplay:
@@ -181,6 +195,16 @@ class ImagesDisplay:
             ax.set_ylabel(title, fontsize=9)
         self.figure_, self.ax_ = figure, axes
         return self
+
+
+def _check_shape(shape: Any) -> None:
+    whole = isinstance(shape, tuple | list) and len(shape) == 2
+    if not whole or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
+        raise ValueError(f"shape={shape!r} must be two whole numbers: height and width.")
+
+
+def _dense(table: Any) -> npt.NDArray[Any]:
+    return np.asarray(table.toarray() if sp.issparse(table) else table)
 
 
 def mean_images(model: Any) -> FloatArray:
