@@ -253,9 +253,8 @@ class LatentTreeClassifier(TreeReading):
 
         own = [rows.y == k for k in range(len(self.classes_))]
         self._models = []
-        if (
-            not self._coding.n_levels
-        ):  # nothing to tell rows apart by: EM learns the classes' shares
+        if not self._coding.n_levels:
+            # nothing to tell rows apart by: EM learns the classes' shares alone
             rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
             none = [Tree.even((-1,), (1,), (0,))] * len(self.classes_)
             self._priors = [self._learn_tables(none, rows, own, progress)[1]]
