@@ -34,9 +34,9 @@ def redrawn_cuts(
     Examples
     --------
     >>> values = np.random.default_rng(0).normal(size=60)
-    >>> y = (values > 0).astype(int)
-    >>> [cuts.round(2).tolist() for cuts in redrawn_cuts(values, y, np.ones(60), 2, [1, 2])]
-    [[0.01], [0.01]]
+    >>> y = (values + np.random.default_rng(1).normal(0, 0.5, 60) > 0).astype(int)
+    >>> [cuts.round(2).tolist() for cuts in redrawn_cuts(values, y, np.ones(60), 2, [1, 2, 3])]
+    [[0.12], [0.12], [-0.15]]
     """
     known = ~np.isnan(values)
     distinct, rank = np.unique(values[known], return_inverse=True)
