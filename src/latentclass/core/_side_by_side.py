@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -22,10 +22,13 @@ def side_by_side(
     if n_threads == 1 or len(tasks) < 2:
         return [task() for task in tasks]
     with ThreadPoolExecutor(n_threads) as pool:
-        running = [pool.submit(task) for task in tasks]
+        running: list[Future[Result]] = []
         try:
+            for task in tasks:
+                running.append(pool.submit(task))
             while wait(running, timeout=0.2).not_done:  # an endless wait hears no Ctrl-C on Windows
                 pass
         except KeyboardInterrupt:
             stop.set()
+            running += [pool.submit(task) for task in tasks[len(running) :]]  # they end at once
         return [one.result() for one in running]
