@@ -51,11 +51,11 @@ wheel: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/mdl_discretizer.py
-	$(BIN)/python benchmarks/mixture_baselines.py
-	$(BIN)/python benchmarks/projected_baselines.py
+	$(BIN)/python benchmarks/discrete_discretizer.py
+	$(BIN)/python benchmarks/naive_bayes_mixture.py
+	$(BIN)/python benchmarks/naive_bayes_projected.py
 	$(BIN)/python benchmarks/lcm.py --rows 1000000
-	$(BIN)/python benchmarks/tree.py
+	$(BIN)/python benchmarks/latent_tree_engine.py
 
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:

@@ -24,19 +24,19 @@ from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
+from discrete_baselines import coded
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import CategoricalNB
 
 from _timing import print_table
-from discrete_baselines import coded
 from latentclass import LatentTreeClassifier
-from latentclass.core import _east
-from latentclass.core._east import Found, Settings, Step, search
-from latentclass.core._east_base import Base
-from latentclass.core._east_moves import Judged, LocalEM, Move, make, prepare
-from latentclass.core._em import run_restarts
-from latentclass.core._tree_em import TreeParams, TreeProblem
-from latentclass.core._tree_inference import group_rows, plan_rows, row_log_likelihood
+from latentclass.engine._em import run_restarts
+from latentclass.latent_tree import _east
+from latentclass.latent_tree._east import Found, Settings, Step, search
+from latentclass.latent_tree._east_messages import Base
+from latentclass.latent_tree._east_moves import Judged, LocalEM, Move, make, prepare
+from latentclass.latent_tree._em import TreeParams, TreeProblem
+from latentclass.latent_tree._inference import group_rows, plan_rows, row_log_likelihood
 
 
 def judge_by_full_passes(base: Base, moves: list[Move], how: LocalEM) -> list[Judged]:

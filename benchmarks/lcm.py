@@ -29,11 +29,11 @@ from sklearn.mixture import GaussianMixture
 import _lcm_loop as loop
 from _timing import best_times, peak_megabytes, print_table
 from latentclass import LCMClassifier, LCMClassifierCV
-from latentclass.core._cells import gather_rows
-from latentclass.core._lcm import LCMProblem, Prior
-from latentclass.core._lcm_folds import FoldedRows, Settings, held_out_log_posterior
 from latentclass.datasets import load_dataset
+from latentclass.engine._class_components import gather_rows
 from latentclass.exceptions import DataSetUnavailableError
+from latentclass.lcm._em import LCMProblem, Prior
+from latentclass.lcm._folds import FoldedRows, Settings, held_out_log_posterior
 
 SIZES = {"glass2": (163, 9, 2), "vehicle": (846, 18, 4)}
 

@@ -11,6 +11,7 @@ from latentclass._version import __version__
 __all__ = [
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
+    "Explanation",
     "HNBClassifier",
     "HybridLCMClassifier",
     "LCMClassifier",
@@ -28,16 +29,17 @@ __all__ = [
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
-    "BinaryLCMClassifier": "latentclass.models._binary_lcm",
-    "BinaryLCMClassifierCV": "latentclass.models._binary_lcm_cv",
-    "HNBClassifier": "latentclass.models._hnb",
-    "HybridLCMClassifier": "latentclass.models._hybrid_lcm",
-    "LCMClassifier": "latentclass.models._lcm",
-    "LCMClassifierCV": "latentclass.models._lcm_cv",
-    "LatentTreeClassifier": "latentclass.models._latent_tree",
-    "LatentMixture": "latentclass.models._latent_mixture",
-    "LatentVariableClassifier": "latentclass.models._latent_variable_classifier",
-    "MDLDiscretizer": "latentclass.models._mdl_discretizer",
+    "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
+    "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
+    "Explanation": "latentclass.estimator._explanation",
+    "HNBClassifier": "latentclass.hnb._classifier",
+    "HybridLCMClassifier": "latentclass.lcm._hybrid_classifier",
+    "LCMClassifier": "latentclass.lcm._classifier",
+    "LCMClassifierCV": "latentclass.lcm._classifier_cv",
+    "LatentTreeClassifier": "latentclass.latent_tree._classifier",
+    "LatentMixture": "latentclass.mixture._latent_mixture",
+    "LatentVariableClassifier": "latentclass.mixture._classifier",
+    "MDLDiscretizer": "latentclass.discrete._discretizer",
 }
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import latentclass.baselines
 from estimators import CLASSIFIERS
-from latentclass.models._base import GenerativeClassifier
+from latentclass.estimator._base import GenerativeClassifier
 
 
 @parametrize_with_checks(CLASSIFIERS)

@@ -29,15 +29,15 @@ from latentclass.baselines._weka import (
     weka_tan,
     weka_winnow,
 )
-from latentclass.models._aode import AODE
-from latentclass.models._ban import BAN
-from latentclass.models._finite_mixture_naive_bayes import FiniteMixtureNaiveBayes
-from latentclass.models._hidden_naive_bayes import HiddenNaiveBayes
-from latentclass.models._k2 import K2
-from latentclass.models._mixture_naive_bayes import MixtureNaiveBayes
-from latentclass.models._naive_bayes import NaiveBayes
-from latentclass.models._projected_naive_bayes import ProjectedNaiveBayes
-from latentclass.models._tan import TAN
+from latentclass.discrete._aode import AODE
+from latentclass.discrete._ban import BAN
+from latentclass.discrete._hidden_naive_bayes import HiddenNaiveBayes
+from latentclass.discrete._k2 import K2
+from latentclass.discrete._tan import TAN
+from latentclass.naive_bayes._finite_mixture import FiniteMixtureNaiveBayes
+from latentclass.naive_bayes._mixture import MixtureNaiveBayes
+from latentclass.naive_bayes._naive_bayes import NaiveBayes
+from latentclass.naive_bayes._projected import ProjectedNaiveBayes
 
 __all__ = [
     "AODE",

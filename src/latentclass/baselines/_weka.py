@@ -21,8 +21,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from latentclass._validation import check_number
+from latentclass.estimator._reading import TableReader
 from latentclass.exceptions import WekaError, WekaUnavailableError
-from latentclass.models._reading import TableReader
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

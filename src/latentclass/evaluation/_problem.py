@@ -134,7 +134,7 @@ def discretise_globally(problem: Problem) -> Problem:
     too high. Missing cells stay missing; the container stays the same; unlabelled rows are cut
     where the labelled ones say.
     """
-    from latentclass.core._mdl import bin_codes, mdl_cut_points
+    from latentclass.engine._mdl import bin_codes, mdl_cut_points
 
     schema, table = learn_schema(problem.X, owner="compare")
     if not schema.continuous:

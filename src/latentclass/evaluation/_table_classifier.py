@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Table
-from latentclass.models._reading import FloatArray, TableReader
+from latentclass.estimator._reading import FloatArray, TableReader
 
 
 def _has_proba(model: TableClassifier) -> bool:

@@ -1,1 +1,0 @@
-"""Engines: pure functions on arrays, without scikit-learn."""

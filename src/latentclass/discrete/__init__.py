@@ -1,0 +1,1 @@
+"""Classifiers of discrete columns: coding into bins, networks, the MDL discretiser."""

@@ -1,0 +1,185 @@
+"""Classes of some rows unknown: EM on soft counts of cells, for models that add up log tables.
+
+The classifiers of discrete columns differ in which cells of which tables a row shows (its
+features), and in how much each table weighs. Their training criterion has one form,
+
+    s_k(x) = log pi_k + sum over the cells f that x shows of v_f log theta_kf
+
+with sum over a distribution's cells of theta = 1: v = 1 for a Bayesian network (s is then the log
+joint probability), v below 1 for models that average several tables of one attribute (s is their
+geometric mean). A row without label adds log sum_k exp s_k to the objective, and EM raises it: the
+E-step spreads the row over the classes by exp s, the M-step takes shares of counts. A family with
+a missing cell is not shown, neither here nor in the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._counts import indicator_rows
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._parallel import map_blocks
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The tables of a model as one row of F cells.
+
+    Attributes
+    ----------
+    starts : array of int
+        First cell of each distribution; its cells are side by side.
+    mass : array of shape (F,)
+        Pseudo-count of each cell.
+    fallback : array of shape (F,)
+        Probabilities where there is neither count nor pseudo-count.
+    value : array of shape (F,)
+        v, what a cell's logarithm counts for in the criterion.
+    shared : array of shape (F,)
+        Cells whose distribution is the same in all classes.
+    """
+
+    starts: IndexArray
+    mass: FloatArray
+    fallback: FloatArray
+    value: FloatArray
+    shared: BoolArray
+
+    def estimate(self, counts: FloatArray) -> FloatArray:
+        """log theta from counts of shape (..., K, F): smoothed shares."""
+        if counts.shape[-1] == 0:
+            return np.zeros_like(counts)
+        if self.shared.any():
+            pooled = counts.sum(axis=-2, keepdims=True)
+            counts = np.where(self.shared, pooled, counts)
+        smoothed = counts + self.mass
+        total = self._spread(np.add.reduceat(smoothed, self.starts, axis=-1))
+        share = np.divide(smoothed, total, out=np.zeros_like(total), where=total > 0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.where(total > 0, share, self.fallback)))
+
+    def criterion(self, log_theta: FloatArray) -> FloatArray:
+        """v log theta, with 0 where v is 0."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.value > 0, self.value * log_theta, 0.0)
+
+    def log_prior(self, log_theta: FloatArray) -> FloatArray:
+        """What smoothing adds to the objective, one number for each start."""
+        once = np.where(self.shared, 1.0 / log_theta.shape[-2], 1.0)
+        weight = once * self.mass
+        with np.errstate(invalid="ignore"):
+            cells = np.where(weight > 0, weight * self.criterion(log_theta), 0.0)
+        return np.asarray(cells.sum(axis=(-2, -1)))
+
+    def normalise(self, log_theta: FloatArray) -> FloatArray:
+        """Logarithms made to sum to one in each distribution (shared ones in their mean)."""
+        mean = log_theta.mean(axis=-2, keepdims=True)
+        log_theta = np.where(self.shared, mean, log_theta)
+        top = self._spread(np.maximum.reduceat(log_theta, self.starts, axis=-1))
+        total = np.add.reduceat(np.exp(log_theta - top), self.starts, axis=-1)
+        return log_theta - top - np.log(self._spread(total))
+
+    def _spread(self, values: FloatArray) -> FloatArray:
+        lengths = np.diff(np.append(self.starts, len(self.mass)))
+        return np.repeat(values, lengths, axis=-1)
+
+
+class CellParams(NamedTuple):
+    """Parameters of S starts: log pi (S, K), log theta (S, K, F)."""
+
+    log_pi: FloatArray
+    log_theta: FloatArray
+
+
+class CellStats(NamedTuple):
+    """Statistics of S starts: weight of each class (S, K), counts (S, K, F)."""
+
+    class_weight: FloatArray
+    counts: FloatArray
+
+
+@dataclass(frozen=True)
+class CellProblem:
+    """EM for rows of unknown class (see `_em.Problem`).
+
+    Attributes
+    ----------
+    cells : Cells
+    features : callable
+        Codes of some rows to the cells they show, shape (n_rows, m), -1 for none.
+    blocks : list of (codes, weights)
+        The rows without label.
+    known_weight : array of shape (K,)
+        Weight of the labelled rows of each class.
+    known : array of shape (K, F)
+        Their counts.
+    n_jobs : int or None
+    """
+
+    cells: Cells
+    features: Callable[[IntArray], IndexArray]
+    blocks: Sequence[tuple[IntArray, FloatArray]]
+    known_weight: FloatArray
+    known: FloatArray
+    n_jobs: int | None = None
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.known_weight.sum() + sum(weight.sum() for _, weight in self.blocks))
+
+    def e_step(self, params: CellParams) -> tuple[CellStats, FloatArray]:
+        """Expected counts, and the penalised criterion per row."""
+        n_starts, n_classes = params.log_pi.shape
+        n_cells = self.known.shape[1]
+        table = self.cells.criterion(params.log_theta).reshape(n_starts * n_classes, n_cells)
+
+        def visit(block: tuple[IntArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+            codes, weight = block
+            shown = indicator_rows(self.features(codes), n_cells)
+            score = (shown @ table.T).reshape(-1, n_starts, n_classes) + params.log_pi
+            share = np.exp(log_normalise(score)) * weight[:, None, None]
+            counts = shown.T @ share.reshape(len(codes), -1)
+            return weight @ log_sum_exp(score), share.sum(axis=0), counts.T
+
+        class_weight = np.tile(self.known_weight, (n_starts, 1))
+        counts = np.tile(self.known, (n_starts, 1, 1))
+        with np.errstate(invalid="ignore"):
+            labelled = np.where(
+                self.known > 0, self.known * self.cells.criterion(params.log_theta), 0.0
+            )
+            classes = np.where(self.known_weight > 0, self.known_weight * params.log_pi, 0.0)
+        objective = labelled.sum(axis=(1, 2)) + classes.sum(axis=1)
+        for gain, weight, part in map_blocks(visit, self.blocks, self.n_jobs):
+            objective = objective + gain
+            class_weight += weight
+            counts += part.reshape(counts.shape)
+        objective = objective + self.cells.log_prior(params.log_theta)
+        return CellStats(class_weight, counts), objective / self.total_weight
+
+    def m_step(self, stats: CellStats) -> CellParams:
+        """Shares: of the classes plain, of the cells smoothed."""
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(stats.class_weight / self.total_weight)
+        return CellParams(log_pi, self.cells.estimate(stats.counts))
+
+    def to_vector(self, params: CellParams) -> FloatArray:
+        """All logarithms side by side."""
+        n_starts = len(params.log_pi)
+        return np.concatenate([a.reshape(n_starts, -1) for a in params], axis=1)
+
+    def from_vector(self, vector: FloatArray) -> CellParams:
+        """Invert `to_vector`, probabilities made to sum to one."""
+        n_classes, n_cells = self.known.shape
+        log_theta = vector[:, n_classes:].reshape(len(vector), n_classes, n_cells)
+        return CellParams(log_normalise(vector[:, :n_classes]), self.cells.normalise(log_theta))

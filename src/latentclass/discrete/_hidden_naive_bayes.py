@@ -1,0 +1,200 @@
+"""Hidden naive Bayes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latentclass._validation import check_number
+from latentclass.discrete._base import Codes, DiscreteClassifier, Rows
+from latentclass.discrete._one_dependence import (
+    HiddenModel,
+    draw_hidden,
+    hidden_log_likelihood,
+    hidden_tables,
+    hidden_weights,
+    pair_cells,
+    pair_features,
+    stack_counts,
+)
+from latentclass.engine._counts import (
+    class_information,
+    conditional_mutual_information,
+    level_offsets,
+    pair_counts,
+)
+from latentclass.estimator._base import FloatArray, IntArray
+from latentclass.estimator._callbacks import FitProgress
+
+
+class HiddenNaiveBayes(DiscreteClassifier):
+    """Hidden naive Bayes: a hidden parent of each column mixes the influence of all others.
+
+    The probability of a column given the class is an average of its probabilities given each other
+    column, weighted by conditional mutual information. Like AODE it needs no search. It is not the
+    hierarchical naive Bayes of this library's papers, with which it shares its abbreviation.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Rows, spread evenly over the levels, that are added to every distribution.
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete: those of text, category or boolean type; none; or the listed
+        names, positions, or mask. All others are cut into bins (see Notes).
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    calibrate : bool, default=False
+        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        held-out log-loss.
+    n_init : int, default=1
+        Starts of EM if there are unlabelled rows. The first starts from the labelled rows alone,
+        every other from a random re-weighting of them.
+    max_iter : int, default=200
+        Most EM iterations.
+    tol : float, default=1e-4
+        EM stops when the objective per row gains no more than this.
+    random_state : int, RandomState or None, default=None
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
+    n_jobs : int or None, default=None
+        Threads over blocks of rows, through joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints each EM iteration to standard error.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels in sorted order.
+    class_prior_ : array of shape (n_classes,)
+        Share of each class.
+    cut_points_ : dict of str to array
+        Cut points of each continuous column.
+    influence_ : array of shape (n_columns, n_columns)
+        Weight of each column (second) in the hidden parent of each (first).
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+    calibration_ : dict
+        With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
+        else empty.
+    log_likelihood_ : float
+        log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
+    history_ : list of float
+        Objective of EM per row: at the start and after each step.
+    n_iter_ : int
+        M-steps of the kept start.
+    converged_ : bool
+        Whether its last gain was at most `tol`. Always true without unlabelled rows.
+    restarts_ : dict of str to array
+        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if the table had names.
+
+    Notes
+    -----
+    Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
+    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
+    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
+    between them. Columns of one level are left out.
+
+    The model is p(k) prod_i sum_j W_ij P(x_i | x_j, k) with W_ij proportional to
+    I(X_i; X_j | class). This product does not sum to 1 over x, for every column leans on every
+    other: so `score_samples` ranks rows, but is not a log density, and the density of a row does
+    not add up over the values of a column. A missing cell leaves the product and the averages,
+    which is the model that would be learned without that column. `sample` draws the columns one
+    after the other, each given those before it. The objective of EM takes geometric means.
+
+    References
+    ----------
+    .. [1] Zhang, H., Jiang, L. and Su, J. (2005). Hidden naive Bayes. Proc. 20th National
+       Conference on Artificial Intelligence (AAAI), 919-924.
+
+    Examples
+    --------
+    >>> from latentclass.baselines import HiddenNaiveBayes
+    >>> X = [["no", "no"], ["no", "yes"], ["yes", "no"], ["yes", "yes"]] * 5
+    >>> y = [0, 1, 1, 0] * 5
+    >>> HiddenNaiveBayes().fit(X, y).predict([["no", "yes"], ["yes", "yes"]])
+    array([1, 0])
+    """
+
+    _model: HiddenModel
+    _order: IntArray
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        calibrate: bool = False,
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.calibrate = calibrate
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("alpha", self.alpha, low=0, strict=True)
+
+    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+        n_levels, n_classes = self._coding.n_levels, len(self.classes_)
+        offsets = level_offsets(n_levels)
+        pairs = pair_counts(rows.codes, rows.y, rows.weight, n_classes, offsets)
+        weights = hidden_weights(conditional_mutual_information(pairs, offsets))
+        information = class_information(np.einsum("kaa->ka", pairs), offsets)
+        self._order = np.argsort(-np.round(information, 12), kind="stable")
+        cells = pair_cells(
+            n_levels,
+            [np.full(r, self.alpha / r) for r in n_levels],
+            self._level_shares(rows),
+            1.0 - weights.sum(axis=1),
+            weights.T,
+        )
+
+        def count(codes: Codes, y: IntArray, weight: FloatArray) -> FloatArray:
+            return stack_counts(codes, y, weight, n_classes, n_levels)
+
+        params, stats = self._run_em(rows, cells, pair_features(n_levels), count, progress)
+        self._model = hidden_tables(stats.counts, weights, n_levels, float(self.alpha))
+        self.class_prior_ = np.exp(params.log_pi)
+
+    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+        return hidden_log_likelihood(self._model, codes)
+
+    def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
+        total = np.empty(len(y))
+        for k in np.unique(y):
+            rows = y == k
+            total[rows] = hidden_log_likelihood(self._model.of_class(k), codes[rows])[:, 0]
+        return total
+
+    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+        return draw_hidden(self._model, self._order, y, rng)
+
+    @property
+    def influence_(self) -> FloatArray:
+        """Weight of each column (second) in the hidden parent of each (first)."""
+        n = len(self.schema_.columns)
+        out = np.zeros((n, n))
+        places = np.array(self._coding.positions, dtype=np.intp)
+        out[np.ix_(places, places)] = self._model.weights
+        return out

@@ -1,0 +1,315 @@
+"""Bayesian networks of discrete attributes below a class: layout, density with holes, samples.
+
+A family is an attribute with its parents. All conditional tables of a network are one array of
+shape (K, F): K classes, F cells of all families laid end to end, the attribute's own level running
+fastest. An attribute need not have the class as parent; its table is then the same for all classes.
+
+    p(x | k) = prod_j theta[k, cell of (x_j, parents of x_j)]
+
+Missing attributes are summed out exactly. In each row they fall apart into groups that share no
+family; a group is summed out at once for all rows in which it is missing as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from latentclass.engine._counts import indicator_rows
+from latentclass.engine._logspace import log_sum_exp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+MAX_CELLS = 2**26
+"""Largest table that summing out may need for one row."""
+
+BLOCK_CELLS = 2**21
+"""Cells of the tables of one block of rows while summing out."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which attribute depends on which.
+
+    Attributes
+    ----------
+    n_levels : tuple of int
+        Levels of each attribute.
+    parents : tuple of tuple of int
+        Attribute parents of each attribute.
+    class_parent : tuple of bool
+        Whether the class is a parent too.
+    """
+
+    n_levels: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+    class_parent: tuple[bool, ...]
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Levels of the parents and of the attribute itself, a family each."""
+        return [
+            (*(self.n_levels[p] for p in parents), self.n_levels[j])
+            for j, parents in enumerate(self.parents)
+        ]
+
+    @cached_property
+    def offsets(self) -> IndexArray:
+        """Where each family's cells start, and at the end F."""
+        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+
+    @property
+    def n_cells(self) -> int:
+        """F, cells of all families in one class."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def group_starts(self) -> IndexArray:
+        """First cell of each distribution: one for every configuration of parents."""
+        starts = [
+            np.arange(first, end, r)
+            for first, end, r in zip(
+                self.offsets[:-1], self.offsets[1:], self.n_levels, strict=True
+            )
+        ]
+        return np.concatenate([np.empty(0, dtype=np.intp), *starts])
+
+    @cached_property
+    def shared(self) -> npt.NDArray[np.bool_]:
+        """Cells whose distribution does not depend on the class, shape (F,)."""
+        return np.repeat(~np.array(self.class_parent, dtype=bool), np.diff(self.offsets))
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Attributes with parents before children."""
+        placed: list[int] = []
+        waiting = list(range(len(self.parents)))
+        while waiting:
+            ready = [j for j in waiting if all(p in placed for p in self.parents[j])]
+            if not ready:
+                raise ValueError(f"The arcs make a cycle among the attributes {waiting}.")
+            placed += ready
+            waiting = [j for j in waiting if j not in ready]
+        return tuple(placed)
+
+    @cached_property
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Pairs of attributes that share a family."""
+        pairs = set()
+        for j, parents in enumerate(self.parents):
+            family = sorted((*parents, j))
+            pairs |= {(u, v) for i, u in enumerate(family) for v in family[i + 1 :]}
+        return sorted(pairs)
+
+    def cells(self, codes: IntArray) -> IndexArray:
+        """Cell of each family in each row, shape (n_rows, n); -1 if any of the family is missing.
+
+        This is what `counts` counts and what `log_likelihood` adds up.
+        """
+        out = np.empty(codes.shape, dtype=np.intp)
+        for j, parents in enumerate(self.parents):
+            place = np.zeros(len(codes), dtype=np.intp)
+            hole = np.zeros(len(codes), dtype=bool)
+            for v in (*parents, j):
+                place = place * self.n_levels[v] + codes[:, v]
+                hole |= codes[:, v] < 0
+            out[:, j] = np.where(hole, -1, place + self.offsets[j])
+        return out
+
+    def counts(
+        self, codes: IntArray, y: IndexArray, weight: FloatArray, n_classes: int
+    ) -> FloatArray:
+        """Weight of each cell in each class, shape (K, F), over the rows with the whole family."""
+        total = np.zeros((n_classes, self.n_cells))
+        cells = self.cells(codes)
+        for j, (first, end) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
+            seen = cells[:, j] >= 0
+            place = y[seen] * (end - first) + (cells[seen, j] - first)
+            counted = np.bincount(place, weight[seen], n_classes * (end - first))
+            total[:, first:end] = counted.reshape(n_classes, -1)
+        return total
+
+    def tables(self, log_theta: FloatArray) -> list[FloatArray]:
+        """The families as arrays of shape (K, levels of each parent, own levels)."""
+        n_classes = len(log_theta)
+        return [
+            log_theta[:, self.offsets[j] : self.offsets[j + 1]].reshape(n_classes, *shape)
+            for j, shape in enumerate(self.shapes)
+        ]
+
+    def relabel(self, order: Sequence[int]) -> Structure:
+        """The same network when attribute i of this one is number order[i] of the new one."""
+        n = len(order)
+        parents: list[tuple[int, ...]] = [()] * n
+        n_levels, class_parent = [0] * n, [True] * n
+        for i, j in enumerate(order):
+            parents[j] = tuple(sorted(order[p] for p in self.parents[i]))
+            n_levels[j], class_parent[j] = self.n_levels[i], self.class_parent[i]
+        return Structure(tuple(n_levels), tuple(parents), tuple(class_parent))
+
+
+def log_likelihood(
+    structure: Structure, log_theta: FloatArray, codes: IntArray, *, maximise: bool = False
+) -> FloatArray:
+    """log p(observed attributes | class), shape (n_rows, K).
+
+    With `maximise` the missing attributes are set to their most probable values together, instead
+    of being summed out.
+    """
+    index = structure.cells(codes)
+    total: FloatArray = indicator_rows(index, structure.n_cells) @ log_theta.T
+    holes = np.flatnonzero((codes < 0).any(axis=1))
+    if holes.size:
+        tables = structure.tables(log_theta)
+        for group, rows in _missing_groups(structure, codes[holes]):
+            rows = holes[rows]
+            for part, values in _sum_out(structure, tables, group, codes[rows], maximise):
+                total[rows[part]] += values
+    return total
+
+
+def _missing_groups(
+    structure: Structure, codes: IntArray
+) -> Iterator[tuple[tuple[int, ...], IndexArray]]:
+    """Sets of missing attributes connected by families, each with its rows."""
+    missing = codes < 0
+    n_rows, n = codes.shape
+    # rows come in blocks, so 32 bits do, and older versions of csgraph take no more
+    node = np.arange(n_rows * n, dtype=np.int32).reshape(n_rows, n)
+    ends = [
+        (node[both, u], node[both, v])
+        for u, v in structure.neighbours
+        if (both := missing[:, u] & missing[:, v]).any()
+    ]
+    first = np.concatenate([np.empty(0, dtype=np.int32), *(u for u, _ in ends)])
+    second = np.concatenate([np.empty(0, dtype=np.int32), *(v for _, v in ends)])
+    graph = sp.coo_array((np.ones(len(first)), (first, second)), shape=(n_rows * n, n_rows * n))
+    _, labels = csgraph.connected_components(graph, directed=False)
+    row, column = np.nonzero(missing)
+    _, component = np.unique(labels[node[row, column]], return_inverse=True)
+    members = np.zeros((int(component.max()) + 1, n), dtype=bool)
+    members[component, column] = True
+    row_of = np.empty(len(members), dtype=np.intp)
+    row_of[component] = row
+    kinds, kind = np.unique(np.packbits(members, axis=1), axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    by_kind = np.argsort(kind, kind="stable")
+    for rows in np.split(by_kind, np.searchsorted(kind[by_kind], np.arange(1, len(kinds)))):
+        yield tuple(np.flatnonzero(members[rows[0]]).tolist()), row_of[rows]
+
+
+Factor = tuple[tuple[int, ...], FloatArray]
+"""Attributes, and an array of shape (rows or 1, K, levels of each of them)."""
+
+
+def _sum_out(
+    structure: Structure,
+    tables: list[FloatArray],
+    group: tuple[int, ...],
+    codes: IntArray,
+    maximise: bool,
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Sum (or maximise) the families that touch `group` over its attributes, rows in blocks."""
+    families = [
+        j
+        for j, parents in enumerate(structure.parents)
+        if j in group or any(p in group for p in parents)
+    ]
+    scopes = [tuple(v for v in (*structure.parents[j], j) if v in group) for j in families]
+    order, largest = _elimination_order(scopes, group, structure.n_levels)
+    n_classes = tables[0].shape[0]
+    if largest * n_classes > MAX_CELLS:
+        raise ValueError(
+            f"Summing out {len(group)} missing attributes that depend on each other needs tables "
+            f"of {largest * n_classes} cells a row (limit {MAX_CELLS}). Lower max_parents, or fill "
+            "some of these cells first."
+        )
+    size = max(1, BLOCK_CELLS // (largest * n_classes))
+    for start in range(0, len(codes), size):
+        part = slice(start, start + size)
+        factors = [_slice_family(structure, tables[j], j, group, codes[part]) for j in families]
+        value = np.zeros((len(codes[part]), n_classes))
+        for v in order:
+            touching = [f for f in factors if v in f[0]]
+            factors = [f for f in factors if v not in f[0]]
+            scope, product = _multiply(touching, v)
+            reduced = product.max(axis=-1) if maximise else log_sum_exp(product)
+            if scope[:-1]:
+                factors.append((scope[:-1], reduced))
+            else:
+                value = value + reduced
+        yield part, value
+
+
+def _elimination_order(
+    scopes: list[tuple[int, ...]], group: tuple[int, ...], n_levels: tuple[int, ...]
+) -> tuple[list[int], int]:
+    """Attributes in the order of the smallest table each needs, and the largest such table."""
+    current = [set(scope) for scope in scopes]
+    left, order, largest = list(group), [], 1
+    while left:
+        unions = {v: set().union(*(s for s in current if v in s)) for v in left}
+        # Python's integers: 4**32 would be 0 in numpy's
+        cells = {v: math.prod(n_levels[u] for u in unions[v]) for v in left}
+        best = min(left, key=lambda v: (cells[v], v))
+        largest = max(largest, cells[best])
+        current = [s for s in current if best not in s] + [unions[best] - {best}]
+        order.append(best)
+        left.remove(best)
+    return order, largest
+
+
+def _slice_family(
+    structure: Structure, table: FloatArray, j: int, group: tuple[int, ...], codes: IntArray
+) -> Factor:
+    """A family's table at the observed attributes of each row."""
+    family = (*structure.parents[j], j)
+    seen = [axis for axis, v in enumerate(family) if v not in group]
+    hidden = [axis for axis, v in enumerate(family) if v in group]
+    turned = table.transpose([1 + a for a in seen] + [0] + [1 + a for a in hidden])
+    picked = turned[tuple(codes[:, family[a]] for a in seen)] if seen else turned[None]
+    return tuple(family[a] for a in hidden), picked
+
+
+def _multiply(factors: list[Factor], last: int) -> Factor:
+    """Product of factors (sum of logarithms) with the attribute `last` on its last axis."""
+    scope = (*sorted(set().union(*(set(vs) for vs, _ in factors)) - {last}), last)
+    total: FloatArray | None = None
+    for variables, values in factors:
+        position = [variables.index(v) for v in scope if v in variables]
+        turned = values.transpose([0, 1, *(2 + p for p in position)])
+        widths = iter(turned.shape[2:])
+        shape = [next(widths) if v in variables else 1 for v in scope]
+        turned = turned.reshape(*turned.shape[:2], *shape)
+        total = turned if total is None else total + turned
+    assert total is not None
+    return scope, np.ascontiguousarray(total)
+
+
+def draw_codes(
+    structure: Structure, log_theta: FloatArray, y: IndexArray, rng: np.random.Generator
+) -> IntArray:
+    """One row of attributes for each class code."""
+    codes = np.zeros((len(y), len(structure.n_levels)), dtype=np.int32)
+    tables = structure.tables(log_theta)
+    for j in structure.order:
+        chosen = tables[j][(y, *(codes[:, p] for p in structure.parents[j]))]
+        codes[:, j] = draw_levels(np.exp(chosen), rng)
+    return codes
+
+
+def draw_levels(probability: FloatArray, rng: np.random.Generator) -> IntArray:
+    """One level for each row of probabilities."""
+    edges = np.cumsum(probability, axis=1)[:, :-1]
+    drawn: IntArray = (rng.random((len(probability), 1)) >= edges).sum(axis=1).astype(np.int32)
+    return drawn

@@ -1,0 +1,431 @@
+"""Classifiers made of all tables P(column j | class, column i): AODE and hidden naive Bayes.
+
+L levels of all columns are laid end to end (see `_counts`). A model's cells are the L single
+levels followed by the L * L pairs (parent level a, child level b), cell L + a L + b; the blocks of
+a column with itself are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from latentclass.discrete._em import Cells
+from latentclass.discrete._network import draw_levels
+from latentclass.engine._counts import (
+    column_sums,
+    indicator_rows,
+    level_offsets,
+    pair_counts,
+)
+from latentclass.engine._logspace import log_sum_exp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+BLOCK_CELLS = 2**20
+"""Entries of the indicators, or of the tables, that one block of rows needs."""
+
+PRODUCT_TIME, PICK_TIME, ADD_TIME = 0.12, 6.0, 0.6
+"""Nanoseconds, roughly: a multiplication within a matrix product; picking a row of a table, and
+adding each of its entries. Only their ratios matter, and only to speed."""
+
+
+def pair_cells(
+    n_levels: tuple[int, ...],
+    mass: list[FloatArray],
+    shares: list[FloatArray],
+    single_value: FloatArray,
+    pair_value: FloatArray,
+) -> Cells:
+    """The cells of such a model for EM.
+
+    `mass` and `shares` go by child column; `single_value` (n,) and `pair_value` (n, n), parent
+    first, say what a table's logarithms count for.
+    """
+    offsets = level_offsets(n_levels)
+    n, n_all = len(n_levels), int(offsets[-1])
+    column = np.repeat(np.arange(n), n_levels)
+    starts = (n_all * np.arange(n_all + 1)[:, None] + offsets[:-1]).ravel()
+    by_pair = np.where(np.eye(n, dtype=bool), 0.0, pair_value)[column][:, column]
+    value = np.concatenate([single_value[column], by_pair.ravel()])
+    return Cells(
+        starts,
+        np.tile(np.concatenate([np.empty(0), *mass]), n_all + 1),
+        np.tile(np.concatenate([np.empty(0), *shares]), n_all + 1),
+        value,
+        np.zeros(len(value), dtype=bool),
+    )
+
+
+def pair_features(n_levels: tuple[int, ...]) -> Callable[[IntArray], IndexArray]:
+    """A function from codes to the cells that rows show, shape (n_rows, n + n (n - 1))."""
+    offsets = level_offsets(n_levels)
+    n_all = int(offsets[-1])
+
+    def features(codes: IntArray) -> IndexArray:
+        level = np.where(codes >= 0, codes + offsets[:-1], -1)
+        pairs = _pair_index(level, n_all)
+        pairs = np.where(pairs >= 0, pairs + n_all, -1)
+        return np.concatenate([level, pairs.reshape(len(codes), -1)], axis=1)
+
+    return features
+
+
+def _pair_index(level: IndexArray, n_all: int) -> IndexArray:
+    """a L + b of each row's ordered pairs of different columns, (n_rows, n, n - 1); -1 missing."""
+    n = level.shape[1]
+    others = np.array([[j for j in range(n) if j != i] for i in range(n)], dtype=np.intp)
+    others = others.reshape(n, max(n - 1, 0))
+    child = level[:, others]
+    parent = level[:, :, None]
+    return np.where((child < 0) | (parent < 0), -1, parent * n_all + child)
+
+
+def picked_sums(table: FloatArray, level: IndexArray) -> FloatArray:
+    """Sum over j of table[x_i, x_j, k] for every column i of rows without holes, (n, n_rows, K).
+
+    `table` (L, L, K) is 0 where both levels are of one column. Either the table rows are picked and
+    added one by one, or all L sums are taken as a matrix product and n of them picked: whichever
+    needs less time.
+    """
+    n_rows, n = level.shape
+    n_all, _, n_classes = table.shape
+    if n_all * n_all * n_classes * PRODUCT_TIME <= n * n * (PICK_TIME + n_classes * ADD_TIME):
+        indicator = np.zeros((n_rows, n_all))
+        np.put_along_axis(indicator, level, 1.0, axis=1)
+        flat = np.ascontiguousarray(table.transpose(1, 0, 2)).reshape(n_all, -1)
+        sums = (indicator @ flat).reshape(n_rows, n_all, n_classes)
+        return np.asarray(sums[np.arange(n_rows), level.T])
+    narrow = level.astype(np.int32 if n_all < 2**15 else np.int64)
+    # column by column, so that a column's part of the table stays in the processor's cache
+    pairs = narrow.T[:, :, None] * n_all + narrow
+    indptr = n * np.arange(n_rows * n + 1, dtype=narrow.dtype)
+    shape = (n_rows * n, n_all * n_all)
+    shown = sp.csr_array((np.ones(pairs.size), pairs.ravel(), indptr), shape=shape)
+    return np.asarray((shown @ table.reshape(-1, n_classes)).reshape(n, n_rows, n_classes))
+
+
+def stack_counts(
+    codes: IntArray,
+    y: IndexArray,
+    weight: FloatArray,
+    n_classes: int,
+    n_levels: tuple[int, ...],
+) -> FloatArray:
+    """Counts of the cells in each class, shape (K, L + L * L)."""
+    pairs = pair_counts(codes, y, weight, n_classes, level_offsets(n_levels))
+    single = np.einsum("kaa->ka", pairs)
+    return np.concatenate([single, pairs.reshape(n_classes, -1)], axis=1)
+
+
+def _split(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Single counts (K, L) and pair counts (K, L, L) of counts of cells."""
+    n_all = (round(np.sqrt(4 * counts.shape[1] + 1)) - 1) // 2
+    return counts[:, :n_all], counts[:, n_all:].reshape(len(counts), n_all, n_all)
+
+
+def _smoothed(counts: FloatArray, mass: FloatArray, offsets: IndexArray) -> FloatArray:
+    """Shares within each column on the last axis."""
+    smoothed = counts + mass
+    total = np.repeat(column_sums(smoothed, offsets), np.diff(offsets), axis=-1)
+    return np.asarray(smoothed / total)
+
+
+# ---------------------------------------------------------------------------- AODE
+
+
+class PairModel(NamedTuple):
+    """Tables of AODE.
+
+    Attributes
+    ----------
+    offsets : array of int
+    log_child : array of shape (L, L, K)
+        log P(b | k, a), a first; 0 in the blocks of a column with itself.
+    log_super : array of shape (L, K)
+        log P(k, a); -inf where level a is too rare to be a super-parent.
+    log_single : array of shape (L, K)
+        log P(b | k), for rows without any frequent value.
+    log_class : array of shape (K,)
+        log P(k), for the same.
+    frequent : array of shape (L,)
+    log_total : array of shape (K,)
+        log of the sum of all terms of a class over all rows: P(k) times Z.
+    """
+
+    offsets: IndexArray
+    log_child: FloatArray
+    log_super: FloatArray
+    log_single: FloatArray
+    log_class: FloatArray
+    frequent: npt.NDArray[np.bool_]
+    log_total: FloatArray
+
+    def of_class(self, k: int) -> PairModel:
+        """The model of one class alone."""
+        return PairModel(
+            self.offsets,
+            np.ascontiguousarray(self.log_child[:, :, k : k + 1]),
+            self.log_super[:, k : k + 1],
+            self.log_single[:, k : k + 1],
+            self.log_class[k : k + 1],
+            self.frequent,
+            self.log_total[k : k + 1],
+        )
+
+    @property
+    def log_prior(self) -> FloatArray:
+        """log P(k) of the whole model."""
+        return self.log_total - log_sum_exp(self.log_total)
+
+    @property
+    def log_rare(self) -> FloatArray:
+        """log P(column j has a rare value | k), shape (n, K)."""
+        rare = np.where(self.frequent[:, None], 0.0, np.exp(self.log_single))
+        with np.errstate(divide="ignore"):
+            return np.log(column_sums(rare.T, self.offsets).T)
+
+
+def aode_tables(
+    counts: FloatArray,
+    class_weight: FloatArray,
+    n_levels: tuple[int, ...],
+    alpha: float,
+    min_frequency: float,
+) -> PairModel:
+    """Tables from counts (Webb, Boughton and Wang 2005, with Laplace smoothing `alpha`)."""
+    offsets = level_offsets(n_levels)
+    single, pairs = _split(counts)
+    n_classes, n_all = single.shape
+    widths = np.diff(offsets)
+    mass = np.full(n_all, alpha)
+    child = np.log(_smoothed(pairs, mass, offsets))
+    column = np.repeat(np.arange(len(n_levels)), widths)
+    child[:, column[:, None] == column] = 0.0
+    smoothed = single + alpha
+    per_column = column_sums(smoothed.sum(axis=0), offsets)
+    log_super = np.log(smoothed / np.repeat(per_column, widths)).T
+    frequent = single.sum(axis=0) >= min_frequency - 1e-9
+    log_super[~frequent] = -np.inf
+    prior = np.log((class_weight + alpha) / (class_weight.sum() + n_classes * alpha))
+    log_single = np.log(_smoothed(single, mass, offsets)).T
+    model = PairModel(
+        offsets,
+        np.ascontiguousarray(child.transpose(1, 2, 0)),
+        np.ascontiguousarray(log_super),
+        np.ascontiguousarray(log_single),
+        prior,
+        frequent,
+        np.empty(0),
+    )
+    rare = prior + model.log_rare.sum(axis=0)
+    terms = np.concatenate([model.log_super, rare[None]])
+    return model._replace(log_total=log_sum_exp(terms.T))
+
+
+def aode_log_likelihood(model: PairModel, codes: IntArray) -> FloatArray:
+    """log p(observed columns | class), shape (n_rows, K)."""
+    n_rows, n = codes.shape
+    total = np.empty((n_rows, len(model.log_total)))
+    full = (codes >= 0).all(axis=1)
+    level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
+    n_cells = max(1, int(model.offsets[-1]) * total.shape[1])
+    for rows, function, cells in (
+        (np.flatnonzero(full), _aode_complete, max(1, n * n, n_cells // 4)),
+        (np.flatnonzero(~full), _aode_with_holes, n_cells),
+    ):
+        size = max(1, BLOCK_CELLS // cells)
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            total[part] = np.logaddexp(function(model, level[part]), _naive(model, level[part]))
+    return total - model.log_total
+
+
+def _aode_complete(model: PairModel, level: IndexArray) -> FloatArray:
+    """log of the super-parents' terms of rows without holes."""
+    if level.shape[1] == 0:
+        return np.full((len(level), len(model.log_class)), -np.inf)
+    terms = picked_sums(model.log_child, level)
+    terms += model.log_super[level.T]
+    top = terms.max(axis=0)
+    top[np.isneginf(top)] = 0.0
+    terms -= top
+    np.exp(terms, out=terms)
+    total = terms[0].copy()
+    for term in terms[1:]:  # one after the other, whatever the number of rows
+        total += term
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(total) + top)
+
+
+def _aode_with_holes(model: PairModel, level: IndexArray) -> FloatArray:
+    """The same with every level of a missing column in turn as super-parent."""
+    n_all, n_classes = model.log_super.shape
+    children = model.log_child.transpose(1, 2, 0)
+    shown = indicator_rows(level, n_all)
+    terms = (shown @ children.reshape(n_all, -1)).reshape(-1, n_classes, n_all)
+    terms = terms + model.log_super.T
+    widths = np.diff(model.offsets)
+    possible = np.repeat(level < 0, widths, axis=1)
+    rows, columns = np.nonzero(level >= 0)
+    possible[rows, level[rows, columns]] = True
+    return log_sum_exp(np.where(possible[:, None, :], terms, -np.inf))
+
+
+def _naive(model: PairModel, level: IndexArray) -> FloatArray:
+    """log of the naive Bayes term of rows without a frequent value, -inf for all others."""
+    n_rows = len(level)
+    seen = level >= 0
+    out = np.full((n_rows, len(model.log_class)), -np.inf)
+    if model.frequent.size:
+        rare = np.flatnonzero(~(model.frequent[level] & seen).any(axis=1))
+    else:
+        rare = np.arange(n_rows)
+    if not rare.size:
+        return out
+    log_rare = model.log_rare
+    shown = indicator_rows(level[rare], len(model.frequent)) @ model.log_single
+    hidden = ~seen[rare]
+    # 0 times -inf: a column without rare value that is not hidden
+    chance = np.where(hidden[:, :, None], log_rare, 0.0).sum(axis=1)
+    out[rare] = model.log_class + shown + chance
+    return out
+
+
+def draw_aode(model: PairModel, y: IndexArray, rng: np.random.Generator) -> IntArray:
+    """One row for each class code: a super-parent's value, then the other columns given it."""
+    n_all, n = len(model.log_super), len(model.offsets) - 1
+    rare = model.log_class + model.log_rare.sum(axis=0)
+    terms = np.concatenate([model.log_super, rare[None]]) - model.log_total
+    chosen = draw_levels(np.exp(terms).T[y], rng)
+    codes = np.empty((len(y), n), dtype=np.int32)
+    alone = chosen == n_all
+    parent = np.where(alone, 0, chosen)
+    for j, (first, end) in enumerate(zip(model.offsets[:-1], model.offsets[1:], strict=True)):
+        given = np.exp(model.log_child[parent, first:end, y])
+        single = np.where(
+            model.frequent[first:end, None], 0.0, np.exp(model.log_single[first:end])
+        ).T[y]
+        weights = np.where(alone[:, None], single, given)
+        codes[:, j] = draw_levels(weights / weights.sum(axis=1, keepdims=True), rng)
+        own = ~alone & (parent >= first) & (parent < end)
+        codes[own, j] = parent[own] - first
+    return codes
+
+
+# --------------------------------------------------------------- hidden naive Bayes
+
+
+class HiddenModel(NamedTuple):
+    """Tables of hidden naive Bayes.
+
+    Attributes
+    ----------
+    offsets : array of int
+    weights : array of shape (n, n)
+        Weight of column j (second) in the hidden parent of column i (first); rows sum to 1, or 0.
+    mixed : array of shape (L, L, K)
+        weight times P(child b | k, parent a), b first.
+    single : array of shape (L, K)
+        P(b | k), for columns without any parent.
+    child : array of shape (K, L, L)
+        P(child b | k, parent a), parent first.
+    """
+
+    offsets: IndexArray
+    weights: FloatArray
+    mixed: FloatArray
+    single: FloatArray
+    child: FloatArray
+
+    def of_class(self, k: int) -> HiddenModel:
+        """The model of one class alone."""
+        return HiddenModel(
+            self.offsets,
+            self.weights,
+            np.ascontiguousarray(self.mixed[:, :, k : k + 1]),
+            np.ascontiguousarray(self.single[:, k : k + 1]),
+            self.child[k : k + 1],
+        )
+
+
+def hidden_weights(information: FloatArray) -> FloatArray:
+    """Conditional mutual information scaled to sum to 1 over the parents of each column."""
+    total = information.sum(axis=1, keepdims=True)
+    out = np.zeros_like(information)
+    return np.asarray(np.divide(information, total, out=out, where=total > 0))
+
+
+def hidden_tables(
+    counts: FloatArray, weights: FloatArray, n_levels: tuple[int, ...], alpha: float
+) -> HiddenModel:
+    """Tables from counts; `alpha` rows, spread evenly, are added to every distribution."""
+    offsets = level_offsets(n_levels)
+    single, pairs = _split(counts)
+    column = np.repeat(np.arange(len(n_levels)), n_levels)
+    mass = alpha / np.repeat(np.asarray(n_levels, dtype=float), n_levels)
+    child = _smoothed(pairs, mass, offsets)
+    mixed = child * weights[column][:, column].T
+    return HiddenModel(
+        offsets,
+        weights,
+        np.ascontiguousarray(mixed.transpose(2, 1, 0)),
+        np.ascontiguousarray(_smoothed(single, mass, offsets).T),
+        child,
+    )
+
+
+def hidden_log_likelihood(model: HiddenModel, codes: IntArray) -> FloatArray:
+    """log prod_i sum_j W_ij P(x_i | x_j, k) over the observed columns i and j, weights rescaled."""
+    n_rows, n = codes.shape
+    n_all, n_classes = model.single.shape
+    total = np.zeros((n_rows, n_classes))
+    if n == 0:
+        return total
+    level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
+    size = max(1, BLOCK_CELLS // max(n * n, n_all * n_classes // 4))
+    table = model.mixed.reshape(-1, n_classes)
+    for start in range(0, n_rows, size):
+        part = level[start : start + size]
+        seen = part >= 0
+        if seen.all():
+            sums = picked_sums(model.mixed, part)
+        else:
+            pairs = _pair_index(part, n_all).transpose(1, 0, 2).reshape(n * len(part), -1)
+            sums = (indicator_rows(pairs, n_all * n_all) @ table).reshape(n, len(part), -1)
+        known = (seen.astype(float) @ model.weights.T).T[:, :, None]
+        alone = model.single[part.T]
+        mean = np.divide(sums, known, out=alone, where=known > 0)
+        mean[~seen.T] = 1.0
+        with np.errstate(divide="ignore"):
+            logs = np.log(mean, out=mean)
+        for log in logs:  # one after the other, whatever the number of rows
+            total[start : start + size] += log
+    return total
+
+
+def draw_hidden(
+    model: HiddenModel, order: IndexArray, y: IndexArray, rng: np.random.Generator
+) -> IntArray:
+    """One row for each class code: columns in `order`, each given those drawn before it."""
+    n = len(model.offsets) - 1
+    codes = np.zeros((len(y), n), dtype=np.int32)
+    single = model.single.T
+    for place, i in enumerate(order):
+        first, end = model.offsets[i], model.offsets[i + 1]
+        before = order[:place]
+        known = model.weights[i, before].sum()
+        if known > 0:
+            level = codes[:, before] + model.offsets[before]
+            tables = model.child[y[:, None], level, first:end]
+            share = np.einsum("j,rjb->rb", model.weights[i, before] / known, tables)
+        else:
+            share = single[y, first:end]
+        codes[:, i] = draw_levels(share / share.sum(axis=1, keepdims=True), rng)
+    return codes

@@ -1,0 +1,272 @@
+"""Structures of Bayesian network classifiers: trees, K2, hill climbing.
+
+All searches take attributes in a given order and break ties by it, so that the answer does not
+depend on how the table's columns happen to be arranged if that order does not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import gammaln
+
+from latentclass.discrete._network import Structure
+from latentclass.engine._counts import column_sums, indicator_rows, level_offsets
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+MAX_FAMILY_CELLS = 2**18
+"""Families with more cells than this, the class included, are not considered."""
+
+TIE = 1e-9
+"""Gains closer than this, relative to their size, count as equal."""
+
+
+def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ...], ...]:
+    """Parent of each node in a tree of largest total weight, as a tuple of none or one.
+
+    Prim's algorithm from `root`; the weights are symmetric.
+    """
+    n = len(weights)
+    parents: list[tuple[int, ...]] = [()] * n
+    if n == 0:
+        return ()
+    inside = np.zeros(n, dtype=bool)
+    inside[root] = True
+    best, source = weights[root].copy(), np.full(n, root)
+    for _ in range(n - 1):
+        j = int(np.where(inside, -np.inf, best).argmax())
+        parents[j] = (int(source[j]),)
+        inside[j] = True
+        closer = weights[j] > best
+        best[closer], source[closer] = weights[j][closer], j
+    return tuple(parents)
+
+
+class Sample(NamedTuple):
+    """Labelled rows to learn a structure from, attributes in the order that breaks ties."""
+
+    codes: IntArray
+    y: IndexArray
+    weight: FloatArray
+    n_classes: int
+    n_levels: tuple[int, ...]
+
+
+class Score(NamedTuple):
+    """How a family is judged.
+
+    Attributes
+    ----------
+    kind : {"aic", "bic", "k2"}
+        Log-likelihood less the number of parameters, or less half of it times the log of the
+        weight of all rows; or the log marginal likelihood under a Dirichlet prior.
+    alpha : float
+        That prior's pseudo-count of each level.
+    """
+
+    kind: str
+    alpha: float = 1.0
+
+    def of_distributions(self, counts: FloatArray) -> FloatArray:
+        """Score of distributions on the last axis, without the price of their parameters."""
+        total = counts.sum(axis=-1)
+        if self.kind == "k2":
+            r = counts.shape[-1]
+            seen = gammaln(counts + self.alpha) - gammaln(self.alpha)
+            return np.asarray(
+                seen.sum(axis=-1) + gammaln(r * self.alpha) - gammaln(total + r * self.alpha)
+            )
+        logs = counts * np.log(np.where(counts > 0, counts, 1.0))
+        return np.asarray(logs.sum(axis=-1) - total * np.log(np.where(total > 0, total, 1.0)))
+
+    def price(self, total_weight: float) -> float:
+        """What each further parameter costs."""
+        return {"k2": 0.0, "aic": 1.0, "bic": 0.5 * float(np.log(max(total_weight, 1.0)))}[
+            self.kind
+        ]
+
+
+class FamilyScorer:
+    """Gains of adding a parent to a family, all candidates at once, from one product of counts.
+
+    A gain compares two families on the same rows: those in which the child, its parents and the
+    candidate are observed.
+    """
+
+    def __init__(self, sample: Sample, score: Score) -> None:
+        self.sample, self.score = sample, score
+        self.offsets = level_offsets(sample.n_levels)
+        index = np.where(sample.codes >= 0, sample.codes + self.offsets[:-1], -1)
+        self._indicator = indicator_rows(index, int(self.offsets[-1])).T.tocsr()
+        self._price = score.price(float(sample.weight.sum()))
+
+    def _states(self, child: int, parents: tuple[int, ...]) -> sp.csr_array:
+        """Rows to (class, parents, child) as a weighted indicator."""
+        codes, y, weight, n_classes, n_levels = self.sample
+        place, hole = y.copy(), np.zeros(len(y), dtype=bool)
+        for v in (*parents, child):
+            place = place * n_levels[v] + codes[:, v]
+            hole |= codes[:, v] < 0
+        rows = np.flatnonzero(~hole)
+        shape = (len(y), n_classes * self._size(child, parents))
+        return sp.csr_array((weight[rows], (rows, place[rows])), shape=shape)
+
+    def _size(self, child: int, parents: tuple[int, ...]) -> int:
+        return int(np.prod([self.sample.n_levels[v] for v in (*parents, child)]))
+
+    def gains(self, child: int, parents: tuple[int, ...], with_class: bool) -> FloatArray:
+        """Gain of each attribute as one more parent of `child`, shape (n,); -inf if it cannot."""
+        n_classes, n_levels = self.sample.n_classes, np.array(self.sample.n_levels)
+        r = self.sample.n_levels[child]
+        size = self._size(child, parents)
+        allowed = n_levels * (size * n_classes) <= MAX_FAMILY_CELLS
+        allowed[[child, *parents]] = False
+        if not allowed.any():
+            return np.full(len(n_levels), -np.inf)
+        counts = (self._indicator @ self._states(child, parents)).toarray()
+        counts = counts.reshape(-1, n_classes, size // r, r)
+        if not with_class:
+            counts = counts.sum(axis=1, keepdims=True)
+        split = self.score.of_distributions(counts).sum(axis=(1, 2))
+        merged = np.add.reduceat(counts, self.offsets[:-1], axis=0)
+        whole = self.score.of_distributions(merged).sum(axis=(1, 2))
+        more = (n_levels - 1) * counts.shape[1] * (size // r) * (r - 1)
+        gain = column_sums(split, self.offsets) - whole - self._price * more
+        return np.where(allowed, gain, -np.inf)
+
+    def class_gain(self, child: int, parents: tuple[int, ...]) -> float:
+        """Gain of the class as one more parent of `child`."""
+        n_classes, r = self.sample.n_classes, self.sample.n_levels[child]
+        states = self._states(child, parents)
+        counts = np.asarray(states.sum(axis=0)).reshape(n_classes, -1, r)
+        split = self.score.of_distributions(counts).sum()
+        whole = self.score.of_distributions(counts.sum(axis=0)).sum()
+        return float(split - whole - self._price * (n_classes - 1) * counts.shape[1] * (r - 1))
+
+
+def search_k2(sample: Sample, score: Score, max_parents: int) -> Structure:
+    """K2: each attribute takes its best parents among those before it, one by one.
+
+    `max_parents` counts the class, which is a parent of all.
+    """
+    scorer = FamilyScorer(sample, score)
+    n = len(sample.n_levels)
+    families: list[tuple[int, ...]] = []
+    for j in range(n):
+        parents: tuple[int, ...] = ()
+        while len(parents) + 1 < max_parents:
+            gain = scorer.gains(j, parents, with_class=True)
+            gain[j:] = -np.inf
+            best = _first_best(gain) if j else -1
+            if best < 0 or gain[best] <= 0:
+                break
+            parents = tuple(sorted((*parents, best)))
+        families.append(parents)
+    return Structure(sample.n_levels, tuple(families), (True,) * n)
+
+
+def search_hill(
+    sample: Sample, score: Score, *, max_parents: int | None, free_class: bool
+) -> Structure:
+    """Hill climbing from naive Bayes: the best added, deleted or reversed arc until none gains.
+
+    With `free_class` the arcs from the class may be deleted and added again too. At the end every
+    attribute outside the class's Markov blanket gets the class as parent.
+    """
+    n = len(sample.n_levels)
+    limit = n if max_parents is None else max_parents
+    scorer = FamilyScorer(sample, score)
+    parents: list[tuple[int, ...]] = [()] * n
+    with_class = [True] * n
+    add = np.full((n, n), -np.inf)  # [parent, child]
+    drop = np.full((n, n), -np.inf)
+    toggle = np.full(n, -np.inf)
+
+    def rescore(j: int) -> None:
+        add[:, j] = scorer.gains(j, parents[j], with_class[j])
+        drop[:, j] = -np.inf
+        for p in parents[j]:
+            rest = tuple(q for q in parents[j] if q != p)
+            drop[p, j] = -scorer.gains(j, rest, with_class[j])[p]
+        if free_class:
+            toggle[j] = scorer.class_gain(j, parents[j]) * (-1.0 if with_class[j] else 1.0)
+
+    for j in range(n):
+        rescore(j)
+    # with holes a gain is taken on the rows that show the family, so moves could go in a circle
+    visited: set[tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]] = set()
+    while (state := (tuple(parents), tuple(with_class))) not in visited:
+        visited.add(state)
+        arcs = np.zeros((n, n), dtype=bool)
+        for j, ps in enumerate(parents):
+            arcs[list(ps), j] = True
+        reaches = _closure(arcs)
+        full = np.array([len(ps) >= limit for ps in parents], dtype=bool)
+        can_add = np.where(arcs | reaches.T | full, -np.inf, add)
+        # u -> j may turn if no other way leads from u to j, and u may take one more parent
+        turn = np.full((n, n), -np.inf)
+        for u, j in np.argwhere(arcs):
+            if not (reaches[u] & arcs[:, j] & (np.arange(n) != u)).any() and not full[u]:
+                turn[u, j] = drop[u, j] + add[j, u]
+        moves = np.concatenate([can_add.ravel(), drop.ravel(), turn.ravel(), toggle])
+        best = _first_best(moves)
+        if best < 0 or moves[best] <= TIE * max(1.0, float(sample.weight.sum())):
+            break
+        kind, place = divmod(best, n * n) if best < 3 * n * n else (3, best - 3 * n * n)
+        if kind == 3:
+            with_class[place] = not with_class[place]
+            rescore(place)
+            continue
+        u, j = divmod(place, n)
+        if kind in (1, 2):
+            parents[j] = tuple(p for p in parents[j] if p != u)
+            rescore(j)
+        if kind in (0, 2):
+            child, parent = (j, u) if kind == 0 else (u, j)
+            parents[child] = tuple(sorted((*parents[child], parent)))
+            rescore(child)
+    return Structure(
+        sample.n_levels, tuple(parents), correct_markov_blanket(tuple(parents), with_class)
+    )
+
+
+def correct_markov_blanket(
+    parents: tuple[tuple[int, ...], ...], with_class: list[bool]
+) -> tuple[bool, ...]:
+    """The class made a parent of each attribute that it would otherwise tell nothing about.
+
+    An attribute without the class as parent stays so if it is a parent of one that has it. One
+    after the other, as in Weka: a class arc added to an attribute brings in its parents too, so
+    those that come later need none.
+    """
+    corrected = list(with_class)
+    inside = {p for j, ps in enumerate(parents) if corrected[j] for p in ps}
+    for j, ps in enumerate(parents):
+        if not corrected[j] and j not in inside:
+            corrected[j] = True
+            inside.update(ps)
+    return tuple(corrected)
+
+
+def _first_best(gain: FloatArray) -> int:
+    """First of the best entries, ties by rounding included; -1 if there is none."""
+    if not gain.size or not np.isfinite(top := float(gain.max())):
+        return -1
+    return int(np.argmax(gain >= top - TIE * max(1.0, abs(top))))
+
+
+def _closure(arcs: BoolArray) -> BoolArray:
+    """Which node can be reached from which along arcs."""
+    reaches = arcs.copy()
+    while True:
+        further = reaches | ((reaches.astype(np.float32) @ reaches.astype(np.float32)) > 0)
+        if (further == reaches).all():
+            return reaches
+        reaches = further

@@ -1,0 +1,1 @@
+"""Engines that several families share: pure functions on arrays, no scikit-learn."""

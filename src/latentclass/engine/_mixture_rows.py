@@ -1,0 +1,161 @@
+"""Rows of a mixture: equal ones joined, in an order that depends on what they hold alone.
+
+Where chance decides row by row, it must not see how the table was written down: the order of rows
+and columns, units of measurement, constant columns, and whether a row stands there twice or with
+weight 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine import _product as product
+from latentclass.engine._content_folds import DistinctRows, column_marks, distinct_rows
+from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._product_mixture import (
+    MixtureParams,
+    MixtureProblem,
+    flat_params,
+    spread_starts,
+)
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+START_CELLS = 2**23
+"""Rows times starts times components that are held at once while starts are made."""
+
+
+def join_rows(
+    numeric: FloatArray,
+    codes: npt.NDArray[np.int32],
+    y: IntArray,
+    weight: FloatArray,
+    n_levels: npt.NDArray[np.intp],
+    seed: int,
+) -> tuple[DistinctRows, IntArray]:
+    """Join equal rows of one class, and tell where the first of each stands.
+
+    Ordered by a hash of their contents; rows of one content by their class's weight.
+    """
+    ranks, marks = [], []
+    for column in numeric.T:
+        _, rank = np.unique(column, return_inverse=True, equal_nan=True)
+        ranks.append(np.where(np.isnan(column), -1, rank.reshape(-1)).astype(np.int32))
+        marks.append(_shape_mark(column, weight))
+    all_one = np.zeros(len(y), dtype=np.intp)
+    marks += column_marks(codes, all_one, weight, n_levels.tolist(), 1)
+    columns = np.stack([*ranks, *codes.T], axis=1) if marks else np.empty((len(y), 0), np.int32)
+    varies = (columns != columns[:1]).any(axis=0)
+    used = [mark for mark, keep in zip(marks, varies, strict=True) if keep]
+    rows = distinct_rows(columns[:, varies], y, weight, used, seed)
+    by_class = np.bincount(rows.y + 1, rows.weight)
+    order = np.lexsort((rows.y, by_class[rows.y + 1], rows.key))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    number = rank[rows.number]
+    first = np.empty(len(order), dtype=np.intp)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    kept = DistinctRows(
+        rows.codes[order], rows.y[order], rows.weight[order], rows.key[order], number
+    )
+    return kept, first
+
+
+def _shape_mark(column: FloatArray, weight: FloatArray) -> int:
+    """A number made of a column's skewness, which does not depend on its unit."""
+    seen = ~np.isnan(column)
+    low, high = column[seen].min(initial=np.inf), column[seen].max(initial=-np.inf)
+    if not low < high:
+        return 0
+    values, share = (column[seen] / 2 - low / 2) / (high / 2 - low / 2), weight[seen]
+    values = values - np.average(values, weights=share)
+    spread = np.sqrt(np.average(values**2, weights=share))
+    # six digits: the rest depends on the order of sums
+    return crc32(f"{np.average((values / spread) ** 3, weights=share):.6g}".encode())
+
+
+@dataclass(frozen=True)
+class MixtureRows:
+    """Rows in the engine's units, with what every mixture of them needs.
+
+    Attributes
+    ----------
+    rows : product.Rows
+    weight : array of shape (n_rows,)
+    prior : product.Prior
+    layout : product.Layout
+    """
+
+    rows: product.Rows
+    weight: FloatArray
+    prior: product.Prior
+    layout: product.Layout
+
+    @classmethod
+    def measure(
+        cls,
+        numeric: FloatArray,
+        codes: npt.NDArray[np.int32],
+        weight: FloatArray,
+        n_levels: npt.NDArray[np.intp],
+        *,
+        alpha: float,
+        strength: float,
+    ) -> MixtureRows:
+        """Rows of a table, the prior centred on their own mean and variance."""
+        low, high = (function.reduce(numeric, axis=0) for function in (np.fmin, np.fmax))
+        offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.intp)
+        layout = product.Layout(*product.measure_range(low, high), offsets)
+        rows = product.to_rows(numeric, codes, layout)
+        overall = product.soft_stats(rows, weight[:, None], layout)
+        variance = overall.scatter[0] / np.where(overall.weight[0] > 0, overall.weight[0], 1.0)
+        prior = product.Prior(alpha, strength, overall.mean[0], variance)
+        return cls(rows, weight, prior, layout)
+
+    def take(self, keep: npt.NDArray[np.bool_], weight: FloatArray) -> MixtureRows:
+        """Some rows with other weights; units and prior stay."""
+        rows = product.Rows(self.rows.numeric[keep], self.rows.codes[keep])
+        return replace(self, rows=rows, weight=weight)
+
+    def problem(
+        self, n_components: int, spans: list[slice], n_jobs: int | None = None
+    ) -> MixtureProblem:
+        """EM of a mixture of these rows, whose blocks are given by their spans."""
+        blocks = [
+            (product.Rows(self.rows.numeric[span], self.rows.codes[span]), self.weight[span])
+            for span in spans
+        ]
+        nothing = product.empty_stats(n_components, self.layout)
+        return MixtureProblem(
+            blocks, np.zeros(n_components), nothing, self.prior, self.layout, n_jobs
+        )
+
+    def starts(self, problem: MixtureProblem, rngs: list[np.random.Generator]) -> MixtureParams:
+        """Components about rows drawn far apart (see `spread_starts`)."""
+        n_components = len(problem.known_rows)
+        whole = [(self.rows, self.weight, slice(0, n_components))]
+        restricted = replace(problem, blocks=[], restricted=whole)
+        size = max(START_CELLS // max(len(self.weight) * n_components, 1), 1)
+        parts = [
+            spread_starts(restricted, rngs[first : first + size])
+            for first in range(0, len(rngs), size)
+        ]
+        return MixtureParams(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def log_density(self, params: MixtureParams) -> FloatArray:
+        """log p(x) of each row under the first start's parameters."""
+        one = MixtureParams(*(array[:1] for array in params))
+        out = product.log_density(flat_params(one), self.rows, self.layout)
+        return log_sum_exp(out + one.log_weight)
+
+    @property
+    def n_parameters_each(self) -> int:
+        """Free parameters of a component beside its weight; a constant column has none."""
+        n_levels = np.diff(self.layout.offsets)
+        varying = int(np.count_nonzero(self.prior.variance > 0))
+        return 2 * varying + int(np.maximum(n_levels - 1, 0).sum())

@@ -1,0 +1,1 @@
+"""What every estimator shares: reading tables, verbs, calibration, explanation."""

@@ -1,0 +1,1 @@
+"""Hierarchical naive Bayes: latent variables whose states read as rules."""

@@ -1,0 +1,54 @@
+"""A hierarchical naive Bayes model as an ordinary Bayesian network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latentclass.estimator._bif import BifVariable, free_name
+from latentclass.hnb._hierarchy import Model
+
+
+def enlarged_network(
+    model: Model, root: BifVariable, names: list[str], levels: list[list[Any]], taken: list[str]
+) -> list[BifVariable]:
+    """Section 6.3 of the paper: below each latent variable the pair that its children make.
+
+    Parameters
+    ----------
+    model : Model
+    root : BifVariable
+        The class.
+    names : list of str
+        Of the attributes and latent variables.
+    levels : list of list
+        What each attribute's levels are called.
+    taken : list of str
+        Names that a pair may not have, beside these.
+
+    Returns
+    -------
+    list of BifVariable
+        Parents before children.
+    """
+    hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
+    states = [*levels, *([f"state{s}" for s in range(r)] for r in hierarchy.sizes[n:])]
+    variables = [root]
+    for v, theta in zip(hierarchy.tops, model.thetas, strict=True):
+        variables.append(BifVariable(names[v], states[v], (root.name,), theta.T))
+    for t in reversed(range(len(hierarchy.latents))):
+        latent = hierarchy.latents[t]
+        first, second = latent.children
+        size = latent.states.size
+        pair = free_name(f"{names[n + t]}_pair", [*taken, *names, root.name])
+        table = np.zeros((latent.n_states, size))
+        within = np.exp(model.tables.log_within[t]).reshape(-1)
+        table[latent.states.reshape(-1), np.arange(size)] = within
+        pairs = [f"{a}_{b}" for a in states[first] for b in states[second]]
+        variables.append(BifVariable(pair, pairs, (names[n + t],), table))
+        for child, axis in ((first, 0), (second, 1)):
+            level = np.indices(latent.states.shape)[axis].reshape(-1)
+            table = np.eye(hierarchy.sizes[child])[level]
+            variables.append(BifVariable(names[child], states[child], (pair,), table))
+    return variables

@@ -1,0 +1,240 @@
+"""Short propositions about attributes that say when a latent variable is in one of some states.
+
+The cells (pairs of levels of two children) that make a latent variable's state are covered by as
+few and as short rectangles as can be found, "first child in A and second child in B"; "in A" is
+again a proposition where the child is latent (or left as it is, for a short one). All of them hold
+exactly where the state does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.hnb._hierarchy import Hierarchy, IntArray
+
+MAX_RECTANGLES = 12
+"""Rectangles up to which the shortest cover of all is found; of more, a greedy one."""
+
+MAX_SETS = 200
+"""Rectangles that are considered at all."""
+
+
+@dataclass(frozen=True)
+class In:
+    """A variable has one of some levels."""
+
+    variable: int
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Same:
+    """Two attributes have the same level, or not."""
+
+    first: int
+    second: int
+    equal: bool
+
+
+@dataclass(frozen=True)
+class All:
+    """All of some propositions; true without any."""
+
+    parts: tuple[Proposition, ...]
+
+
+@dataclass(frozen=True)
+class Any:
+    """One at least of some propositions; false without any."""
+
+    parts: tuple[Proposition, ...]
+
+
+Proposition = In | Same | All | Any
+
+TRUE, FALSE = All(()), Any(())
+
+
+def holds(proposition: Proposition, codes: IntArray) -> npt.NDArray[np.bool_]:
+    """In which complete rows a proposition is true; a column for every variable in it."""
+    if isinstance(proposition, In):
+        return np.isin(codes[:, proposition.variable], proposition.levels)
+    if isinstance(proposition, Same):
+        equal = codes[:, proposition.first] == codes[:, proposition.second]
+        return np.asarray(equal if proposition.equal else ~equal)
+    parts = [holds(part, codes) for part in proposition.parts]
+    if isinstance(proposition, All):
+        return np.logical_and.reduce(parts, axis=0) if parts else np.ones(len(codes), dtype=bool)
+    return np.logical_or.reduce(parts, axis=0) if parts else np.zeros(len(codes), dtype=bool)
+
+
+def length(proposition: Proposition) -> float:
+    """How long a proposition is to read: its conditions, and a little for every level named."""
+    if isinstance(proposition, In):
+        return 1.0 + 0.1 * len(proposition.levels)
+    if isinstance(proposition, Same):
+        return 1.2
+    return sum(length(part) for part in proposition.parts)
+
+
+@dataclass(frozen=True)
+class RuleFinder:
+    """Finds propositions for the states of a hierarchy.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+    alike : callable
+        Whether two attributes have the same levels in the same order, so that they can be compared.
+    expand : bool
+        Say of attributes what a latent child says of them, instead of naming the child's states.
+    """
+
+    hierarchy: Hierarchy
+    alike: Callable[[int, int], bool]
+    expand: bool = True
+    _known: dict[tuple[int, frozenset[int]], Proposition] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def find(self, variable: int, states: frozenset[int]) -> Proposition:
+        """When `variable` is in one of `states`."""
+        known = self._known
+        key = (variable, states)
+        if key not in known:
+            known[key] = self._find(variable, states)
+        return known[key]
+
+    def _find(self, variable: int, states: frozenset[int]) -> Proposition:
+        size = self.hierarchy.sizes[variable]
+        if len(states) == size:
+            return TRUE
+        if not states:
+            return FALSE
+        latent = self.hierarchy.latent(variable)
+        if latent is None:
+            return In(variable, tuple(sorted(states)))
+        region = np.isin(latent.states, list(states))
+        first, second = latent.children
+        n = len(self.hierarchy.n_levels)
+        if first < n and second < n and len(region) > 1 and self.alike(first, second):
+            diagonal = np.eye(len(region), dtype=bool)
+            if np.array_equal(region, diagonal):
+                return Same(first, second, True)
+            if np.array_equal(region, ~diagonal):
+                return Same(first, second, False)
+        return self._cover(region, first, second)
+
+    def _below(self, child: int, states: frozenset[int]) -> Proposition:
+        whole = len(states) == self.hierarchy.sizes[child]
+        if self.expand or whole:
+            return self.find(child, states)
+        return In(child, tuple(sorted(states)))
+
+    def _cover(self, region: npt.NDArray[np.bool_], first: int, second: int) -> Proposition:
+        rectangles = []
+        for a, b in _maximal_rectangles(region):
+            parts = [
+                part
+                for part in (self._below(first, frozenset(a)), self._below(second, frozenset(b)))
+                if part != TRUE
+            ]
+            cells = np.zeros_like(region)
+            cells[np.ix_(a, b)] = True
+            proposition: Proposition = parts[0] if len(parts) == 1 else _flat(All, parts)
+            rectangles.append((cells, proposition, length(proposition)))
+        chosen = _shortest_cover(region, [(cells, cost) for cells, _, cost in rectangles])
+        parts = [rectangles[i][1] for i in chosen]
+        return parts[0] if len(parts) == 1 else _flat(Any, parts)
+
+
+def _flat(kind: type[All] | type[Any], parts: list[Proposition]) -> Proposition:
+    """Join parts, those of the same kind opened."""
+    out: list[Proposition] = []
+    for part in parts:
+        out += part.parts if isinstance(part, kind) else [part]
+    return kind(tuple(out))
+
+
+def _maximal_rectangles(
+    region: npt.NDArray[np.bool_],
+) -> list[tuple[list[int], list[int]]]:
+    """Rectangles inside the region that cannot be made larger (of very many, a part)."""
+    rows = {tuple(np.flatnonzero(row).tolist()) for row in region if row.any()}
+    sets = set(rows)
+    fresh = set(rows)
+    while fresh and len(sets) < MAX_SETS:
+        crossed = {tuple(sorted(set(a) & set(b))) for a in fresh for b in rows if set(a) & set(b)}
+        fresh = crossed - sets
+        sets |= fresh
+    found: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
+    for columns in sorted(sets, key=lambda s: (-len(s), s)):
+        inside = np.flatnonzero(region[:, columns].all(axis=1))
+        widest = np.flatnonzero(region[inside].all(axis=0))
+        found[tuple(inside.tolist()), tuple(widest.tolist())] = None
+    return [(list(a), list(b)) for a, b in found]
+
+
+def _shortest_cover(
+    region: npt.NDArray[np.bool_], rectangles: list[tuple[npt.NDArray[np.bool_], float]]
+) -> list[int]:
+    """Numbers of the rectangles that cover the region at least cost."""
+    if len(rectangles) <= MAX_RECTANGLES:
+        best: tuple[float, tuple[int, ...]] | None = None
+        for n in range(1, len(rectangles) + 1):
+            for chosen in combinations(range(len(rectangles)), n):
+                cost = sum(rectangles[i][1] for i in chosen)
+                if best is not None and cost >= best[0]:
+                    continue
+                if np.logical_or.reduce([rectangles[i][0] for i in chosen])[region].all():
+                    best = (cost, chosen)
+        assert best is not None
+        return list(best[1])
+    left, chosen_list = region.copy(), []
+    while left.any():
+        gain = [(cells & left).sum() / (cost + 0.5) for cells, cost in rectangles]
+        i = int(np.argmax(gain))
+        chosen_list.append(i)
+        left &= ~rectangles[i][0]
+    for i in list(chosen_list):  # some may be covered by the others by now
+        rest = [rectangles[k][0] for k in chosen_list if k != i]
+        if rest and np.logical_or.reduce(rest)[region].all():
+            chosen_list.remove(i)
+    return sorted(chosen_list)
+
+
+def write(
+    proposition: Proposition,
+    names: list[str],
+    condition: Callable[[int, tuple[int, ...]], str],
+) -> str:
+    """A proposition in words; `condition` writes that a variable has one of some levels."""
+    if proposition == TRUE:
+        return "always"
+    if proposition == FALSE:
+        return "never"
+    return _write(proposition, names, condition)
+
+
+def _write(
+    proposition: Proposition,
+    names: list[str],
+    condition: Callable[[int, tuple[int, ...]], str],
+) -> str:
+    if isinstance(proposition, In):
+        return condition(proposition.variable, proposition.levels)
+    if isinstance(proposition, Same):
+        sign = "=" if proposition.equal else "!="
+        return f"{names[proposition.first]} {sign} {names[proposition.second]}"
+    word = " and " if isinstance(proposition, All) else " or "
+    texts = []
+    for part in proposition.parts:
+        text = _write(part, names, condition)
+        compound = isinstance(part, All | Any) or " or " in text
+        texts.append(f"({text})" if compound else text)
+    return word.join(texts)

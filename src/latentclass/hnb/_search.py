@@ -1,0 +1,545 @@
+"""The search for a hierarchy: which pair to join, into which states, and whether that helps.
+
+Algorithms 1 to 3 of Langseth and Nielsen. Everything is counted on distinct rows, dealt out over
+parts (see `_row_parts`). Three kinds of counts serve the whole search:
+
+- levels by class and fold, which give the tables of every fold, and so the held-out accuracy;
+- pairs of levels by class and part, which give all measures of dependence given the class;
+- the cells of a candidate pair by class, on which its states are made (see `_hnb_states`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._content_folds import DistinctRows, Parts
+from latentclass.engine._counts import level_offsets, pair_counts
+from latentclass.engine._logspace import log_normalise
+from latentclass.hnb._hierarchy import Hierarchy
+from latentclass.hnb._states import collapse_states, pair_strength
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+IMPOSSIBLE = -1e6
+"""Stands for log 0 in held-out scores, which are updated by adding and subtracting."""
+
+PARTS_BYTES = 2**26
+"""Size up to which the pair counts of several parts are held at once."""
+
+BLOCK_CELLS = 2**22
+"""Entries of one block of rows while counting."""
+
+MAX_CROSSED = 512
+"""Cells up to which the states of a latent variable are made anew for a partner."""
+
+MAX_ROUNDS = 3
+"""Rounds of proposals in one step, the next only if none of the one before helps."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search.
+
+    Attributes
+    ----------
+    measure : {"chi2", "expected_kl"}
+    exact : bool
+        States by dynamic programming (two classes) instead of greedy steps.
+    climb : bool
+        Take the first pair that helps, in the order of the measure on all rows.
+    alpha : float
+        Pseudo-count of every level in the tables of the folds.
+    """
+
+    measure: str = "chi2"
+    exact: bool = False
+    climb: bool = False
+    alpha: float = 1.0
+
+
+class Found(NamedTuple):
+    """A hierarchy, and held-out accuracies of naive Bayes and after each latent variable."""
+
+    hierarchy: Hierarchy
+    scores: list[float]
+
+
+@dataclass
+class _Slot:
+    """A variable on top.
+
+    `evidence` is the state of each row; beyond the states it points at rows of `partial`, what
+    missing attributes leave open: P(observed | state), the largest 1.
+    """
+
+    variable: int
+    size: int
+    evidence: IntArray
+    partial: FloatArray
+
+    @property
+    def codes(self) -> IntArray:
+        if not len(self.partial):
+            return self.evidence
+        return np.where(self.evidence < self.size, self.evidence, -1)
+
+
+class _Entries(NamedTuple):
+    """Rows with their part, as passes over the rows want it.
+
+    In the order of the rows, for their states are looked up all the time; `group` is
+    part * K + class.
+    """
+
+    row: IntArray
+    part: IntArray
+    group: IntArray
+    weight: FloatArray
+    n_parts: int
+
+
+def _entries(parts: Parts, y: IndexArray, n_classes: int) -> _Entries:
+    order = np.argsort(parts.row, kind="stable")
+    row, part = parts.row[order], parts.part[order]
+    group = part * n_classes + y[row]
+    return _Entries(
+        row.astype(np.int32),
+        part.astype(np.int32),
+        group.astype(np.int32),
+        parts.weight[order],
+        parts.n_parts,
+    )
+
+
+class _Candidate(NamedTuple):
+    """A pair of slots with states for it, and the held-out log tables (F + 1, K, evidence).
+
+    `revised` are new states of latent variables among the two, by their number; `children` what is
+    joined, revised.
+    """
+
+    pair: tuple[int, int]
+    states: IntArray
+    slot: _Slot
+    table: FloatArray
+    revised: dict[int, IntArray]
+    children: tuple[_Slot, _Slot]
+
+
+def search_hierarchy(
+    rows: DistinctRows,
+    n_levels: tuple[int, ...],
+    n_classes: int,
+    subsets: Parts,
+    folds: Parts,
+    settings: Settings,
+) -> Found:
+    """Add latent variables as long as the held-out accuracy rises (Algorithm 3).
+
+    Where it stays the same, the held-out log-loss decides.
+
+    Parameters
+    ----------
+    rows : DistinctRows
+    n_levels : tuple of int
+    n_classes : int
+    subsets : Parts
+        Each subset from which candidates come is all rows but one part; a single part is all rows.
+    folds : Parts
+        Folds of the held-out accuracy.
+    settings : Settings
+    """
+    search = _Search(rows, n_levels, n_classes, subsets, folds, settings)
+    while search.step():
+        pass
+    return Found(search.hierarchy, search.scores)
+
+
+class _Search:
+    def __init__(
+        self,
+        rows: DistinctRows,
+        n_levels: tuple[int, ...],
+        n_classes: int,
+        subsets: Parts,
+        folds: Parts,
+        settings: Settings,
+    ) -> None:
+        from latentclass.hnb import (
+            _kernels as _hnb_kernels,  # loads numba, which nothing else here needs
+        )
+
+        self._kernels = _hnb_kernels
+        self.rows, self.settings, self.n_classes = rows, settings, n_classes
+        self.subsets = _entries(subsets, rows.y, n_classes)
+        self.folds = _entries(folds, rows.y, n_classes)
+        self.hierarchy = Hierarchy(n_levels)
+        self.slots: list[_Slot | None] = []
+        for j, r in enumerate(n_levels):
+            column = np.ascontiguousarray(rows.codes[:, j])
+            holes = column < 0
+            partial = np.ones((1, r)) if holes.any() else np.empty((0, r))
+            evidence = np.where(holes, r, column).astype(np.int32)
+            self.slots.append(_Slot(j, r, evidence, partial))
+        # tested entries: everything that is in some fold
+        tested = self.folds.part < folds.n_parts
+        self._row, self._fold = self.folds.row[tested], self.folds.part[tested]
+        self._weight = self.folds.weight[tested]
+        self._own = rows.y[self._row].astype(np.int32)
+        self._log_joint = np.tile(np.empty(0), (0, 0))
+        self._tables: list[FloatArray] = []
+        self._start_scores()
+        self._best = (self._accuracy(self._log_joint), self._log_score(self._log_joint))
+        self.scores = [self._best[0]]
+        self._strength: FloatArray | None = None
+        # of pairs that were proposed, to be used again in the next step: counts, then states
+        self._cells: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
+        self._states: dict[tuple[int, int, int, int, int], IntArray] = {}
+        self._below: dict[int, tuple[_Slot, _Slot]] = {}  # what each latent variable joins
+        weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
+        self._subset_weight = _without(weights, subsets.n_parts).tolist()
+
+    # ------------------------------------------------------------- held-out accuracy
+
+    def _start_scores(self) -> None:
+        n_folds = self.folds.n_parts
+        n_groups = (n_folds + 1) * self.n_classes
+        by_class = np.bincount(self.folds.group, self.folds.weight, n_groups)
+        by_class = by_class.reshape(n_folds + 1, self.n_classes).astype(np.float64)
+        train = (by_class.sum(axis=0) - by_class)[:n_folds]
+        total = np.maximum(train.sum(axis=1, keepdims=True), 1e-300)
+        with np.errstate(divide="ignore"):
+            log_prior = np.maximum(np.log(np.maximum(train, 0.0) / total), IMPOSSIBLE)
+        self._log_joint = np.ascontiguousarray(log_prior[self._fold].T)  # (K, entries)
+        for slot in self.slots:
+            assert slot is not None
+            table = self._fold_table(slot)
+            self._tables.append(table)
+            self._kernels.add_logs(self._log_joint, self._fold, self._row, slot.evidence, table)
+
+    def _fold_table(self, slot: _Slot) -> FloatArray:
+        """log P(evidence | class) of a variable in every fold's training rows."""
+        counts = self._count(self.folds, slot.evidence, slot.size)
+        return self._smooth(slot, counts)
+
+    def _count(self, entries: _Entries, codes: IntArray, size: int) -> FloatArray:
+        """Weight by part, class and level, shape (n_parts + 1, K, size)."""
+        counts = np.zeros(((entries.n_parts + 1) * self.n_classes, size))
+        self._kernels.add_counts(counts, entries.group, entries.row, entries.weight, codes)
+        return counts.reshape(entries.n_parts + 1, self.n_classes, size)
+
+    def _smooth(self, slot: _Slot, counts: FloatArray) -> FloatArray:
+        train = np.maximum((counts.sum(axis=0) - counts)[:-1], 0.0) + self.settings.alpha
+        total = train.sum(axis=-1, keepdims=True)
+        share = np.divide(train, total, out=np.full_like(train, 1.0 / slot.size), where=total > 0)
+        if len(slot.partial):
+            share = np.concatenate([share, share @ slot.partial.T], axis=-1)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.maximum(np.log(share), IMPOSSIBLE))
+
+    def _accuracy(self, log_joint: FloatArray) -> float:
+        """Share of the tested weight that goes to its own class; ties are shared."""
+        right = self._kernels.weight_right(log_joint, self._own, self._weight)
+        # rounded: sums of shares in another order must not decide
+        return float(np.round(right / max(float(self._weight.sum()), 1e-300), 12))
+
+    def _value(
+        self, log_joint: FloatArray, least: tuple[float, float]
+    ) -> tuple[float, float] | None:
+        """Accuracy, and at equal accuracy the log score; None if not above `least`."""
+        accuracy = self._accuracy(log_joint)
+        if accuracy < least[0]:
+            return None
+        value = (accuracy, self._log_score(log_joint))
+        return value if value > least else None
+
+    def _standard_error(self, accuracy: float) -> float:
+        """Of the held-out accuracy: what a gain by a less likely candidate must exceed."""
+        return float(np.sqrt(accuracy * (1.0 - accuracy) / max(float(self._weight.sum()), 1e-300)))
+
+    def _log_score(self, log_joint: FloatArray) -> float:
+        posterior = log_normalise(np.ascontiguousarray(log_joint.T))
+        own = np.maximum(posterior[np.arange(len(self._own)), self._own], -36.0)
+        return float(np.round(self._weight @ own / max(float(self._weight.sum()), 1e-300), 10))
+
+    # --------------------------------------------------------------------- candidates
+
+    def step(self) -> bool:
+        """Add the best latent variable; false if none helps."""
+        if self.n_classes == 1 or sum(slot is not None for slot in self.slots) < 2:
+            return False
+        if self._strength is None:
+            self._strength = self._all_strengths()
+        best: tuple[tuple[float, float], _Candidate, FloatArray] | None = None
+        for proposals in self._single() if self.settings.climb else self._rounds():
+            for pair, i in proposals:
+                for candidate, log_joint in self._candidates(pair, i):
+                    least = self._best if best is None else best[0]
+                    if candidate.revised:
+                        least = (least[0] + self._standard_error(least[0]), least[1])
+                    value = self._value(log_joint, least)
+                    if value is not None:
+                        best = (value, candidate, log_joint)
+            if best is not None:
+                break
+        if best is None:
+            return False
+        self._best, candidate, self._log_joint = best
+        self.scores.append(self._best[0])
+        self._accept(candidate)
+        return True
+
+    def _single(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
+        """One pair at a time, the strongest first."""
+        assert self._strength is not None
+        flat, n = self._strength[0].reshape(-1), len(self.slots)
+        for place in np.argsort(-flat, kind="stable").tolist():
+            if not np.isfinite(flat[place]):
+                return
+            yield [((place // n, place % n), 0)]
+
+    def _rounds(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
+        """In each round the strongest pair of each subset that was not proposed before.
+
+        Measured without rounding, most subsets agree on the strongest pair. If that does not help,
+        the search would end with all others untried.
+        """
+        assert self._strength is not None
+        left, n = self._strength.reshape(len(self._strength), -1).copy(), len(self.slots)
+        for _ in range(MAX_ROUNDS):
+            proposals = []
+            for i, strength in enumerate(left):
+                place = int(strength.argmax())
+                if np.isfinite(strength[place]):
+                    proposals.append(((place // n, place % n), i))
+                    left[:, place] = -np.inf
+            if not proposals:
+                return
+            yield proposals
+
+    def _candidates(self, pair: tuple[int, int], i: int) -> Iterator[tuple[_Candidate, FloatArray]]:
+        """The pair joined by subset i; and with the states of a latent variable of it made anew."""
+        both = [self._slot(s) for s in pair]
+        yield self._try(pair, both[0], both[1], self._pair_states(both[0], both[1], i), {})
+        for place in (0, 1):
+            revised = self._revised(both, place, i)
+            if revised is not None:
+                slot, states, joined = revised
+                changed = [*both[:place], slot, *both[place + 1 :]]
+                yield self._try(pair, changed[0], changed[1], joined, {slot.variable: states})
+
+    def _revised(
+        self, both: list[_Slot], place: int, i: int
+    ) -> tuple[_Slot, IntArray, IntArray] | None:
+        """A latent variable of a pair with the states that its partner needs; the pair's states.
+
+        Its states were made by the class alone. Cells that say the same of the class are one, even
+        if they say something else together with the partner ("exactly two of three"). So all its
+        cells are crossed with the partner's states, these are collapsed, and cells that are alike
+        in all of them are one state. None if that changes nothing.
+        """
+        old, other = both[place], both[1 - place]
+        if old.variable not in self._below:
+            return None
+        first, second = self._below[old.variable]
+        n_cells = first.size * second.size
+        if n_cells == old.size or n_cells * other.size > MAX_CROSSED:
+            return None
+        cells = self._pair_codes(first, second)
+        whole = self._joined(first, second, np.arange(n_cells, dtype=np.int32), cells)
+        whole.variable = old.variable
+        crossed = (whole, other) if place == 0 else (other, whole)
+        table = self._pair_states(*crossed, i).reshape(crossed[0].size, crossed[1].size)
+        table = table if place == 0 else table.T
+        _, start, label = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(start)  # states are numbered in the order of the cells
+        states = np.argsort(order).astype(np.int32)[label.reshape(-1)]
+        latent = self.hierarchy.latent(old.variable)
+        assert latent is not None
+        if np.array_equal(states, latent.states.reshape(-1)):
+            return None
+        slot = self._joined(first, second, states, cells)
+        slot.variable = old.variable
+        table = table[start[order]]
+        return slot, states, (table if place == 0 else table.T).reshape(-1)
+
+    def _pair_states(self, first: _Slot, second: _Slot, i: int) -> IntArray:
+        """States for a pair from subset i (Algorithm 2)."""
+        key = (first.variable, first.size, second.variable, second.size)
+        if key not in self._cells:
+            size = first.size * second.size
+            counts = self._count(self.subsets, self._pair_codes(first, second), size)
+            total = counts.sum(axis=0)
+            both = total.reshape(self.n_classes, first.size, second.size)
+            # a cell without rows goes by all rows, and a little by what independence expects
+            by_class = np.maximum(total.sum(axis=1), 1e-300)
+            guess = both.sum(axis=2)[:, :, None] * both.sum(axis=1)[:, None, :]
+            guess = guess.reshape(self.n_classes, -1) / by_class[:, None] + 1e-9
+            trains = np.maximum(_without(counts, self.subsets.n_parts), 0.0)
+            self._cells[key] = (trains, (total + 1e-3 * guess).T)
+        if (*key, i) not in self._states:
+            trains, expected = self._cells[key]
+            self._states[*key, i] = collapse_states(
+                trains[i].T, expected, self._subset_weight[i], exact=self.settings.exact
+            )
+        return self._states[*key, i]
+
+    def _slot(self, s: int) -> _Slot:
+        slot = self.slots[s]
+        assert slot is not None
+        return slot
+
+    def _pair_codes(self, first: _Slot, second: _Slot) -> IntArray:
+        a, b = first.codes, second.codes
+        cells = a * np.int32(second.size) + b
+        if len(first.partial) or len(second.partial):
+            cells = np.where((a >= 0) & (b >= 0), cells, -1)
+        return cells
+
+    def _try(
+        self,
+        pair: tuple[int, int],
+        first: _Slot,
+        second: _Slot,
+        states: IntArray,
+        revised: dict[int, IntArray],
+    ) -> tuple[_Candidate, FloatArray]:
+        """The candidate with its tables, and the held-out log joint probabilities with it.
+
+        It joins `first` and `second`, which are the pair's slots, or one of them revised.
+        """
+        cells = self._pair_codes(first, second)
+        slot = self._joined(first, second, states, cells)
+        table = self._fold_table(slot)
+        log_joint = self._kernels.exchange_logs(
+            self._log_joint,
+            self._fold,
+            self._row,
+            self._slot(pair[0]).evidence,
+            self._tables[pair[0]],
+            self._slot(pair[1]).evidence,
+            self._tables[pair[1]],
+            slot.evidence,
+            table,
+        )
+        shaped = states.reshape(first.size, second.size)
+        return _Candidate(pair, shaped, slot, table, revised, (first, second)), log_joint
+
+    def _joined(self, first: _Slot, second: _Slot, states: IntArray, cells: IntArray) -> _Slot:
+        """The latent variable's evidence in each row."""
+        variable, size = len(self.hierarchy.sizes), int(states.max()) + 1
+        if not (len(first.partial) or len(second.partial)):
+            return _Slot(variable, size, states.take(cells), np.empty((0, size)))
+        evidence = np.where(cells >= 0, states[cells], 0).astype(np.int32)
+        open_ = np.flatnonzero(cells < 0)
+        width = second.size + len(second.partial)
+        pairs, which = np.unique(
+            first.evidence[open_] * np.intp(width) + second.evidence[open_], return_inverse=True
+        )
+        # P(cell | state): class-free, so it may come from all rows
+        seen = cells >= 0
+        counts = np.bincount(cells[seen], self.rows.weight[seen], len(states)) + max(
+            self.settings.alpha, 1e-6
+        )
+        within = np.zeros((len(states), size))
+        within[np.arange(len(states)), states] = counts
+        within /= within.sum(axis=0)
+        known_first = np.vstack([np.eye(first.size), first.partial])
+        known_second = np.vstack([np.eye(second.size), second.partial])
+        partial = np.empty((len(pairs), size))
+        step = max(1, BLOCK_CELLS // len(states))
+        for start in range(0, len(pairs), step):
+            a, b = np.divmod(pairs[start : start + step], width)
+            cell = known_first[a][:, :, None] * known_second[b][:, None, :]
+            partial[start : start + step] = cell.reshape(len(a), -1) @ within
+        partial /= partial.max(axis=1, keepdims=True)
+        # where only one state is left, it is known
+        sure = (partial > 0).sum(axis=1) == 1
+        place = np.where(sure, partial.argmax(axis=1), size + np.cumsum(~sure) - 1)
+        evidence[open_] = place[which.reshape(-1)]
+        return _Slot(variable, size, evidence, partial[~sure])
+
+    # ------------------------------------------------------------------ pair measures
+
+    def _all_strengths(self) -> FloatArray:
+        """Strength of every pair in every subset, (subsets, n, n); -inf but above the diagonal."""
+        n, subsets = len(self.slots), self.subsets
+        offsets = level_offsets(self.hierarchy.n_levels)
+        size = 8 * self.n_classes * int(offsets[-1]) ** 2
+        held = max(1, min(subsets.n_parts, PARTS_BYTES // max(size, 1)))
+        strength = np.full((subsets.n_parts, n, n), -np.inf)
+        total: FloatArray | None = None
+        for start in range(0, subsets.n_parts, held):
+            numbers = range(start, min(start + held, subsets.n_parts))
+            parts = [self._pair_counts(subsets.part == i, offsets) for i in numbers]
+            if subsets.n_parts > 1:
+                if total is None:
+                    whole = held == subsets.n_parts
+                    every = np.ones(len(subsets.part), dtype=bool)
+                    total = np.sum(parts, axis=0) if whole else self._pair_counts(every, offsets)
+                for counts in parts:  # in place: they are large
+                    np.maximum(np.subtract(total, counts, out=counts), 0.0, out=counts)
+            trains = np.stack(parts) if len(parts) > 1 else parts[0][None]
+            for a in range(n - 1):
+                later = offsets[a + 1 :]
+                tables = trains[:, :, offsets[a] : offsets[a + 1], later[0] :]
+                strength[list(numbers), a, a + 1 :] = pair_strength(
+                    tables, later - later[0], self.settings.measure
+                )
+        return strength
+
+    def _pair_counts(self, which: npt.NDArray[np.bool_], offsets: IndexArray) -> FloatArray:
+        row = self.subsets.row[which]
+        y, weight = self.rows.y[row], self.subsets.weight[which]
+        return pair_counts(self.rows.codes[row], y, weight, self.n_classes, offsets)
+
+    def _accept(self, candidate: _Candidate) -> None:
+        first, second = candidate.pair
+        children = (self._slot(first).variable, self._slot(second).variable)
+        for variable, states in candidate.revised.items():
+            self.hierarchy = self.hierarchy.revise(variable, states)
+        self.hierarchy = self.hierarchy.join(*children, candidate.states)
+        self._below[candidate.slot.variable] = candidate.children
+        # what is no longer on top is not proposed again
+        self._cells = {k: v for k, v in self._cells.items() if not {k[0], k[2]} & {*children}}
+        self._states = {k: v for k, v in self._states.items() if not {k[0], k[2]} & {*children}}
+        self.slots[first], self.slots[second] = candidate.slot, None
+        self._tables[first], self._tables[second] = candidate.table, np.empty(0)
+        assert self._strength is not None
+        for s in candidate.pair:
+            self._strength[:, s, :] = self._strength[:, :, s] = -np.inf
+        others = np.array([s for s, x in enumerate(self.slots) if x is not None and s != first])
+        if others.size:
+            found = self._strengths_of(candidate.slot, others)
+            before = others < first
+            self._strength[:, others[before], first] = found[:, before]
+            self._strength[:, first, others[~before]] = found[:, ~before]
+
+    def _strengths_of(self, slot: _Slot, others: IndexArray) -> FloatArray:
+        """Strength of a new variable with each of others, shape (subsets, len(others))."""
+        subsets, chosen = self.subsets, [self._slot(int(s)) for s in others]
+        offsets = level_offsets([other.size for other in chosen])
+        code = slot.codes[subsets.row]
+        group = np.where(code >= 0, subsets.group * np.int32(slot.size) + code, -1)
+        n_groups = (subsets.n_parts + 1) * self.n_classes * slot.size
+        counts = np.empty((n_groups, int(offsets[-1])))
+        for other, start in zip(chosen, offsets.tolist(), strict=False):
+            part = np.zeros((n_groups, other.size))
+            self._kernels.add_counts(part, group, subsets.row, subsets.weight, other.evidence)
+            counts[:, start : start + other.size] = part
+        tables = counts.reshape(subsets.n_parts + 1, self.n_classes, slot.size, -1)
+        trains = np.maximum(_without(tables, subsets.n_parts), 0.0)
+        return pair_strength(trains, offsets, self.settings.measure)
+
+
+def _without(counts: FloatArray, n_parts: int) -> FloatArray:
+    """Counts of each subset: all rows but one part, or all rows if there is one part."""
+    total = counts.sum(axis=0)
+    return np.asarray(total[None] if n_parts == 1 else (total - counts)[:n_parts])

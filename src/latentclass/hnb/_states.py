@@ -1,0 +1,264 @@
+"""Which variables to join, and into which states: both from class counts alone.
+
+A pair is the stronger the less likely its dependence is chance. The states of the variable that
+joins it are groups of its cells (pairs of levels), made as short to describe as can be.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincc, gammaln
+
+from latentclass.engine._counts import column_sums
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+TIES = 1e-11
+"""Relative difference up to which two sums count as equal: they differ by rounding alone."""
+
+
+def x_log_x(values: FloatArray) -> FloatArray:
+    """x log x, 0 at 0."""
+    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))
+
+
+def log_fit(counts: FloatArray) -> FloatArray:
+    """log-likelihood of the classes of rows in one state each, from class counts (..., K)."""
+    return np.asarray(x_log_x(counts).sum(axis=-1) - x_log_x(counts.sum(axis=-1)))
+
+
+def collapse_states(
+    counts: FloatArray, expected: FloatArray, n_rows: float, *, exact: bool = False
+) -> IntArray:
+    """States for cells by predictive description length (Algorithm 2), shape (S,).
+
+    Two states with class counts a and b are one if that shortens the description:
+
+        (K / 2) log N + fit(a + b) - fit(a) - fit(b) > 0,   fit(a) = sum_k a_k log(a_k / sum a)
+
+    Parameters
+    ----------
+    counts : array of shape (S, K)
+        Class counts of each cell.
+    expected : array of shape (S, K)
+        Class weights of each cell to go by where `counts` has no row: such a cell gets the state
+        that fits them best.
+    n_rows : float
+        N.
+    exact : bool
+        The best partition of all instead of greedy steps; two classes only.
+
+    Examples
+    --------
+    >>> counts = np.array([[9.0, 1.0], [0.0, 8.0], [8.0, 2.0], [0.0, 0.0]])
+    >>> collapse_states(counts, counts + [0.1, 0.3], 28.0).tolist()
+    [0, 1, 0, 1]
+    """
+    n_classes = counts.shape[1]
+    penalty = 0.5 * n_classes * np.log(max(n_rows, 1.0))
+    seen = np.flatnonzero(counts.sum(axis=1) > 0)
+    if not seen.size:
+        return np.zeros(len(counts), dtype=np.int32)
+    label, merged = _join_proportional(counts[seen], penalty)
+    grouped = _best_groups(merged, penalty) if exact else _greedy_groups(merged, penalty)
+    label = grouped[label]
+    state = np.full(len(counts), -1)
+    state[seen] = label
+    rest = np.flatnonzero(state < 0)
+    if rest.size:
+        n_states = int(label.max()) + 1
+        total = np.zeros((n_states, n_classes))
+        np.add.at(total, label, counts[seen])
+        # as the rows of the state would be, if it had a few more like all of them
+        smooth = total + counts.sum(axis=0) / max(float(counts.sum()), 1e-300) + 1e-12
+        log_share = np.log(smooth / smooth.sum(axis=1, keepdims=True))
+        want = expected[rest] / np.maximum(expected[rest].sum(axis=1, keepdims=True), 1e-300)
+        state[rest] = _rounded(want @ log_share.T, 1.0).argmax(axis=1)
+    # numbered in the order of the cells
+    _, first, inverse = np.unique(state, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(rank[inverse.reshape(-1)])
+
+
+def _rounded(values: FloatArray, unit: float) -> FloatArray:
+    """Values without the last digits, which depend on the order of sums."""
+    step = max(unit, 1e-300) * TIES
+    return np.asarray(np.rint(values / step) * step)
+
+
+def _join_proportional(counts: FloatArray, penalty: float) -> tuple[IndexArray, FloatArray]:
+    """Join cells whose classes have the same shares: no pair gains more, so greedy starts so."""
+    if penalty <= 0:
+        return np.arange(len(counts)), counts
+    share = np.round(counts / counts.sum(axis=1, keepdims=True), 11) + 0.0
+    table: dict[bytes, int] = {}
+    label = np.array([table.setdefault(row.tobytes(), len(table)) for row in share], dtype=np.intp)
+    merged = np.zeros((len(table), counts.shape[1]))
+    np.add.at(merged, label, counts)
+    return label, merged
+
+
+def _greedy_groups(counts: FloatArray, penalty: float) -> IndexArray:
+    """Join the two groups that gain most, as long as that is above 0.
+
+    The heap holds the best later partner of each group; only what a step changes is computed anew.
+    """
+    counts = counts.copy()
+    n = len(counts)
+    unit = float(counts.sum())
+    fit = log_fit(counts)
+    alive = np.ones(n, dtype=bool)
+    stamp = [0] * n
+    best = np.full(n, -np.inf)
+    into = np.arange(n)
+    heap: list[tuple[float, int, int, int, int]] = []
+
+    def gains(i: int, others: IndexArray) -> FloatArray:
+        return _rounded(penalty + log_fit(counts[i] + counts[others]) - fit[i] - fit[others], unit)
+
+    def push(i: int, j: int, gain: float) -> None:
+        best[i] = gain
+        if gain > 0:
+            heapq.heappush(heap, (-gain, i, j, stamp[i], stamp[j]))
+
+    def refresh(i: int) -> None:
+        others = i + 1 + np.flatnonzero(alive[i + 1 :])
+        best[i] = -np.inf
+        if others.size:
+            gain = gains(i, others)
+            chosen = int(gain.argmax())
+            push(i, int(others[chosen]), float(gain[chosen]))
+
+    for i in range(n):
+        refresh(i)
+    while heap:
+        _, i, j, stamp_i, stamp_j = heapq.heappop(heap)
+        if not alive[i] or stamp[i] != stamp_i:
+            continue
+        if not alive[j] or stamp[j] != stamp_j:  # its partner has changed
+            refresh(i)
+            continue
+        counts[i] += counts[j]
+        fit[i] = log_fit(counts[i])
+        alive[j] = False
+        into[into == j] = i
+        stamp[i] += 1
+        refresh(i)
+        before = np.flatnonzero(alive[:i])
+        if before.size:
+            gain = gains(i, before)
+            for k in np.flatnonzero(gain > best[before]):
+                push(int(before[k]), i, float(gain[k]))
+    return np.unique(into, return_inverse=True)[1].reshape(-1)
+
+
+def _best_groups(counts: FloatArray, penalty: float) -> IndexArray:
+    """The partition of shortest description: sorted by the second class's share it is contiguous.
+
+    Dynamic programming over the last group's start.
+    """
+    order = np.argsort(counts[:, 1] / counts.sum(axis=1), kind="stable")
+    before = np.vstack([np.zeros(counts.shape[1]), np.cumsum(counts[order], axis=0)])
+    length = np.zeros(len(before))
+    start = np.zeros(len(before), dtype=np.intp)
+    unit = float(counts.sum())
+    for end in range(1, len(before)):
+        value = _rounded(length[:end] + penalty - log_fit(before[end] - before[:end]), unit)
+        start[end] = value.argmin()
+        length[end] = value[start[end]]
+    label = np.empty(len(counts), dtype=np.intp)
+    end, group = len(counts), 0
+    while end > 0:
+        label[order[start[end] : end]] = group
+        end, group = int(start[end]), group + 1
+    return label
+
+
+def log_chi2_tail(statistic: FloatArray, freedom: FloatArray) -> FloatArray:
+    """log P(chi-square variable > statistic), exact where the probability itself is 0 in floats."""
+    a, x = np.broadcast_arrays(0.5 * np.asarray(freedom), 0.5 * np.asarray(statistic))
+    tail = gammaincc(a, x)
+    out = np.log(np.maximum(tail, 1e-290))
+    far = tail < 1e-280
+    if far.any():
+        out[far] = _far_tail(a[far], x[far])
+    return np.asarray(out)
+
+
+def _far_tail(a: FloatArray, x: FloatArray) -> FloatArray:
+    """log of the upper incomplete gamma ratio by its continued fraction (Lentz), for x >> a."""
+    tiny = 1e-300
+    b = x + 1.0 - a
+    c = np.full_like(x, 1.0 / tiny)
+    d = 1.0 / b
+    h = d.copy()
+    for i in range(1, 500):
+        factor = -i * (i - a)
+        b = b + 2.0
+        d = factor * d + b
+        d = 1.0 / np.where(np.abs(d) < tiny, tiny, d)
+        c = b + factor / c
+        c = np.where(np.abs(c) < tiny, tiny, c)
+        delta = c * d
+        h = h * delta
+        if np.all(np.abs(delta - 1.0) < 1e-13):
+            break
+    return np.asarray(a * np.log(x) - x - gammaln(a) + np.log(np.abs(h)))
+
+
+def pair_strength(tables: FloatArray, offsets: IndexArray, measure: str) -> FloatArray:
+    """How surely one variable depends on each of others, higher is surer.
+
+    Parameters
+    ----------
+    tables : array of shape (..., K, r, L)
+        Weight of each level of the variable with each level of the others, by class.
+    offsets : array of int
+        Where each of the others' levels start.
+    measure : {"chi2", "expected_kl"}
+        "chi2": 2 N I(X; Y | class), which has K (r_x - 1) (r_y - 1) degrees of freedom if X and Y
+        are independent given the class. "expected_kl": 2 N times the mean divergence of
+        P(class | x, y) from what the two say if independent, with (K - 1) (r_x - 1) (r_y - 1).
+
+    Returns
+    -------
+    array of shape (..., n)
+        Minus the log of the probability of a larger statistic; -inf for a single level.
+    """
+    n_classes, r = tables.shape[-3:-1]
+    by_level = column_sums(tables, offsets)  # (..., K, r, n): X = a with Y observed
+    margin = tables.sum(axis=-2)  # (..., K, L)
+    both = by_level.sum(axis=-2)  # (..., K, n)
+    cells = column_sums(x_log_x(tables).sum(axis=-2), offsets)
+    information = (
+        cells
+        - x_log_x(by_level).sum(axis=-2)
+        - column_sums(x_log_x(margin), offsets)
+        + x_log_x(both)
+    ).sum(axis=-2)
+    if measure == "expected_kl":
+        lengths = np.diff(offsets)
+        share = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
+        scaled = np.repeat(by_level * share[..., None, :], lengths, axis=-1)
+        independent = (scaled * margin[..., None, :]).sum(axis=-3)  # (..., r, L)
+        joint = tables.sum(axis=-3)
+        ratio = np.divide(joint, independent, out=np.ones_like(joint), where=joint > 0)
+        divergence = column_sums((joint * np.log(ratio)).sum(axis=-2), offsets)
+        information = information - divergence
+        freedom = (n_classes - 1) * (r - 1) * (np.diff(offsets) - 1)
+    else:
+        freedom = n_classes * (r - 1) * (np.diff(offsets) - 1)
+    statistic = 2.0 * np.maximum(information, 0.0)
+    strength = -log_chi2_tail(statistic, np.maximum(freedom, 1.0))
+    strength = np.where(freedom > 0, strength, -np.inf)
+    # sums over classes in another order differ in the last digits, which must not decide
+    with np.errstate(invalid="ignore", divide="ignore"):
+        digits = 10.0 ** (9 - np.floor(np.log10(np.maximum(np.abs(strength), 1e-3))))
+        rounded = np.rint(strength * digits) / digits
+    return np.asarray(np.where(np.isfinite(strength), rounded, strength))

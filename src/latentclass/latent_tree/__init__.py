@@ -1,0 +1,1 @@
+"""Latent tree classifiers: one tree of latent variables per class."""

@@ -1,0 +1,115 @@
+"""Latent trees for the reader: a root in the middle, large groups first, what sets groups apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.latent_tree._tree import Tree, marginals, permute_states, reroot
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+def with_columns(tree: Tree, columns: Sequence[int]) -> Tree:
+    """The tree with column c of it showing column `columns[c]` of another table."""
+    return replace(tree, columns=tuple(columns[c] if c >= 0 else -1 for c in tree.columns))
+
+
+def with_leaves(
+    tree: Tree,
+    codes: IntArray,
+    other: IntArray,
+    weight: FloatArray,
+    n_levels: Sequence[int],
+) -> Tree:
+    """The tree with leaves for the same columns coded in another way, for EM to start from.
+
+    `codes` and `other` (n_rows, n_columns) code the same rows, -1 missing; `n_levels` are the
+    levels of `other`. Each leaf is counted within the states of the node above it.
+    """
+    from latentclass.latent_tree._inference import group_rows, node_posteriors
+
+    share = {node: np.empty((0, tree.cardinalities[node])) for node in tree.latent}
+    if len(codes):
+        share = dict(zip(tree.latent, node_posteriors(tree, group_rows(codes)), strict=True))
+    cardinalities, tables = list(tree.cardinalities), list(tree.tables)
+    for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
+        if column < 0:
+            continue
+        # half a row more in each cell: EM cannot leave zero
+        counts = np.full((tree.cardinalities[parent], n_levels[column]), 0.5)
+        seen = other[:, column] >= 0
+        for state, own in enumerate((share[parent] * weight[:, None])[seen].T):
+            counts[state] += np.bincount(other[seen, column], own, n_levels[column])
+        cardinalities[node] = n_levels[column]
+        tables[node] = counts / counts.sum(axis=1, keepdims=True)
+    return replace(tree, cardinalities=tuple(cardinalities), tables=tuple(tables))
+
+
+def arranged(tree: Tree) -> Tree:
+    """The same distribution with the root in the middle and the states of latent nodes by size.
+
+    The root is the latent node whose farthest node is nearest; the first of several.
+    """
+    if len(tree.latent) > 1:
+        tree, _ = reroot(tree, min(tree.latent, key=lambda node: (_reach(tree, node), node)))
+    for node in tree.latent:
+        order = np.argsort(-np.round(marginals(tree)[node], 12), kind="stable")
+        tree = permute_states(tree, node, order.tolist())
+    return tree
+
+
+def _reach(tree: Tree, node: int) -> int:
+    """Steps from a node to the one farthest away."""
+    around: list[list[int]] = [list(below) for below in tree.children]
+    for child, parent in enumerate(tree.parents[1:], start=1):
+        around[child].append(parent)
+    far, waiting = 0, [(node, -1, 0)]
+    while waiting:
+        here, before, steps = waiting.pop()
+        far = max(far, steps)
+        waiting += [(other, here, steps + 1) for other in around[here] if other != before]
+    return far
+
+
+class Separation(NamedTuple):
+    """How a column differs between the states of a latent node.
+
+    Attributes
+    ----------
+    column : int
+    information : float
+        Mutual information of the two, in nats.
+    shares : array of shape (states, levels)
+        Distribution of the column in each state.
+    """
+
+    column: int
+    information: float
+    shares: FloatArray
+
+
+def separations(tree: Tree, node: int) -> list[Separation]:
+    """What each column says about a latent node, the most telling first."""
+    turned, _ = reroot(tree, node) if node else (tree, ())
+    prior = turned.tables[0][0]
+    given: list[FloatArray] = [np.eye(len(prior))]
+    found = []
+    for i, (parent, table) in enumerate(zip(turned.parents, turned.tables, strict=True)):
+        if parent < 0:
+            continue
+        given.append(given[parent] @ table)
+        if turned.columns[i] >= 0:
+            found.append(Separation(turned.columns[i], _information(prior, given[i]), given[i]))
+    return sorted(found, key=lambda s: (-round(s.information, 12), s.column))
+
+
+def _information(prior: FloatArray, shares: FloatArray) -> float:
+    joint = prior[:, None] * shares
+    ratio = np.divide(shares, prior @ shares, out=np.ones_like(shares), where=joint > 0)
+    return max(0.0, float(np.sum(joint * np.log(ratio, where=joint > 0, out=np.zeros_like(ratio)))))

@@ -1,0 +1,262 @@
+"""A latent tree in a few rounds: hidden Chow-Liu tree, then states and nodes by the score.
+
+The columns are joined by the tree of largest mutual information (Chow and Liu 1968). Every column
+that has two neighbours or more there gets a latent twin; the twins take its place in the tree, and
+the columns hang from them (Liu and Van den Broeck 2021; twins with one neighbour beside their
+column would be needless, see `_east_shape`). A twin starts with two states, each a set of levels of
+its column, so that EM starts close to the Chow-Liu tree itself.
+
+Then rounds: every latent node is judged by local EM for one state more, or for one less, or to be
+given up (`_east_moves`), and all changes that raise the score and do not touch each other are made
+at once; EM on all tables follows. The cost is that of some ten rounds, where EAST makes one change
+at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.discrete._structure_search import maximum_spanning_tree
+from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
+from latentclass.latent_tree._east import (
+    LEAST_GAIN,
+    Climb,
+    Found,
+    Settings,
+    Step,
+    first_tree,
+    move_key,
+)
+from latentclass.latent_tree._east_messages import Data
+from latentclass.latent_tree._east_moves import (
+    Judged,
+    LocalEM,
+    Move,
+    make,
+    node_deletions,
+    relocations,
+    state_moves,
+)
+from latentclass.latent_tree._tree import Tree, irregular_nodes, n_parameters
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+BLUR = 0.2
+"""Share of an even distribution in the tables that EM starts from."""
+
+MOST_ROWS = 4000
+"""Distinct rows on which changes are judged; of more, so many are drawn."""
+
+STARTS = 4
+"""Starts from which a change is judged, at most."""
+
+STEPS = 12
+"""Steps of local EM."""
+
+
+def search_fast(
+    codes: IntArray,
+    weight: FloatArray,
+    n_levels: Sequence[int],
+    settings: Settings,
+    *,
+    start: Tree | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Found:
+    """Look for a tree in a few rounds; parameters and result as in `_east.search`."""
+    return _Rounds(codes, weight, n_levels, settings, on_step).find(start)
+
+
+def hidden_chow_liu(
+    codes: IntArray, weight: FloatArray, n_levels: Sequence[int], max_latent: int
+) -> Tree:
+    """Chow-Liu tree with latent twins of two states; the twins' tables follow its counts.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> first = rng.integers(0, 2, 500)
+    >>> codes = np.stack([first ^ (rng.random(500) < 0.1) for _ in range(4)], axis=1)
+    >>> tree = hidden_chow_liu(codes.astype(np.int32), np.ones(500), [2] * 4, 9)
+    >>> len(tree.columns) - len(tree.latent), tree.latent_cardinalities in ((2,), (2, 2))
+    (4, True)
+    """
+    n = len(n_levels)
+    if n < 3:
+        return first_tree(n_levels)
+    offsets = level_offsets(n_levels)
+    counts = pair_counts(codes, np.zeros(len(codes), dtype=np.intp), weight, 1, offsets)
+    information = conditional_mutual_information(counts, offsets)
+    around: list[list[int]] = [[] for _ in range(n)]
+    for child, parent in enumerate(maximum_spanning_tree(information, 0)):
+        for p in parent:
+            around[child].append(p)
+            around[p].append(child)
+    inner = [j for j in range(n) if len(around[j]) > 1]
+    if len(inner) > max_latent:
+        return first_tree(n_levels)
+    sides = {j: _two_sides(counts[0], offsets, j, information[j]) for j in inner}
+    # by breadth, from the column that tells most about all others
+    order = [max(inner, key=lambda j: (information[j].sum(), -j))]
+    parent_of = {order[0]: -1}
+    for j in order:
+        for other in around[j]:
+            if other not in parent_of and other in sides:
+                parent_of[other] = j
+                order.append(other)
+    number = {j: i for i, j in enumerate(order)}
+    parents = [-1 if parent_of[j] < 0 else number[parent_of[j]] for j in order]
+    tables = []
+    for j in order:
+        if parent_of[j] < 0:
+            own = np.diag(_block(counts[0], offsets, j, j)) @ sides[j]
+            tables.append(_blurred(own[None]))
+        else:
+            p = parent_of[j]
+            tables.append(_blurred(sides[p].T @ _block(counts[0], offsets, p, j) @ sides[j]))
+    for j in range(n):
+        twin = j if j in sides else around[j][0]
+        parents.append(number[twin])
+        tables.append(_blurred(sides[twin].T @ _block(counts[0], offsets, twin, j)))
+    latent = [2] * len(order)
+    return Tree(
+        tuple(parents), (*latent, *n_levels), (*([-1] * len(order)), *range(n)), tuple(tables)
+    )
+
+
+def _block(counts: FloatArray, offsets: IndexArray, a: int, b: int) -> FloatArray:
+    """Weight of each pair of levels of two columns."""
+    return counts[offsets[a] : offsets[a + 1], offsets[b] : offsets[b + 1]]
+
+
+def _two_sides(
+    counts: FloatArray, offsets: IndexArray, j: int, information: FloatArray
+) -> FloatArray:
+    """Levels of a column in two sets, as indicators (levels, 2).
+
+    By the first singular vector of its counts with the column that tells most about it.
+    """
+    table = _block(counts, offsets, j, int(information.argmax())) + 1e-9
+    share = table / table.sum()
+    rows, columns = share.sum(axis=1), share.sum(axis=0)
+    residual = share / np.sqrt(np.outer(rows, columns)) - np.sqrt(np.outer(rows, columns))
+    vector = np.linalg.svd(residual)[0][:, 0] / np.sqrt(rows)
+    split = (vector > float(rows @ vector)).astype(np.intp)
+    if split.min() == split.max():
+        split[int(rows.argmax())] = 1 - split[0]
+    return np.asarray(np.eye(2)[split])
+
+
+def _blurred(counts: FloatArray) -> FloatArray:
+    """Counts as distributions, mixed with an even one."""
+    share = (counts + 1e-3) / (counts + 1e-3).sum(axis=1, keepdims=True)
+    return np.asarray((1 - BLUR) * share + BLUR / counts.shape[1])
+
+
+class _Rounds(Climb):
+    """Many changes at a time."""
+
+    full_tol, full_steps = 0.1, 25
+
+    def __init__(
+        self,
+        codes: IntArray,
+        weight: FloatArray,
+        n_levels: Sequence[int],
+        settings: Settings,
+        on_step: Callable[[Step], None] | None,
+    ) -> None:
+        super().__init__(codes, weight, n_levels, settings, on_step)
+        self.how = LocalEM(min(settings.n_init, STARTS), STEPS, self.full_tol, settings.seed)
+        self.whole = self.data
+        if len(self.data.weight) > MOST_ROWS:
+            rng = np.random.default_rng(settings.seed)
+            rows = np.sort(rng.choice(len(self.data.weight), MOST_ROWS, replace=False))
+            part = self.data.weight[rows]
+            self.data = Data(self.data.codes[rows], part * (weight.sum() / part.sum()))
+
+    def first(self) -> Tree:
+        return hidden_chow_liu(
+            self.whole.codes, self.whole.weight, self.n_levels, self.settings.max_latent
+        )
+
+    def run(self) -> None:
+        """More states, branches to neighbouring nodes, fewer nodes and states; until none helps."""
+        while True:
+            before = self.score
+            while self._round(list(state_moves(self.shape, 1, self.settings.max_states))):
+                pass
+            while self._round(self._near_relocations()):
+                pass
+            while self._round([*node_deletions(self.shape), *state_moves(self.shape, -1, 0)]):
+                pass
+            if self.score - before <= LEAST_GAIN:
+                return
+
+    def _near_relocations(self) -> list[Move]:
+        shape = self.shape
+        return [
+            move
+            for source in sorted(shape.latent)
+            for branch in shape.around[source]
+            for move in relocations(
+                shape,
+                source,
+                branch,
+                [v for v in shape.around[source] if v in shape.latent and v != branch],
+            )
+        ]
+
+    def _round(self, moves: list[Move]) -> bool:
+        """Make all moves that help and do not touch each other; whether the score rose."""
+        assert self.base is not None
+        size = n_parameters(self.base.tree)
+        penalty = self.settings.penalty
+
+        def value(move: Move, gain: float) -> float:
+            return gain - penalty * (move.n_parameters - size)
+
+        moves = [m for m in moves if value(m, self.memory.get(move_key(m), np.inf)) > LEAST_GAIN]
+        judged = self._judge(moves, self.how)
+        self.memory.update((move_key(j.move), j.gain) for j in judged)
+        good = [j for j in judged if value(j.move, j.gain) > LEAST_GAIN]
+        good.sort(key=lambda j: -value(j.move, j.gain))
+        chosen = _apart(good)
+        return bool(chosen) and (self._try_together(chosen) or self._try_together(chosen[:1]))
+
+    def _try_together(self, chosen: list[Judged]) -> bool:
+        assert self.base is not None
+        tree, numbers = self.base.tree, {v: v for v in range(-1, len(self.base.tree.parents))}
+        for judged in chosen:
+            if not all(v in numbers for v in _region(judged)):
+                return False  # a needless node was taken out that this move counts on
+            tree, step = make(tree, judged.renumbered(numbers))
+            numbers = {v: step[now] for v, now in numbers.items() if now in step}
+        if irregular_nodes(tree):
+            return False
+        kinds = "+".join(sorted({j.move.kind for j in chosen}))
+        touched = set().union(*(_region(j) for j in chosen))
+        return self._try_tree(kinds, tree, numbers, touched) is not None
+
+
+def _region(judged: Judged) -> set[int]:
+    return {judged.move.node, *judged.move.others, *judged.hung}
+
+
+def _apart(judged: list[Judged]) -> list[Judged]:
+    """Moves none of which changes a node that another one looks at, the first preferred."""
+    chosen: list[Judged] = []
+    core: set[int] = set()
+    seen: set[int] = set()
+    for j in judged:
+        own, region = {j.move.node, *j.move.others}, _region(j)
+        if core.isdisjoint(region) and seen.isdisjoint(own):
+            chosen.append(j)
+            core |= own
+            seen |= region
+    return chosen

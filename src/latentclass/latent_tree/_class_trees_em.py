@@ -1,0 +1,180 @@
+"""EM for the tables of one tree per class, with rows of unknown class among the data.
+
+Rows with a label belong to their class's tree; a row without is shared out over the classes by
+P(class | row), so that the objective is
+
+    sum over labelled rows of weight * log (pi_c p_c(row)) + sum over the others of weight *
+    log sum_c pi_c p_c(row) + alpha * (sum of log theta over all cells of all trees)
+
+and EM raises it. With `alpha` the M-step adds as much to every expected count. theta has the cells
+of all trees side by side, class by class (`Tree.theta`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.latent_tree._em import TreeProblem, TreeStats, tree_problem
+from latentclass.latent_tree._inference import Rows, expected_counts, plan_rows, row_log_likelihood
+from latentclass.latent_tree._tree import Tree
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ClassTreesParams(NamedTuple):
+    """Parameters of S starts: log pi (S, K), theta (S, F)."""
+
+    log_pi: FloatArray
+    theta: FloatArray
+
+
+class ClassTreesStats(NamedTuple):
+    """Statistics of S starts: weight of each class (S, K), expected counts (S, F)."""
+
+    class_weight: FloatArray
+    counts: FloatArray
+
+
+@dataclass(frozen=True)
+class ClassTreesProblem:
+    """EM for all trees together (see `_em.Problem`).
+
+    Attributes
+    ----------
+    trees : tuple of Tree
+        One a class.
+    labelled : tuple of Rows or None
+        Rows of each class; None if it has none.
+    unlabelled : Rows or None
+    alpha : float
+    n_jobs : int or None
+    """
+
+    trees: tuple[Tree, ...]
+    labelled: tuple[Rows | None, ...]
+    unlabelled: Rows | None
+    alpha: float
+    n_jobs: int | None = None
+
+    @cached_property
+    def known_weight(self) -> FloatArray:
+        """Weight of the labelled rows of each class."""
+        return np.array([0.0 if rows is None else rows.total_weight for rows in self.labelled])
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        more = 0.0 if self.unlabelled is None else self.unlabelled.total_weight
+        return float(self.known_weight.sum()) + more
+
+    @cached_property
+    def spans(self) -> list[slice]:
+        """Where each tree's cells are in theta."""
+        ends = np.cumsum([len(tree.theta) for tree in self.trees]).tolist()
+        return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    @cached_property
+    def _problems(self) -> list[TreeProblem | None]:
+        return [
+            None if rows is None else tree_problem(tree, rows, alpha=self.alpha, n_jobs=self.n_jobs)
+            for tree, rows in zip(self.trees, self.labelled, strict=True)
+        ]
+
+    def start(self) -> ClassTreesParams:
+        """The trees as they are, and the labelled rows' shares of the classes."""
+        theta = np.concatenate([tree.theta for tree in self.trees])
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(self.known_weight / self.known_weight.sum())
+        return ClassTreesParams(log_pi[None], theta[None])
+
+    def fitted(self, theta: FloatArray) -> tuple[Tree, ...]:
+        """The trees with other tables, shape (F,)."""
+        return tuple(
+            tree.with_theta(theta[span]) for tree, span in zip(self.trees, self.spans, strict=True)
+        )
+
+    def e_step(self, params: ClassTreesParams) -> tuple[ClassTreesStats, FloatArray]:
+        """Expected counts, and the objective per row."""
+        counts = np.zeros(params.theta.shape)
+        weight = np.tile(self.known_weight, (len(counts), 1))
+        known = np.where(self.known_weight > 0, params.log_pi, 0.0)
+        objective = known @ self.known_weight
+        for problem, span in zip(self._problems, self.spans, strict=True):
+            if problem is not None:
+                more, gain = expected_counts(problem.plan, params.theta[:, span], self.n_jobs)
+                counts[:, span] += more
+                objective += gain
+        if self.unlabelled is not None:
+            for start, theta in enumerate(params.theta):
+                objective[start] += self._share_out(
+                    self.unlabelled, params.log_pi[start], theta, weight[start], counts[start]
+                )
+        if self.alpha > 0:
+            with np.errstate(divide="ignore"):
+                objective = objective + self.alpha * np.log(params.theta).sum(axis=1)
+        return ClassTreesStats(weight, counts), objective / self.total_weight
+
+    def _share_out(
+        self,
+        rows: Rows,
+        log_pi: FloatArray,
+        theta: FloatArray,
+        weight: FloatArray,
+        counts: FloatArray,
+    ) -> float:
+        """Add what the rows without label come to; their log-likelihood."""
+        trees = self.fitted(theta)
+        given = np.concatenate([block.weight for block in rows.blocks])
+        # the distinct rows, once each, instead of the rows as they came
+        distinct = replace(rows, index=np.arange(len(given)))
+        log_joint = log_pi + np.stack(
+            [row_log_likelihood(tree, distinct, self.n_jobs) for tree in trees], axis=1
+        )
+        share = np.exp(log_normalise(log_joint)) * given[:, None]
+        weight += share.sum(axis=0)
+        ends = np.cumsum([len(block.weight) for block in rows.blocks])[:-1]
+        for tree, span, own in zip(trees, self.spans, share.T, strict=True):
+            if not own.sum() > 0:
+                continue
+            blocks = tuple(
+                block._replace(weight=np.ascontiguousarray(part))
+                for block, part in zip(rows.blocks, np.split(own, ends), strict=True)
+            )
+            plan = plan_rows(tree, replace(rows, blocks=blocks))
+            more, _ = expected_counts(plan, theta[None, span], self.n_jobs)
+            counts[span] += more[0]
+        return float(given @ log_sum_exp(log_joint))
+
+    def m_step(self, stats: ClassTreesStats) -> ClassTreesParams:
+        """Shares: of the classes plain, of the cells smoothed."""
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(stats.class_weight / self.total_weight)
+        theta = np.empty_like(stats.counts)
+        for tree, problem, span in zip(self.trees, self._problems, self.spans, strict=True):
+            if problem is not None:
+                theta[:, span] = problem.m_step(TreeStats(stats.counts[:, span])).theta
+            else:
+                theta[:, span] = tree.theta
+        return ClassTreesParams(log_pi, theta)
+
+    def to_vector(self, params: ClassTreesParams) -> FloatArray:
+        """Logarithms of all cells, and of the classes' shares."""
+        with np.errstate(divide="ignore"):
+            return np.concatenate([params.log_pi, np.log(params.theta)], axis=1)
+
+    def from_vector(self, vector: FloatArray) -> ClassTreesParams:
+        """Invert `to_vector`, distributions made to sum to one."""
+        n_classes = len(self.trees)
+        theta = np.exp(vector[:, n_classes:])
+        for tree, span in zip(self.trees, self.spans, strict=True):
+            starts = tree.distribution_starts
+            total = np.add.reduceat(theta[:, span], starts, axis=1)
+            lengths = np.diff(np.append(starts, span.stop - span.start))
+            theta[:, span] /= np.repeat(total, lengths, axis=1)
+        return ClassTreesParams(log_normalise(vector[:, :n_classes]), theta)

@@ -1,0 +1,457 @@
+"""EAST: search for a latent tree by expansion, adjustment and simplification.
+
+From a tree, each phase takes the best of its moves (`_east_moves`) as long as the score rises:
+
+    expansion        a new node or a new state; moves of different size are compared by the gain in
+                     score for each added parameter; after a new node, further neighbours are moved
+                     to it while that pays
+    adjustment       a branch moves to another latent node
+    simplification   a node, then a state, is given up
+
+and the three take turns until none helps (Chen, Zhang, Liu, Poon and Wang 2012). Moves are ranked
+by local EM; the best is made, all tables of the tree are learned by EM from there, and the new tree
+is kept if its score is higher. The score is log-likelihood less `penalty` for each parameter: 1 is
+AIC, half the logarithm of the number of rows BIC.
+
+A step changes what most other moves gain by little. So what a move gained is remembered until a
+step touches one of its nodes; a move without memory is first judged from few starts. Then those
+that look best are judged in full on the tree as it is, until the best of all is among them
+(`lazy`). Each round of the three phases starts without memory; the last one, which finds nothing,
+has judged every move on the final tree.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._parallel import map_blocks
+from latentclass.latent_tree._east_messages import Base, Data, floored
+from latentclass.latent_tree._east_moves import (
+    Judged,
+    LocalEM,
+    Move,
+    judge,
+    make,
+    node_deletions,
+    node_introductions,
+    outside,
+    relocations,
+    state_moves,
+)
+from latentclass.latent_tree._east_shape import Shape
+from latentclass.latent_tree._em import fit_tree
+from latentclass.latent_tree._inference import Rows, group_rows
+from latentclass.latent_tree._tree import Tree, n_parameters
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+LOCAL_STEPS = 40
+"""Steps of local EM (section 4.1 of the paper)."""
+
+TOL = 0.01
+"""EM on the whole tree stops when a step gains no more in log-likelihood (the same)."""
+
+LEAST_GAIN = 0.1
+"""A move must raise the score by more: less is what EM gains by going on alone."""
+
+QUICK_STARTS, QUICK_STEPS = 4, 15
+"""Starts and steps of the first look at a move."""
+
+AT_ONCE = 4
+"""Moves that are judged in full at once, whatever `n_jobs`."""
+
+THREAD_WORK = 2_000_000
+"""Rows times moves from which on threads pay."""
+
+
+class Settings(NamedTuple):
+    """What the search may do.
+
+    Attributes
+    ----------
+    penalty : float
+        Score of one parameter.
+    n_init : int
+        Starts of local EM.
+    max_states : int
+        Most states of a latent node.
+    max_latent : int
+        Most latent nodes.
+    max_iter : int
+        Most steps of EM on the whole tree.
+    seed : int
+    n_jobs : int or None
+        Threads over moves; the result does not depend on it.
+    deadline : float or None
+        Time (`time.monotonic`) at which the search stops.
+    stop : threading.Event or None
+        Once set, searches that share it stop; an interrupt sets it.
+    lazy : bool
+        Whether moves are first judged quickly, and gains remembered from step to step.
+    """
+
+    penalty: float = 1.0
+    n_init: int = 16
+    max_states: int = 20
+    max_latent: int = 1000
+    max_iter: int = 500
+    seed: int = 0
+    n_jobs: int | None = None
+    deadline: float | None = None
+    stop: threading.Event | None = None
+    lazy: bool = True
+
+
+class Step(NamedTuple):
+    """One change that was kept.
+
+    Attributes
+    ----------
+    move : str
+        "start", or the kind of the move.
+    score : float
+    n_latent, n_parameters : int
+    n_judged : int
+        Moves judged for it.
+    seconds : float
+        Since the search began.
+    """
+
+    move: str
+    score: float
+    n_latent: int
+    n_parameters: int
+    n_judged: int
+    seconds: float
+
+
+class Found(NamedTuple):
+    """What a search came to: the tree, its log-likelihood, the steps, and how it ended.
+
+    `ended` is "done", "time" or "interrupt".
+    """
+
+    tree: Tree
+    log_likelihood: float
+    steps: list[Step]
+    ended: str
+
+
+_NONE: FloatArray = np.empty(0)
+
+
+def move_key(move: Move) -> tuple[str, int, tuple[int, ...]]:
+    """A move by its nodes; the two neighbours of a new node have no order."""
+    others = tuple(sorted(move.others)) if move.kind == "node+" else move.others
+    return move.kind, move.node, others
+
+
+class OutOfTimeError(Exception):
+    """The deadline has passed."""
+
+
+def first_tree(n_levels: Sequence[int]) -> Tree:
+    """One latent node of one state with all columns below it: they are independent."""
+    n = len(n_levels)
+    return Tree.even((-1, *([0] * n)), (1, *n_levels), (-1, *range(n)))
+
+
+def search(
+    codes: IntArray,
+    weight: FloatArray,
+    n_levels: Sequence[int],
+    settings: Settings,
+    *,
+    start: Tree | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Found:
+    """Look for a tree of high score.
+
+    Parameters
+    ----------
+    codes : array of shape (n_rows, n_columns)
+        -1 is a missing cell.
+    weight : array of shape (n_rows,)
+    n_levels : sequence of int
+        Levels of each column.
+    settings : Settings
+    start : Tree, optional
+        Where to set out; by default `first_tree`.
+    on_step : callable, optional
+        Told every step.
+
+    Examples
+    --------
+    >>> from latentclass.latent_tree._tree import observed_codes, sample_nodes
+    >>> sharp = [[0.9, 0.1], [0.1, 0.9]]
+    >>> truth = Tree(
+    ...     (-1, 0, 0, 0, 0), (2,) * 5, (-1, 0, 1, 2, 3), ([[0.4, 0.6]], *([sharp] * 4))
+    ... )
+    >>> codes = observed_codes(truth, sample_nodes(truth, 1000, np.random.default_rng(0)))
+    >>> found = search(codes, np.ones(1000), [2] * 4, Settings())
+    >>> found.tree.latent_cardinalities, [step.move for step in found.steps]
+    ((2,), ['start', 'state+'])
+    """
+    return Climb(codes, weight, n_levels, settings, on_step).find(start)
+
+
+class Climb:
+    """Where a search stands.
+
+    Parameters as in `search`.
+    """
+
+    base: Base | None = None
+    log_likelihood: float = -np.inf
+    full_tol, full_steps = TOL, 500
+
+    def __init__(
+        self,
+        codes: IntArray,
+        weight: FloatArray,
+        n_levels: Sequence[int],
+        settings: Settings,
+        on_step: Callable[[Step], None] | None,
+    ) -> None:
+        self.n_levels = tuple(n_levels)
+        self.rows: Rows = group_rows(codes, weight)
+        self.data = Data(
+            np.concatenate([block.codes for block in self.rows.blocks]),
+            np.concatenate([block.weight for block in self.rows.blocks]),
+        )
+        self.settings, self.on_step = settings, on_step
+        self.how = LocalEM(settings.n_init, LOCAL_STEPS, TOL, settings.seed)
+        self.steps: list[Step] = []
+        self.memory: dict[tuple[str, int, tuple[int, ...]], float] = {}
+        self.n_judged = 0
+        self.began = time.monotonic()
+
+    # ------------------------------------------------------------------ phases
+
+    def find(self, start: Tree | None) -> Found:
+        """Search until the end, whatever ends it."""
+        ended = "done"
+        try:
+            self._keep("start", *self._learned(self.first() if start is None else start))
+            self.run()
+        except OutOfTimeError:
+            ended = "time"
+        except KeyboardInterrupt:
+            ended = "interrupt"
+            if self.settings.stop is not None:
+                self.settings.stop.set()
+        tree = first_tree(self.n_levels) if self.base is None else self.base.tree
+        return Found(tree, self.log_likelihood, self.steps, ended)
+
+    def first(self) -> Tree:
+        """Where to set out."""
+        return first_tree(self.n_levels)
+
+    def run(self) -> None:
+        """Expansion, adjustment, simplification, until a round brings nothing."""
+        while True:
+            before = self.score
+            self.memory.clear()
+            self.expand()
+            self.adjust()
+            self.simplify()
+            if self.score - before <= LEAST_GAIN:
+                return
+
+    def expand(self) -> None:
+        while True:
+            shape = self.shape
+            moves = list(state_moves(shape, 1, self.settings.max_states))
+            if len(shape.latent) < self.settings.max_latent:
+                moves += node_introductions(shape)
+            best = self._best(moves, self._ratio)
+            numbers = self._try(best)
+            if best is None or numbers is None:
+                return
+            if best.move.kind == "node+":
+                self._follow(numbers[best.move.node], numbers[len(shape.around)])
+
+    def _follow(self, old: int, new: int) -> None:
+        """Move further neighbours to a new node while that pays."""
+        while True:
+            shape = self.shape
+            moves = [
+                move
+                for branch in shape.around[old]
+                if branch != new
+                for move in relocations(shape, old, branch, [new])
+            ]
+            numbers = self._try(self._best(moves, self._gain))
+            if numbers is None or old not in numbers or new not in numbers:
+                return
+            old, new = numbers[old], numbers[new]
+
+    def adjust(self) -> None:
+        while len(self.shape.latent) > 1:
+            shape = self.shape
+            moves = [
+                move
+                for source in sorted(shape.latent)
+                for branch in shape.around[source]
+                for move in relocations(shape, source, branch, outside(shape, branch, source))
+            ]
+            if self._try(self._best(moves, self._gain)) is None:
+                return
+
+    def simplify(self) -> None:
+        while self._try(self._best(list(node_deletions(self.shape)), self._gain)):
+            pass
+        while self._try(self._best(list(state_moves(self.shape, -1, 0)), self._gain)):
+            pass
+
+    # ------------------------------------------------------------------ moves
+
+    @property
+    def shape(self) -> Shape:
+        assert self.base is not None
+        return Shape.of(self.base.tree)
+
+    @property
+    def score(self) -> float:
+        assert self.base is not None
+        return self.log_likelihood - self.settings.penalty * n_parameters(self.base.tree)
+
+    def _gain(self, judged: Judged) -> float:
+        return judged.gain - self.settings.penalty * judged.move.n_parameters
+
+    def _ratio(self, judged: Judged) -> float:
+        """Gain in score for each added parameter; a tree that is not larger only has to gain."""
+        assert self.base is not None
+        more = judged.move.n_parameters - n_parameters(self.base.tree)
+        gain = judged.gain - self.settings.penalty * more
+        if more <= 0:
+            return np.inf if gain > 0 else -np.inf
+        return gain / more
+
+    def _best(self, moves: list[Move], value: Callable[[Judged], float]) -> Judged | None:
+        """The move of highest value, the first of equals, judged on the tree as it is."""
+        if not moves:
+            return None
+        if not self.settings.lazy:
+            return max(self._judge(moves, self.how), key=value)
+        unknown = [move for move in moves if move_key(move) not in self.memory]
+        quick = self.how._replace(n_init=min(QUICK_STARTS, self.how.n_init), max_iter=QUICK_STEPS)
+        for found in self._judge(unknown, quick):
+            self.memory[move_key(found.move)] = found.gain
+        judged = [Judged(move, self.memory[move_key(move)], _NONE, ()) for move in moves]
+        fresh: set[int] = set()
+        while True:
+            order = sorted(range(len(moves)), key=lambda i: (-value(judged[i]), i))
+            if order[0] in fresh:
+                return judged[order[0]]
+            first_fresh = next((n for n, i in enumerate(order) if i in fresh), len(order))
+            waiting = sorted(order[: min(first_fresh, AT_ONCE)])
+            fresh.update(waiting)
+            again = self._judge([moves[i] for i in waiting], self.how)
+            for i, found in zip(waiting, again, strict=True):
+                judged[i] = found
+                self.memory[move_key(found.move)] = found.gain
+
+    def _judge(self, moves: list[Move], how: LocalEM) -> list[Judged]:
+        """Local EM for every move, in their order."""
+        base = self.base
+        assert base is not None
+        # relocations of one branch share what is left when it is cut off
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for i, move in enumerate(moves):
+            own = move.others if move.kind == "relocation" else (i,)
+            groups.setdefault((move.kind, *own), []).append(i)
+        items = list(groups.values())
+        work = len(moves) * len(self.data.weight)
+        n_jobs = self.settings.n_jobs if work > THREAD_WORK else 1
+        size = max(1, len(items) // (8 * joblib.effective_n_jobs(n_jobs)))
+        chunks = [items[i : i + size] for i in range(0, len(items), size)]
+
+        def visit(chunk: list[list[int]]) -> list[tuple[int, Judged]]:
+            self._check_time()
+            found: list[tuple[int, Judged]] = []
+            for group in chunk:
+                found += zip(group, judge(base, [moves[i] for i in group], how), strict=True)
+            return found
+
+        self.n_judged += len(moves)
+        every = dict(pair for part in map_blocks(visit, chunks, n_jobs) for pair in part)
+        return [every[i] for i in range(len(moves))]
+
+    def _try(self, judged: Judged | None) -> dict[int, int] | None:
+        """Make a move and keep it if the score rises; the nodes' new numbers if it did."""
+        if judged is None:
+            return None
+        assert self.base is not None
+        return self._try_tree(
+            judged.move.kind,
+            *make(self.base.tree, judged),
+            touched={judged.move.node, *judged.move.others},
+        )
+
+    def _try_tree(
+        self, kind: str, tree: Tree, numbers: dict[int, int], touched: set[int]
+    ) -> dict[int, int] | None:
+        """Keep a tree if its score is higher; `touched` are the nodes that were changed."""
+        self._check_time()
+        tree, log_likelihood = self._learned(tree)
+        score = log_likelihood - self.settings.penalty * n_parameters(tree)
+        if not score - self.score > LEAST_GAIN:
+            return None
+        self._keep(kind, tree, log_likelihood)
+        self._remember(touched, numbers)
+        return numbers
+
+    def _remember(self, touched: set[int], numbers: dict[int, int]) -> None:
+        """Gains by the nodes' new numbers, without those of moves at the nodes just changed."""
+        kept = {}
+        for (kind, node, others), gain in self.memory.items():
+            nodes = (node, *others)
+            if touched.isdisjoint(nodes) and all(v in numbers for v in nodes):
+                kept[kind, numbers[node], tuple(numbers[v] for v in others)] = gain
+        self.memory = {move_key(Move(*key, 0, 0)): gain for key, gain in kept.items()}
+
+    def _learned(self, tree: Tree) -> tuple[Tree, float]:
+        """EM on all tables, from where they are."""
+        fit = fit_tree(
+            tree,
+            self.rows,
+            from_tables=True,
+            tol=self.full_tol / self.rows.total_weight,
+            max_iter=min(self.settings.max_iter, self.full_steps),
+            rng=np.random.default_rng(self.settings.seed),
+            n_jobs=self.settings.n_jobs,
+        )
+        return fit.tree, fit.log_likelihood
+
+    def _keep(self, kind: str, tree: Tree, log_likelihood: float) -> None:
+        self.base = Base(floored(tree), self.data)
+        self.log_likelihood = log_likelihood
+        step = Step(
+            kind,
+            self.score,
+            len(tree.latent),
+            n_parameters(tree),
+            self.n_judged,
+            time.monotonic() - self.began,
+        )
+        self.n_judged = 0
+        self.steps.append(step)
+        if self.on_step is not None:
+            self.on_step(step)
+
+    def _check_time(self) -> None:
+        """End the search if its time is up, or another one was interrupted."""
+        deadline, stop = self.settings.deadline, self.settings.stop
+        if stop is not None and stop.is_set():
+            raise KeyboardInterrupt
+        if deadline is not None and time.monotonic() > deadline:
+            raise OutOfTimeError

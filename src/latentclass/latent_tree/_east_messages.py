@@ -1,0 +1,174 @@
+"""All messages of a tree on its rows, computed once for all candidates of a search step.
+
+For neighbours v and u, two things are kept, up to a factor for each row:
+
+    evidence(v, u): what v's side of their edge says about v's states
+    message(v, u):  what it says about u's, the sum over v of P(v | u) evidence(v, u)
+
+Both are likelihoods, P(what is observed there | state), so that neither depends on where the root
+is. The posterior of u is its marginal times all messages into it, and what the tree says about u
+without some of its neighbours is the posterior divided by their messages. Tables are kept off
+zero by `FLOOR`, so that these divisions are exact to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.latent_tree._tree import Tree, marginals
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+Places = npt.NDArray[np.uint32]
+
+FLOOR = 1e-10
+"""Least probability in the tables of a tree whose messages are kept."""
+
+RESCALE = 8
+"""Messages after which a row's numbers are divided by their largest."""
+
+
+class Data(NamedTuple):
+    """Distinct rows: codes with -1 for a missing cell, and weights."""
+
+    codes: IntArray
+    weight: FloatArray
+
+
+def floored(tree: Tree) -> Tree:
+    """The tree with every probability at least about `FLOOR`."""
+    lifted = [np.maximum(table, FLOOR) for table in tree.tables]
+    return Tree(
+        tree.parents,
+        tree.cardinalities,
+        tree.columns,
+        tuple(table / table.sum(axis=1, keepdims=True) for table in lifted),
+    )
+
+
+class Base:
+    """A tree with its messages on the rows.
+
+    Attributes
+    ----------
+    tree : Tree
+        With tables off zero (`floored`).
+    data : Data
+    margin : list of array
+        Marginal distribution of each node.
+    posterior : dict of int to array of shape (k, R)
+        P(state | row) of each latent node.
+    """
+
+    def __init__(self, tree: Tree, data: Data) -> None:
+        self.tree, self.data = tree, data
+        self.margin = marginals(tree)
+        self._evidence: dict[tuple[int, int], FloatArray] = {}
+        self._message: dict[tuple[int, int], FloatArray] = {}
+        self.posterior: dict[int, FloatArray] = {}
+        self._places: dict[int, Places] = {}
+        self._upward()
+        self._downward()
+
+    def neighbours(self, node: int) -> list[int]:
+        """Parent first, then children."""
+        parent = self.tree.parents[node]
+        return [*([parent] if parent >= 0 else []), *self.tree.children[node]]
+
+    def places(self, leaf: int) -> Places:
+        """Codes of a leaf, its number of states where missing."""
+        if leaf not in self._places:
+            codes, k = self.data.codes[:, self.tree.columns[leaf]], self.tree.cardinalities[leaf]
+            self._places[leaf] = np.where(codes < 0, k, codes).astype(np.uint32)
+        return self._places[leaf]
+
+    def conditional(self, v: int, u: int) -> FloatArray:
+        """P(v | u) of two neighbours, shape (states of u, states of v)."""
+        if self.tree.parents[v] == u:
+            return self.tree.tables[v]
+        joint = (self.margin[v][:, None] * self.tree.tables[u]).T
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+    def evidence(self, v: int, u: int) -> FloatArray:
+        """What v's side says about v's states, shape (states of v, R), the largest of a row 1."""
+        return self._evidence[v, u]
+
+    def message(self, v: int, u: int) -> FloatArray:
+        """What v's side says about u's states, shape (states of u, R)."""
+        return self._message[v, u]
+
+    def _send(self, v: int, u: int, product: FloatArray) -> None:
+        self._evidence[v, u] = evidence = product / product.max(axis=0)
+        self._message[v, u] = self.conditional(v, u) @ evidence
+
+    def shift(self, v: int, u: int) -> FloatArray:
+        """log of what the product of the messages into v but u's was divided by in `evidence`."""
+        top = self._evidence[v, u].argmax(axis=0)[None]
+        total = np.zeros(len(self.data.weight))
+        for other in self.neighbours(v):
+            if other != u:
+                total += np.log(np.take_along_axis(self._message[other, v], top, axis=0)[0])
+        return total
+
+    def _upward(self) -> None:
+        tree = self.tree
+        self._below: dict[int, FloatArray] = {}
+        for node in range(len(tree.parents) - 1, -1, -1):
+            parent = tree.parents[node]
+            if tree.columns[node] >= 0:
+                table = tree.tables[node]
+                whole = np.concatenate([table, np.ones((len(table), 1))], axis=1)
+                self._message[node, parent] = whole[:, self.places(node)]
+                continue
+            product = np.ones((tree.cardinalities[node], len(self.data.weight)))
+            for number, child in enumerate(tree.children[node], start=1):
+                product *= self._message[child, node]
+                if number % RESCALE == 0:
+                    product /= product.max(axis=0)
+            self._below[node] = product
+            if parent >= 0:
+                self._send(node, parent, product)
+
+    def _downward(self) -> None:
+        tree = self.tree
+        for node in tree.latent:
+            product = self._below[node]
+            parent = tree.parents[node]
+            if parent >= 0:
+                product = product * self._message[parent, node]
+            joint = self.margin[node][:, None] * product
+            self.posterior[node] = joint / joint.sum(axis=0)
+            for child in tree.children[node]:
+                if tree.columns[child] < 0:
+                    self._send(node, child, product / self._message[child, node])
+        del self._below
+
+    def without(self, node: int, others: list[int]) -> FloatArray:
+        """Posterior of a node divided by some neighbours' messages, shape (k, R).
+
+        Times what other tables make of these neighbours' evidence and summed over the states, it
+        gives p(row) with these tables over p(row) as it is.
+        """
+        base = self.posterior[node].copy()
+        for other in others:
+            base /= self._message[other, node]
+        return base
+
+    def spread_without(self, branch: int, node: int) -> dict[int, FloatArray]:
+        """`without` at all latent nodes but those of the branch, when it is cut off from `node`."""
+        found = {node: self.without(node, [branch])}
+        waiting = [(node, branch)]
+        while waiting:
+            here, came_from = waiting.pop()
+            for other in self.neighbours(here):
+                if other == came_from or self.tree.columns[other] >= 0:
+                    continue
+                above = found[here] / self._message[other, here]
+                found[other] = (self.conditional(other, here).T @ above) * self._evidence[
+                    other, here
+                ]
+                waiting.append((other, here))
+        return found

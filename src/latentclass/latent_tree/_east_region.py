@@ -1,0 +1,139 @@
+"""Regions of a tree for local EM: which rows share what, laid out for the kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.latent_tree._east_local_em import Region
+from latentclass.latent_tree._east_messages import Base
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+Places = npt.NDArray[np.uint32]
+
+GROUP_SHARE = 0.1
+"""Leaves are put together while they have fewer patterns than this share of the rows."""
+
+
+class _Input(NamedTuple):
+    k: int
+    leaf: bool
+    size: int
+    ids: Places
+    evidence: FloatArray
+
+
+class _Group(NamedTuple):
+    """Inputs with the patterns they have together: of the rows, and of each input in each."""
+
+    size: int
+    ids: Places
+    inputs: list[_Input]
+
+
+def make_region(
+    base: Base,
+    branches: list[tuple[int, int]],
+    k: int,
+    factor: FloatArray | None,
+    k_new: int = 0,
+) -> Region:
+    """Lay out a region.
+
+    Parameters
+    ----------
+    base : Base
+    branches : list of (int, int)
+        Each node that hangs in the region, and its neighbour on the region's side now.
+    k : int
+        States of the root.
+    factor : array of shape (k, R) or None
+        What the rest of the tree says about the root; None if all its tables and its prior are
+        learned.
+    k_new : int
+        States of a new node between root and branches; 0 without.
+    """
+    inputs = [_input(base, branch, source) for branch, source in branches]
+    limit = GROUP_SHARE * len(base.data.weight)
+    groups = [_joined(inputs)] if k_new else _grouped(inputs, limit)
+    weight, bounds = base.data.weight, np.empty(0, dtype=np.intp)
+    places = [group.ids for group in groups]
+    if factor is not None and len(groups) == 1 and groups[0].size < len(weight):
+        order = np.argsort(groups[0].ids, kind="stable")
+        factor, weight = factor[:, order], weight[order]
+        count = np.bincount(groups[0].ids, minlength=groups[0].size)
+        bounds = _starts(count)
+        places = []
+    every = [one for group in groups for one in group.inputs]
+    return Region(
+        k,
+        np.empty((k, 0)) if factor is None else np.ascontiguousarray(factor),
+        weight,
+        factor is None,
+        k_new,
+        np.array([group.size for group in groups], dtype=np.intp),
+        np.array(places, dtype=np.uint32).reshape(len(places), len(weight)),
+        bounds,
+        np.repeat(np.arange(len(groups)), [len(group.inputs) for group in groups]),
+        np.array([one.k for one in every], dtype=np.intp),
+        np.array([one.leaf for one in every], dtype=np.bool_),
+        np.array([one.size for one in every], dtype=np.intp),
+        np.concatenate([one.ids for one in every]),
+        _starts([len(one.ids) for one in every]),
+        np.concatenate([one.evidence for one in every]),
+        _starts([len(one.evidence) for one in every]),
+    )
+
+
+def _input(base: Base, node: int, source: int) -> _Input:
+    """A branch as input, seen from the node it hangs from; `ids` by row."""
+    k = base.tree.cardinalities[node]
+    if base.tree.columns[node] >= 0:
+        return _Input(k, True, k + 1, base.places(node), np.empty(0))
+    n_rows = len(base.data.weight)
+    ids = np.arange(n_rows, dtype=np.uint32)
+    return _Input(k, False, n_rows, ids, base.evidence(node, source).ravel())
+
+
+def _grouped(inputs: list[_Input], limit: float) -> list[_Group]:
+    """Neighbouring leaves together while their patterns are few; other inputs alone."""
+    groups: list[list[_Input]] = []
+    size = 0
+    for one in inputs:
+        if groups and one.leaf and groups[-1][-1].leaf and size * one.size <= limit:
+            groups[-1].append(one)
+            size *= one.size
+        else:
+            groups.append([one])
+            size = one.size
+    return [_joined(group) for group in groups]
+
+
+def _joined(inputs: list[_Input]) -> _Group:
+    """One group of some inputs, patterns numbered over all combinations, or by row if fewer."""
+    n_rows = len(inputs[0].ids)
+    if len(inputs) == 1:
+        (one,) = inputs
+        every = np.arange(one.size, dtype=np.uint32)
+        return _Group(one.size, one.ids, [one._replace(ids=every)])
+    size = 1
+    for one in inputs:
+        size *= one.size
+    if size >= n_rows:
+        return _Group(n_rows, np.arange(n_rows, dtype=np.uint32), inputs)
+    ids = np.zeros(n_rows, dtype=np.uint32)
+    rest = np.arange(size, dtype=np.uint32)
+    left, placed = size, []
+    for one in inputs:
+        ids = ids * np.uint32(one.size) + one.ids
+        left //= one.size
+        placed.append(one._replace(ids=rest // np.uint32(left)))
+        rest = rest % np.uint32(left)
+    return _Group(size, ids, placed)
+
+
+def _starts(lengths: list[int] | IndexArray) -> IndexArray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)

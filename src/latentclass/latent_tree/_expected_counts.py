@@ -1,0 +1,183 @@
+"""Expected counts of a tree over many rows: what is done once for all tables, and the pass itself.
+
+This module loads numba; import it only where a tree is fitted or used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._tree_threads import map_threads
+from latentclass.latent_tree._message_kernels import expect, upward
+from latentclass.latent_tree._row_patterns import Rows, check_columns, trim_cache
+from latentclass.latent_tree._schedule import Numbers, Program, Site, make_program, make_sites
+from latentclass.latent_tree._tree import Tree
+
+FloatArray = npt.NDArray[np.float64]
+
+THREAD_WORK = 2**21
+"""Steps of the inner loops (a quarter of a nanosecond or so each) from which on threads pay: to
+wake them and to collect their results takes some 0.1 ms."""
+
+NO_NUMBERS = Numbers(np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=bool), np.empty(0))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A tree's passes over given rows, ready to run with any tables.
+
+    Attributes
+    ----------
+    tree : Tree
+    parts : tuple of (Program, weight of each pattern of the root, static messages)
+        One a block.
+    """
+
+    tree: Tree
+    parts: tuple[tuple[Program, FloatArray, Numbers], ...] = field(repr=False)
+    _rooms: list[tuple[Numbers, FloatArray]] = field(default_factory=list, repr=False)
+
+    @property
+    def work(self) -> int:
+        """Steps of the inner loops in one pass."""
+        return sum(program.work for program, _, _ in self.parts)
+
+    def expect(self, part: int, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts and log-likelihood of one block; several threads may ask at once."""
+        # memory is kept from one pass to the next: new pages cost as much as the work itself
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = self._new_room()
+        program, weight, static = self.parts[part]
+        found = expect(program, theta, weight, static, *room)
+        self._rooms.append(room)
+        return found
+
+    def _new_room(self) -> tuple[Numbers, FloatArray]:
+        size = max(program.n_numbers for program, _, _ in self.parts)
+        n_sites = max(len(program.k) for program, _, _ in self.parts)
+        return _room(size, n_sites), np.empty(size)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"tree": self.tree, "parts": self.parts, "_rooms": []}
+
+
+def plan_rows(tree: Tree, rows: Rows, free: Iterable[int] | None = None) -> Plan:
+    """Prepare passes of a tree over rows.
+
+    Parameters
+    ----------
+    tree : Tree
+    rows : Rows
+    free : iterable of int, optional
+        Nodes whose tables will vary; the other tables are the tree's own. What these say is then
+        computed here once. By default all tables vary.
+    """
+    check_columns(tree, rows)
+    chosen = set(range(len(tree.parents))) if free is None else set(free)
+    parts: list[tuple[Program, FloatArray, Numbers]] = []
+    for block in rows.blocks:
+        sites = make_sites(tree, block)
+        trim_cache(rows, block)
+        counted = np.bincount(sites[-1].ids, block.weight, sites[-1].size)
+        weight: FloatArray = counted.astype(np.float64)
+        if free is None:
+            program, _, _ = make_program(tree, sites, [True] * len(sites))
+            parts.append((program, weight, NO_NUMBERS))
+            continue
+        moving: list[bool] = []
+        for site in sites:
+            moving.append(site.node in chosen or any(moving[i] for i in site.inputs))
+        moving[-1] = True
+        parts.append(_with_static(tree, sites, moving, weight))
+    return Plan(tree, tuple(parts))
+
+
+def _with_static(
+    tree: Tree, sites: list[Site], moving: list[bool], weight: FloatArray
+) -> tuple[Program, FloatArray, Numbers]:
+    """A program of the moving sites, with the others' messages computed once."""
+    whole, _, _ = make_program(tree, sites, [True] * len(sites))
+    every = messages(whole, tree.theta)
+    program, used, starts = make_program(tree, sites, moving)
+    spans = [
+        slice(whole.message[s], whole.message[s] + whole.size[s] * whole.k_parent[s])
+        for s in used
+        if not moving[s]
+    ]
+    assert len(spans) == len(starts)
+    static = Numbers(
+        np.concatenate([np.empty(0), *(every.value[span] for span in spans)]),
+        np.concatenate(
+            [np.empty(0, dtype=np.int32), *(every.exponent[span] for span in spans)]
+        ).astype(np.int32),
+        every.scaled[used],
+        every.floor[used],
+    )
+    return program, weight, static
+
+
+def messages(program: Program, theta: FloatArray) -> Numbers:
+    """Numbers of all sites."""
+    numbers = _room(program.n_numbers, len(program.k))
+    upward(program, theta, numbers, NO_NUMBERS)
+    return numbers
+
+
+def _room(size: int, n_sites: int) -> Numbers:
+    """Room for numbers, exponents 0."""
+    return Numbers(
+        np.empty(size),
+        np.zeros(size, dtype=np.int32),
+        np.zeros(n_sites, dtype=np.bool_),
+        np.empty(n_sites),
+    )
+
+
+def expected_counts(
+    plan: Plan, theta: FloatArray, n_jobs: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Expected weight of every cell of every table, and the log-likelihood.
+
+    Parameters
+    ----------
+    plan : Plan
+    theta : array of shape (n_starts, F)
+        Tables as rows of cells (`Tree.theta`), several trees of one shape at once.
+    n_jobs : int or None
+        Threads; they are used when there is enough work for them. The result is the same, to the
+        bit.
+
+    Returns
+    -------
+    counts : array of shape (n_starts, F)
+        Zero for tables whose message is static, and without the rows that cannot be.
+    log_likelihood : array of shape (n_starts,)
+        -inf if a row of some weight cannot be.
+    """
+    theta = np.ascontiguousarray(theta)
+    n_starts, n_blocks = len(theta), len(plan.parts)
+    n_threads = joblib.effective_n_jobs(n_jobs) if plan.work * n_starts > THREAD_WORK else 1
+    # a start's numbers do not depend on the others beside it, so the slices may follow n_jobs
+    n_slices = 1 if n_threads == 1 else min(n_starts, -(-4 * n_threads // n_blocks))
+    bounds = np.linspace(0, n_starts, n_slices + 1).astype(int).tolist()
+    slices = [slice(a, b) for a, b in pairwise(bounds)]
+    items = [(part, starts) for part in range(n_blocks) for starts in slices]
+
+    def visit(item: tuple[int, slice]) -> tuple[FloatArray, FloatArray]:
+        part, starts = item
+        return plan.expect(part, theta[starts])
+
+    counts, total = np.zeros(theta.shape), np.zeros(n_starts)
+    for (_, starts), (more, gain) in zip(items, map_threads(visit, items, n_threads), strict=True):
+        counts[starts] += more
+        total[starts] += gain
+    return counts, total

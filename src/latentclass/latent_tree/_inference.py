@@ -1,0 +1,196 @@
+"""Exact inference in trees of discrete variables: likelihood, posteriors, counts, completion.
+
+Rows that agree in all columns below a node send the same message from there, so a message is
+computed once for each distinct part of a row (a pattern), not for each row. Likewise on the way
+back: posteriors of the rows that share a pattern are added up before they go down. The answer is
+that of the two passes of Pearl's propagation for each row, and the cost is the number of patterns
+instead of rows; near the leaves there are few of them.
+
+Rows and their patterns are in `_tree_rows`, the units of work in `_tree_program`, the compiled
+passes in `_tree_kernels`, expected counts in `_tree_plan`; here are the answers for each row.
+
+This module loads numba; import it only where a tree is fitted or used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._parallel import map_blocks
+from latentclass.latent_tree._expected_counts import Plan, expected_counts, messages, plan_rows
+from latentclass.latent_tree._message_kernels import edge_posterior, root_posterior, row_logs
+from latentclass.latent_tree._row_patterns import Block, Rows, check_columns, group_rows
+from latentclass.latent_tree._schedule import Program, make_program, make_sites
+from latentclass.latent_tree._tree import Tree
+
+__all__ = [
+    "Plan",
+    "Rows",
+    "expected_counts",
+    "group_rows",
+    "most_probable_states",
+    "node_posteriors",
+    "plan_rows",
+    "row_log_likelihood",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+def _map_rows(
+    function: Callable[[Block], Any], tree: Tree, codes: npt.ArrayLike | Rows, n_jobs: int | None
+) -> tuple[Rows, list[Any]]:
+    rows = codes if isinstance(codes, Rows) else group_rows(codes)
+    check_columns(tree, rows)
+    return rows, list(map_blocks(function, rows.blocks, n_jobs if len(rows.blocks) > 4 else 1))
+
+
+def _root_room(program: Program) -> FloatArray:
+    """Room for the root's posteriors."""
+    return np.empty((program.k[-1], program.size[-1]))
+
+
+def row_log_likelihood(
+    tree: Tree, codes: npt.ArrayLike | Rows, n_jobs: int | None = None
+) -> FloatArray:
+    """log p(observed cells) of each row; -inf for a row that cannot be.
+
+    Examples
+    --------
+    >>> tree = Tree.even((-1, 0, 0), (2, 2, 4), (-1, 0, 1))
+    >>> np.exp(row_log_likelihood(tree, [[0, 3], [1, -1], [-1, -1]])).round(6).tolist()
+    [0.125, 0.5, 1.0]
+    """
+
+    def visit(block: Block) -> FloatArray:
+        sites = make_sites(tree, block)
+        program, _, _ = make_program(tree, sites, [True] * len(sites))
+        numbers = messages(program, tree.theta)
+        x, e = root_posterior(program, tree.theta, numbers, _root_room(program))
+        return row_logs(x, e)[sites[-1].ids]
+
+    rows, parts = _map_rows(visit, tree, codes, n_jobs)
+    return np.asarray(np.concatenate(parts)[rows.index])
+
+
+def node_posteriors(
+    tree: Tree,
+    codes: npt.ArrayLike | Rows,
+    nodes: Sequence[int] | None = None,
+    n_jobs: int | None = None,
+) -> list[FloatArray]:
+    """P(node | observed cells of the row), an array of shape (n_rows, states) for each node.
+
+    Parameters
+    ----------
+    tree : Tree
+    codes : array of shape (n_rows, n_columns), or Rows
+    nodes : sequence of int, optional
+        By default the latent nodes. For an observed node the posterior is of interest where its
+        cell is missing.
+    n_jobs : int or None
+
+    Notes
+    -----
+    A row that cannot be (likelihood 0) gets even posteriors.
+    """
+    wanted = list(tree.latent if nodes is None else nodes)
+    for node in wanted:
+        if not 0 <= node < len(tree.parents):
+            raise ValueError(f"node {node} must be one of the nodes 0 to {len(tree.parents) - 1}.")
+    needed = set(wanted)
+    for node in range(len(tree.parents) - 1, 0, -1):
+        if node in needed:
+            needed.add(tree.parents[node])
+
+    def visit(block: Block) -> list[FloatArray]:
+        sites = make_sites(tree, block)
+        program, _, _ = make_program(tree, sites, [True] * len(sites))
+        numbers = messages(program, tree.theta)
+        share = _root_room(program)
+        x, _ = root_posterior(program, tree.theta, numbers, share)
+        top = {site.node: i for i, site in enumerate(sites) if site.node >= 0}
+        found = {0: share.T[sites[-1].ids]}
+        for node in sorted(needed - {0}):
+            i = top[node]
+            given = found[tree.parents[node]]
+            found[node] = edge_posterior(
+                given, sites[i].ids, tree.tables[node], program, i, numbers
+            )
+        impossible = (x == 0.0)[sites[-1].ids]
+        for node in wanted:
+            found[node][impossible] = 1.0 / tree.cardinalities[node]
+        return [found[node] for node in wanted]
+
+    rows, parts = _map_rows(visit, tree, codes, n_jobs)
+    return [np.concatenate([part[i] for part in parts])[rows.index] for i in range(len(wanted))]
+
+
+def most_probable_states(
+    tree: Tree, codes: npt.ArrayLike | Rows, n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """The most probable states of all nodes together, given the observed cells of each row.
+
+    Of states that are equally probable (to the bit) the lowest is taken, first at the root, then
+    at each child given its parent's.
+
+    Returns
+    -------
+    states : array of shape (n_rows, n_nodes)
+        Observed cells keep their code.
+    log_p : array of shape (n_rows,)
+        log p(all nodes) there; -inf for a row that cannot be, whose states mean nothing beside
+        the observed ones.
+    """
+    with np.errstate(divide="ignore"):
+        log_tables = [np.log(table) for table in tree.tables]
+
+    def visit(block: Block) -> tuple[IntArray, FloatArray]:
+        sites = make_sites(tree, block)
+        message: list[FloatArray] = []
+        choice: dict[int, npt.NDArray[np.integer]] = {}
+        for site in sites:
+            if site.inputs:
+                lam = np.zeros((site.size, site.k))
+                for i, places in zip(site.inputs, site.places, strict=True):
+                    lam += message[i][places]
+            else:
+                with np.errstate(divide="ignore"):
+                    lam = np.log(np.concatenate([np.eye(site.k), np.ones((1, site.k))]))
+            if site.node <= 0:
+                if site.node == 0:
+                    lam = lam + log_tables[0]
+                    choice[0] = lam.argmax(axis=1)[site.ids]
+                message.append(lam)
+                continue
+            table = log_tables[site.node]
+            best = np.empty((site.size, len(table)), dtype=np.int32)
+            value = np.empty(best.shape)
+            for p, row in enumerate(table):
+                terms = lam + row
+                best[:, p] = terms.argmax(axis=1)
+                value[:, p] = np.take_along_axis(terms, best[:, p : p + 1], axis=1)[:, 0]
+            if not site.inputs:  # what is observed stays, even where it cannot be
+                best[: site.k] = np.arange(site.k)[:, None]
+            choice[site.node] = best[site.ids]
+            message.append(value)
+        states = np.empty((len(block.codes), len(tree.parents)), dtype=np.int32)
+        for node, parent in enumerate(tree.parents):
+            if parent < 0:
+                states[:, node] = choice[node]
+            else:
+                chosen = states[:, parent, None]
+                states[:, node] = np.take_along_axis(choice[node], chosen, axis=1)[:, 0]
+            if tree.columns[node] >= 0:
+                codes_here = block.codes[:, tree.columns[node]]
+                states[:, node] = np.where(codes_here >= 0, codes_here, states[:, node])
+        return states, message[-1].max(axis=1)[sites[-1].ids]
+
+    rows, parts = _map_rows(visit, tree, codes, n_jobs)
+    states = np.concatenate([part[0] for part in parts])[rows.index]
+    return states, np.concatenate([part[1] for part in parts])[rows.index]

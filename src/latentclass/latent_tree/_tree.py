@@ -1,0 +1,469 @@
+"""Trees of discrete variables as plain values: checks, re-rooting, information, text, samples.
+
+A tree has nodes 0, 1, ... with parents before children; node 0 is the root. A node that shows a
+column of the data is observed (its cells may be missing), any other is latent. Every leaf shows a
+column; an inner node is latent as a rule, and may show one too (the class of hierarchical naive
+Bayes). All tables of a tree are one row of F cells, `theta`, when that is handier: the root's
+distribution first, then P(child | parent) node by node, the child's own state running fastest.
+
+    p(all nodes) = theta[root state] * prod over the other nodes of P(node | parent)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.discrete._network import draw_levels
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+IndexArray = npt.NDArray[np.intp]
+
+ROUNDING = 1e-6
+"""How far from 1 the sum of a distribution may be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree-shaped network; made once, never changed.
+
+    Attributes
+    ----------
+    parents : tuple of int
+        Parent of each node, -1 for the root, which comes first; parents come before children.
+    cardinalities : tuple of int
+        Number of states of each node.
+    columns : tuple of int
+        Column of the data that each node shows, -1 for a latent node.
+    tables : tuple of array
+        Shape (1, k) for the root, (states of the parent, own states) for the others; the last
+        axis sums to 1. They are copied and cannot be written to.
+
+    Examples
+    --------
+    >>> tree = Tree(
+    ...     (-1, 0, 0),
+    ...     (2, 2, 2),
+    ...     (-1, 0, 1),
+    ...     ([[0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.3, 0.7]]),
+    ... )
+    >>> n_parameters(tree)
+    5
+    >>> print(to_text(tree, ["smoker", "cough"]))
+    Y0 (2 states)
+      smoker (2 states, information 0.262)
+      cough (2 states, information 0.0203)
+    """
+
+    parents: tuple[int, ...]
+    cardinalities: tuple[int, ...]
+    columns: tuple[int, ...]
+    tables: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("parents", "cardinalities", "columns"):
+            object.__setattr__(self, name, _whole_numbers(name, getattr(self, name)))
+        _check_shape(self.parents, self.cardinalities, self.columns)
+        object.__setattr__(self, "tables", tuple(map(_frozen, self.tables)))
+        _check_tables(self)
+
+    @classmethod
+    def even(
+        cls, parents: Sequence[int], cardinalities: Sequence[int], columns: Sequence[int]
+    ) -> Tree:
+        """A tree whose tables are all even: where EM's random starts set out from."""
+        parents = _whole_numbers("parents", parents)
+        cardinalities = _whole_numbers("cardinalities", cardinalities)
+        columns = _whole_numbers("columns", columns)
+        _check_shape(parents, cardinalities, columns)
+        tables = tuple(
+            np.full((1 if p < 0 else cardinalities[p], k), 1.0 / k)
+            for p, k in zip(parents, cardinalities, strict=True)
+        )
+        return cls(parents, cardinalities, columns, tables)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Children of each node."""
+        found: list[list[int]] = [[] for _ in self.parents]
+        for node, parent in enumerate(self.parents[1:], start=1):
+            found[parent].append(node)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def latent(self) -> tuple[int, ...]:
+        """The latent nodes."""
+        return tuple(node for node, column in enumerate(self.columns) if column < 0)
+
+    @property
+    def latent_cardinalities(self) -> tuple[int, ...]:
+        """Number of states of each latent node."""
+        return tuple(self.cardinalities[node] for node in self.latent)
+
+    @cached_property
+    def offsets(self) -> IndexArray:
+        """Where each table's cells start in `theta`, and at the end F."""
+        return np.concatenate([[0], np.cumsum([t.size for t in self.tables])]).astype(np.intp)
+
+    @cached_property
+    def distribution_starts(self) -> IndexArray:
+        """First cell of each distribution (table row) in `theta`."""
+        return np.concatenate(
+            [
+                np.arange(first, first + table.size, table.shape[1])
+                for first, table in zip(self.offsets[:-1], self.tables, strict=True)
+            ]
+        ).astype(np.intp)
+
+    @cached_property
+    def theta(self) -> FloatArray:
+        """All tables as one row of F cells."""
+        return np.concatenate([table.ravel() for table in self.tables])
+
+    def with_theta(self, theta: FloatArray) -> Tree:
+        """The same tree with other tables, given as one row of F cells."""
+        return replace(self, tables=self.split(theta))
+
+    def split(self, theta: FloatArray) -> tuple[FloatArray, ...]:
+        """One row of F cells (probabilities, counts) as tables."""
+        return tuple(
+            theta[first : first + table.size].reshape(table.shape)
+            for first, table in zip(self.offsets[:-1], self.tables, strict=True)
+        )
+
+
+def _whole_numbers(name: str, values: Sequence[Any]) -> tuple[int, ...]:
+    for node, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ValueError(f"{name}[{node}]={value!r} must be a whole number.")
+    return tuple(int(value) for value in values)
+
+
+def _frozen(table: npt.ArrayLike) -> FloatArray:
+    copy = np.array(table, dtype=np.float64, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+def _check_shape(
+    parents: tuple[int, ...], cardinalities: tuple[int, ...], columns: tuple[int, ...]
+) -> None:
+    if not parents:
+        raise ValueError("A tree needs at least one node, but parents is empty.")
+    if not len(parents) == len(cardinalities) == len(columns):
+        raise ValueError(
+            f"parents ({len(parents)}), cardinalities ({len(cardinalities)}) and columns "
+            f"({len(columns)}) must have one entry for each node."
+        )
+    if parents[0] != -1:
+        raise ValueError(f"parents[0]={parents[0]} must be -1: node 0 is the root.")
+    for node, parent in enumerate(parents[1:], start=1):
+        if not 0 <= parent < node:
+            raise ValueError(
+                f"parents[{node}]={parent} must be a node before node {node}. Number the nodes "
+                "with parents before children, and one root."
+            )
+    for node, k in enumerate(cardinalities):
+        if k < 1:
+            raise ValueError(f"cardinalities[{node}]={k} must be at least 1.")
+    shown: dict[int, int] = {}
+    leaves = set(range(len(parents))) - set(parents)
+    for node, column in enumerate(columns):
+        if column < -1:
+            raise ValueError(f"columns[{node}]={column} must be a column, or -1 if latent.")
+        if column in shown:
+            raise ValueError(f"Nodes {shown[column]} and {node} both show column {column}.")
+        if column >= 0:
+            shown[column] = node
+        elif node in leaves:
+            raise ValueError(
+                f"Node {node} is a leaf but columns[{node}]=-1: a leaf must show a column. "
+                "Remove the node; it changes nothing in what is observed."
+            )
+
+
+def _check_tables(tree: Tree) -> None:
+    if len(tree.tables) != len(tree.parents):
+        raise ValueError(
+            f"tables has {len(tree.tables)} entries for {len(tree.parents)} nodes; each node "
+            "needs one."
+        )
+    for node, (parent, k) in enumerate(zip(tree.parents, tree.cardinalities, strict=True)):
+        table = tree.tables[node]
+        shape = (1 if parent < 0 else tree.cardinalities[parent], k)
+        if table.shape != shape:
+            raise ValueError(f"tables[{node}] has shape {table.shape}, but must have {shape}.")
+    # at once for all tables, for a search makes many trees; comparisons that NaN fails too
+    if np.all((tree.theta >= 0) & (tree.theta <= 1 + ROUNDING)):
+        sums = np.add.reduceat(tree.theta, tree.distribution_starts)
+        if np.all(np.abs(sums - 1) <= ROUNDING):
+            return
+    for node, table in enumerate(tree.tables):
+        if not np.all((table >= 0) & (table <= 1 + ROUNDING)):
+            raise ValueError(f"tables[{node}] holds numbers that are not probabilities.")
+        wrong = np.flatnonzero(np.abs(table.sum(axis=1) - 1) > ROUNDING)
+        if wrong.size:
+            raise ValueError(
+                f"Row {wrong[0]} of tables[{node}] sums to {table[wrong[0]].sum():.6g}, not to 1."
+            )
+
+
+def n_parameters(tree: Tree) -> int:
+    """Number of free parameters: for each distribution its states less one."""
+    return sum(table.shape[0] * (table.shape[1] - 1) for table in tree.tables)
+
+
+def largest_regular_cardinality(tree: Tree, node: int) -> int:
+    """Most states a latent node may have in a regular tree.
+
+    Let B be the product of the neighbours' cardinalities divided by the largest of them. A latent
+    node of a regular tree has at most B states, and at most B - 1 if it has exactly two neighbours
+    (Zhang 2004; section 2 of the paper on latent tree classifiers). What a node has beyond that
+    adds parameters and no distribution of the observed columns. The answer may be 0: then the
+    node has no place in a regular tree, whatever its cardinality.
+    """
+    around = [tree.cardinalities[child] for child in tree.children[node]]
+    if tree.parents[node] >= 0:
+        around.append(tree.cardinalities[tree.parents[node]])
+    bound = math.prod(around) // max(around)
+    return bound - 1 if len(around) == 2 else bound
+
+
+def irregular_nodes(tree: Tree) -> tuple[int, ...]:
+    """Latent nodes with more states than `largest_regular_cardinality`; none if regular."""
+    return tuple(
+        node
+        for node in tree.latent
+        if tree.cardinalities[node] > largest_regular_cardinality(tree, node)
+    )
+
+
+def marginals(tree: Tree) -> list[FloatArray]:
+    """Distribution of each node before anything is observed."""
+    found: list[FloatArray] = [tree.tables[0][0]]
+    for parent, table in zip(tree.parents[1:], tree.tables[1:], strict=True):
+        found.append(found[parent] @ table)
+    return found
+
+
+def edge_information(tree: Tree) -> FloatArray:
+    """Mutual information of each node and its parent in nats, exact; 0 for the root."""
+    margin = marginals(tree)
+    information = np.zeros(len(tree.parents))
+    for node, parent in enumerate(tree.parents[1:], start=1):
+        table = tree.tables[node]
+        expected = np.broadcast_to(margin[node], table.shape)
+        seen = (table > 0) & (margin[parent][:, None] > 0) & (expected > 0)
+        ratio = np.divide(table, expected, out=np.ones_like(table), where=seen)
+        joint = margin[parent][:, None] * table
+        # terms may be negative, their sum is not
+        information[node] = max(0.0, float(np.sum(joint * np.log(ratio, where=seen, out=ratio))))
+    return information
+
+
+def reroot(tree: Tree, node: int) -> tuple[Tree, tuple[int, ...]]:
+    """The same joint distribution with another node as root.
+
+    The tables on the way from the old root to the new one are turned round by Bayes' rule; all
+    others stay as they are, to the bit. A state of probability 0 gets an even distribution of what
+    was its parent.
+
+    Returns
+    -------
+    tree : Tree
+    order : tuple of int
+        order[i] is the old number of node i of the new tree.
+
+    Examples
+    --------
+    >>> chain = Tree.even((-1, 0, 1, 1, 0), (2, 2, 3, 3, 3), (-1, -1, 0, 1, 2))
+    >>> turned, order = reroot(chain, 1)
+    >>> turned.parents, order
+    ((-1, 0, 1, 0, 0), (1, 0, 4, 2, 3))
+    """
+    _check_node(tree, node)
+    if node and tree.columns[0] < 0 and len(tree.children[0]) == 1:
+        raise ValueError(
+            "Node 0, the root, is latent and has one neighbour only: with another root it would be "
+            "a latent leaf. Remove it first."
+        )
+    margin = marginals(tree)
+    parents = dict(enumerate(tree.parents))
+    tables = dict(enumerate(tree.tables))
+    child, tables[node] = node, margin[node][None]
+    parents[node] = -1
+    while (parent := tree.parents[child]) >= 0:
+        joint = (margin[parent][:, None] * tree.tables[child]).T
+        total = joint.sum(axis=1, keepdims=True)
+        even = np.full_like(joint, 1.0 / joint.shape[1])
+        tables[parent] = np.divide(joint, total, out=even, where=total > 0)
+        parents[parent] = child
+        child = parent
+    below: dict[int, list[int]] = {i: [] for i in parents}
+    for i, parent in parents.items():
+        if parent >= 0:
+            below[parent].append(i)
+    order, waiting = [], [node]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += reversed(below[order[-1]])
+    return _renumbered(tree, order, parents, tables), tuple(order)
+
+
+def _renumbered(
+    tree: Tree, order: list[int], parents: dict[int, int], tables: dict[int, FloatArray]
+) -> Tree:
+    place = {old: new for new, old in enumerate(order)}
+    place[-1] = -1
+    return Tree(
+        tuple(place[parents[old]] for old in order),
+        tuple(tree.cardinalities[old] for old in order),
+        tuple(tree.columns[old] for old in order),
+        tuple(tables[old] for old in order),
+    )
+
+
+def permute_states(tree: Tree, node: int, order: Sequence[int]) -> Tree:
+    """The same distribution with state i of a node being what was its state order[i]."""
+    _check_node(tree, node)
+    if sorted(order) != list(range(tree.cardinalities[node])):
+        raise ValueError(
+            f"order={list(order)} must hold each of the {tree.cardinalities[node]} states of node "
+            f"{node} once."
+        )
+    tables = list(tree.tables)
+    index = np.asarray(order, dtype=np.intp)
+    tables[node] = tables[node][:, index]
+    for child in tree.children[node]:
+        tables[child] = tables[child][index]
+    return replace(tree, tables=tuple(tables))
+
+
+def _check_node(tree: Tree, node: int) -> None:
+    if not 0 <= node < len(tree.parents):
+        raise ValueError(f"node={node} must be one of the nodes 0 to {len(tree.parents) - 1}.")
+
+
+def sample_nodes(tree: Tree, n_rows: int, rng: np.random.Generator) -> IntArray:
+    """States of all nodes, latent ones included, in `n_rows` draws: shape (n_rows, n_nodes)."""
+    states = np.zeros((n_rows, len(tree.parents)), dtype=np.int32)
+    for node, (parent, table) in enumerate(zip(tree.parents, tree.tables, strict=True)):
+        given = states[:, parent] if parent >= 0 else np.zeros(n_rows, dtype=np.int32)
+        states[:, node] = draw_levels(table[given], rng)
+    return states
+
+
+def observed_codes(tree: Tree, states: IntArray, n_columns: int | None = None) -> IntArray:
+    """States of the nodes as codes of the data's columns; -1 in columns no node shows."""
+    width = max(tree.columns) + 1 if n_columns is None else n_columns
+    codes = np.full((len(states), width), -1, dtype=np.int32)
+    for node, column in enumerate(tree.columns):
+        if column >= 0:
+            codes[:, column] = states[:, node]
+    return codes
+
+
+def node_names(tree: Tree, column_names: Sequence[str], latent: str = "Y") -> list[str]:
+    """A name for each node: its column's, or the letter with the node's number.
+
+    The letter is repeated while a column has one of these names.
+    """
+    shown = [column_names[c] for c in tree.columns if c >= 0]
+    while any(f"{latent}{node}" in shown for node in tree.latent):
+        latent += latent[0]
+    return [
+        column_names[column] if column >= 0 else f"{latent}{node}"
+        for node, column in enumerate(tree.columns)
+    ]
+
+
+def to_text(tree: Tree, column_names: Sequence[str]) -> str:
+    """The tree as indented lines: name, number of states, information with the parent in nats."""
+    names, information = node_names(tree, column_names), edge_information(tree)
+    lines, waiting = [], [(0, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        k = tree.cardinalities[node]
+        facts = f"{k} state{'s' if k > 1 else ''}"
+        if depth:
+            facts += f", information {information[node]:.3g}"
+        lines.append(f"{'  ' * depth}{names[node]} ({facts})")
+        waiting += [(child, depth + 1) for child in reversed(tree.children[node])]
+    return "\n".join(lines)
+
+
+class GraphNode(NamedTuple):
+    """A node to draw: its name, number of states, and whether it is latent."""
+
+    name: str
+    cardinality: int
+    latent: bool
+
+
+class GraphEdge(NamedTuple):
+    """An edge to draw: names of parent and child, and their mutual information in nats."""
+
+    parent: str
+    child: str
+    information: float
+
+
+def to_graph(tree: Tree, column_names: Sequence[str]) -> tuple[list[GraphNode], list[GraphEdge]]:
+    """Nodes and edges with what a drawing shows of them."""
+    names, information = node_names(tree, column_names), edge_information(tree)
+    nodes = [
+        GraphNode(name, k, column < 0)
+        for name, k, column in zip(names, tree.cardinalities, tree.columns, strict=True)
+    ]
+    edges = [
+        GraphEdge(names[parent], names[node], float(information[node]))
+        for node, parent in enumerate(tree.parents[1:], start=1)
+    ]
+    return nodes, edges
+
+
+class NetworkVariable(NamedTuple):
+    """One variable for export; the fields are those of `models._bif.BifVariable`, in its order."""
+
+    name: str
+    states: Sequence[Any]
+    parents: tuple[str, ...]
+    table: FloatArray
+
+
+def to_network(
+    tree: Tree, column_names: Sequence[str], categories: Sequence[Sequence[Any]] | None = None
+) -> list[NetworkVariable]:
+    """The nodes as variables that `models._bif.write_bif` writes.
+
+    Parameters
+    ----------
+    tree : Tree
+    column_names : sequence of str
+        Names of the data's columns.
+    categories : sequence of sequence, optional
+        States of each of the data's columns; by default, as for latent nodes, 0, 1, ...
+    """
+    names = node_names(tree, column_names)
+    variables = []
+    for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
+        states: Sequence[Any] = range(tree.cardinalities[node])
+        if categories is not None and column >= 0:
+            states = categories[column]
+            if len(states) != tree.cardinalities[node]:
+                raise ValueError(
+                    f"Column {names[node]!r} has {len(states)} categories, but its node has "
+                    f"{tree.cardinalities[node]} states."
+                )
+        table = tree.tables[node]
+        given = () if parent < 0 else (names[parent],)
+        variables.append(NetworkVariable(names[node], states, given, table if given else table[0]))
+    return variables

@@ -1,0 +1,1 @@
+"""Latent classification models: continuous, binary and mixed columns."""

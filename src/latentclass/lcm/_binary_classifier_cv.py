@@ -1,0 +1,190 @@
+"""Latent classification models of binary columns, of a size found by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import clone
+
+from latentclass.estimator._base import Training
+from latentclass.estimator._inner_folds import InnerFolds
+from latentclass.lcm._binary_classifier import BinaryLCMClassifier
+from latentclass.lcm._size_search import FittedSearch, Pair, check_search, find_size, listed
+
+LATENT = (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 75, 100)
+"""The paper's numbers of latent variables."""
+
+COMPONENTS = (1, 2)
+"""The paper's numbers of components."""
+
+
+class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
+    """Latent classification model of binary columns whose size is found by cross-validation.
+
+    The numbers of latent variables and components are tried out in folds of the training rows;
+    the model is then fitted to all of them with the best pair.
+
+    Parameters
+    ----------
+    n_latent : int, list of int or None, default=None
+        Numbers of latent variables to try. None is the paper's list, 2 to 100, as far as it is no
+        more than twice the number of columns.
+    n_components : int, list of int or None, default=None
+        Numbers of components to try; None is the paper's list, 1 and 2.
+    search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
+        How the pairs are visited. "exhaustive": all. "semi_greedy" (the paper's): more and more
+        latent variables, each number with all numbers of components, until three numbers in a row
+        bring nothing. "halving": all with half the starts and few iterations, the best quarter
+        with more, the best of these with all.
+    scoring : {"log_loss", "accuracy"}, default="log_loss"
+        What decides: the held-out log-loss, or the share of rows held out that are right.
+    cv : int, splitter or iterable, default=5
+        Number of folds, stratified by class, with the rows without label always learned from; or
+        a splitter or list of (training, test) row numbers in which no row is tested twice. Rows
+        without label that it would test are learned from too.
+    prior : float or None, default=1.0
+        Strength of the MAP prior; None is maximum likelihood.
+    alpha : float, default=1.0
+        Pseudo-count of 0 and of 1 in every column where the latent variables are 0.
+    n_init : int, default=5
+        Random starts, of each candidate in each fold and of the model itself.
+    select : {"average", "accuracy", "likelihood"}, default="average"
+        What becomes of the starts, as in `BinaryLCMClassifier`.
+    predict_method : {"bound", "importance", "quadrature"}, default="bound"
+        How p(x | class) is had in prediction, as in `BinaryLCMClassifier`.
+    discriminative : bool, default=False
+        Gradient steps after EM, of each candidate and of the model itself.
+    max_iter : int, default=200
+        Most EM iterations.
+    tol : float, default=1e-2
+        A start stops when its objective per row gains no more than this.
+    accelerate : bool, default=True
+        Extrapolate EM steps (SQUAREM).
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete.
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    calibrate : bool, default=False
+        Learn a temperature on held-out folds, with the size that was found.
+    random_state : int, RandomState or None, default=None
+        Seeds the folds, the starts, `calibrate` and `sample`.
+    n_jobs : int or None, default=None
+        Candidates tried side by side, through joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints each candidate and each EM iteration to standard error.
+
+    Attributes
+    ----------
+    n_latent_, n_components_ : int
+        The best pair.
+    best_score_ : float
+        Its mean score over the folds.
+    cv_results_ : dict of str to array
+        The whole path, one entry a candidate tried: n_latent, n_components, n_init, max_iter,
+        mean_test_score, std_test_score (over folds), seconds, round. Higher scores are better:
+        log-loss is negated.
+    n_candidates_ : int
+        Candidates tried.
+
+    And all attributes of `BinaryLCMClassifier`.
+
+    Notes
+    -----
+    The paper's wrapper is `search="exhaustive"`, `scoring="accuracy"`, `cv=10`,
+    `select="accuracy"`, `n_init=10`, `max_iter=50`. With one pair to try nothing is searched.
+
+    References
+    ----------
+    .. [1] Langseth, H. and Nielsen, T. D. (2009). Latent classification models for binary data.
+       Pattern Recognition 42, 2724-2736.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentclass import BinaryLCMClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(200, 1))
+    >>> X, y = rng.random((200, 6)) < 1 / (1 + np.exp(-3 * z)), z[:, 0] > 0.5
+    >>> model = BinaryLCMClassifierCV([1, 2], [1], cv=3, n_init=2, random_state=0).fit(X, y)
+    >>> model.n_latent_ in (1, 2)
+    True
+    """
+
+    def __init__(
+        self,
+        n_latent: int | Sequence[int] | None = None,
+        n_components: int | Sequence[int] | None = None,
+        *,
+        search: str = "halving",
+        scoring: str = "log_loss",
+        cv: Any = 5,
+        prior: float | None = 1.0,
+        alpha: float = 1.0,
+        n_init: int = 5,
+        select: str = "average",
+        predict_method: str = "bound",
+        discriminative: bool = False,
+        max_iter: int = 200,
+        tol: float = 1e-2,
+        accelerate: bool = True,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        calibrate: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_latent,
+            n_components,
+            prior=prior,
+            alpha=alpha,
+            n_init=n_init,
+            select=select,
+            predict_method=predict_method,
+            discriminative=discriminative,
+            max_iter=max_iter,
+            tol=tol,
+            accelerate=accelerate,
+            categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
+            calibrate=calibrate,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.search = search
+        self.scoring = scoring
+        self.cv = cv
+
+    best_score_: float
+    cv_results_: dict[str, Any]
+
+    def _check_size(self) -> None:
+        check_search(self)
+
+    def _largest(self) -> int:
+        latent = listed(self.n_latent) or list(LATENT)
+        return int(max(latent))
+
+    def _twin(self) -> Any:
+        return self._candidate((self.n_latent_, self.n_components_), self.n_init, self.max_iter)
+
+    def _candidate(self, pair: Pair, n_init: int, max_iter: int) -> Any:
+        """A model of given size, without `cv`: a generator cannot be cloned."""
+        params = {name: getattr(self, name) for name in BinaryLCMClassifier._get_param_names()}
+        params |= {"n_latent": pair[0], "n_components": pair[1], "n_init": n_init}
+        params |= {"max_iter": max_iter, "calibrate": False, "verbose": 0, "n_jobs": None}
+        return clone(BinaryLCMClassifier(**params))
+
+    def _size(self, training: Training) -> Pair:
+        pairs = self._pairs()
+        return find_size(self, pairs, lambda: FittedSearch(self, training, pairs))
+
+    def _pairs(self) -> list[Pair]:
+        latent, components = listed(self.n_latent), listed(self.n_components)
+        if latent is None:
+            n_columns = int(self._scaling.varies.sum() + self._sticks.edges[-1])
+            latent = [q for q in LATENT if q <= max(LATENT[0], 2 * n_columns)]
+        return [(int(q), int(m)) for q in latent for m in components or COMPONENTS]

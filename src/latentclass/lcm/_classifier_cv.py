@@ -1,0 +1,241 @@
+"""Latent classification models of a size found by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import clone
+
+from latentclass.estimator._base import FloatArray, Training
+from latentclass.estimator._inner_folds import InnerFolds
+from latentclass.lcm._classifier import LCMClassifier, make_prior
+from latentclass.lcm._folds import FoldedRows, Settings, held_out_log_posterior
+from latentclass.lcm._size_search import Pair, SizeSearch, check_search, find_size, listed
+
+COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
+"""The paper's numbers of components."""
+
+FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
+"""Those of them that halving tries: results change slowly with many components."""
+
+
+class LCMClassifierCV(InnerFolds, LCMClassifier):
+    """Latent classification model whose size is found by cross-validation.
+
+    The numbers of latent variables and components are tried out in folds of the training rows;
+    the model is then fitted to all of them with the best pair. All folds and restarts of a
+    candidate run in one batch.
+
+    Parameters
+    ----------
+    n_latent : int, list of int or None, default=None
+        Numbers of latent variables to try. None is 1 to (columns x classes), the paper's range;
+        with `search="halving"` a few of them, closer together at the low end.
+    n_components : int, list of int or None, default=None
+        Numbers of components to try; None is the paper's list, 1 to 40, or a few of it with
+        `search="halving"`. Pairs whose product exceeds the number of training rows are left out.
+    search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
+        How the pairs are visited. "exhaustive": all. "semi_greedy" (the paper's): more and more
+        latent variables, each number with all numbers of components, until three numbers in a row
+        bring nothing. "halving": all with half the starts and few iterations, the best quarter
+        with more, the best of these with all.
+    scoring : {"log_loss", "accuracy"}, default="log_loss"
+        What decides: the held-out log-loss, or the share of rows held out that are right.
+    cv : int, splitter or iterable, default=5
+        Number of folds, stratified by class, with the rows without label always learned from; or
+        a splitter or list of (training, test) row numbers in which no row is tested twice. Rows
+        without label that it would test are learned from too.
+    noise : {"tied", "untied"}, default="tied"
+        One noise variance a column, or one for each component.
+    structure : {"full", "learned"}, default="full"
+        As in `LCMClassifier`.
+    offset : bool, default=True
+        As in `LCMClassifier`.
+    prior : float or None, default=1.0
+        Strength of the MAP prior, in pseudo-rows; None is maximum likelihood.
+    alpha : float, default=1.0
+        Pseudo-count of every category of a discrete column.
+    n_init : int, default=10
+        Random starts, of each candidate in each fold and of the model itself.
+    select : {"average", "accuracy", "likelihood"}, default="average"
+        What becomes of the starts, as in `LCMClassifier`.
+    max_iter : int, default=200
+        Most EM iterations.
+    tol : float, default=1e-2
+        A start stops when its objective per row gains no more than this.
+    accelerate : bool, default=True
+        Extrapolate EM steps (SQUAREM).
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete.
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    calibrate : bool, default=False
+        Learn a temperature on held-out folds, with the size that was found.
+    random_state : int, RandomState or None, default=None
+        Seeds the folds, the starts, `calibrate` and `sample`.
+    n_jobs : int or None, default=None
+        Candidates tried side by side, through joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints each candidate and each EM iteration to standard error.
+
+    Attributes
+    ----------
+    n_latent_, n_components_ : int
+        The best pair.
+    best_score_ : float
+        Its mean score over the folds.
+    cv_results_ : dict of str to array
+        The whole path, one entry a candidate tried: n_latent, n_components, n_init, max_iter,
+        mean_test_score, std_test_score (over folds), seconds, round. Higher scores are better:
+        log-loss is negated.
+    n_candidates_ : int
+        Candidates tried.
+
+    And all attributes of `LCMClassifier`.
+
+    Notes
+    -----
+    Columns are standardised once, over all training rows; nothing else of a test part reaches the
+    model that it tests. With one pair to try nothing is searched.
+
+    References
+    ----------
+    .. [1] Langseth, H. and Nielsen, T. D. (2005). Latent classification models. Machine Learning
+       59, 237-265.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from latentclass import LCMClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LCMClassifierCV([1, 2, 4], [1, 2], n_init=4, random_state=0).fit(X, y)
+    >>> model.n_candidates_ >= 6
+    True
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        n_latent: int | Sequence[int] | None = None,
+        n_components: int | Sequence[int] | None = None,
+        *,
+        search: str = "halving",
+        scoring: str = "log_loss",
+        cv: Any = 5,
+        noise: str = "tied",
+        structure: str = "full",
+        offset: bool = True,
+        prior: float | None = 1.0,
+        alpha: float = 1.0,
+        n_init: int = 10,
+        select: str = "average",
+        max_iter: int = 200,
+        tol: float = 1e-2,
+        accelerate: bool = True,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        calibrate: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_latent,
+            n_components,
+            noise=noise,
+            structure=structure,
+            offset=offset,
+            prior=prior,
+            alpha=alpha,
+            n_init=n_init,
+            select=select,
+            max_iter=max_iter,
+            tol=tol,
+            accelerate=accelerate,
+            categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
+            calibrate=calibrate,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.search = search
+        self.scoring = scoring
+        self.cv = cv
+
+    def _check_size(self) -> None:
+        check_search(self)
+
+    def _twin(self) -> Any:
+        # without `cv`: a generator cannot be cloned, and nothing is searched any more
+        params = {name: getattr(self, name) for name in LCMClassifier._get_param_names()}
+        size = {"n_latent": self.n_latent_, "n_components": self.n_components_}
+        return clone(LCMClassifier(**{**params, **size, "calibrate": False}))
+
+    def _size(self, training: Training) -> Pair:
+        pairs = self._pairs(training)
+        return find_size(self, pairs, lambda: _BatchSearch(self, training, pairs))
+
+    def _pairs(self, training: Training) -> list[Pair]:
+        n_columns = max(1, int(self._scaling.varies.sum()))
+        most = n_columns * len(self.classes_)
+        few = self.search == "halving"
+        latent = listed(self.n_latent)
+        if latent is None:
+            latent = _spaced(most) if few else list(range(1, most + 1))
+        components = listed(self.n_components) or list(FEW_COMPONENTS if few else COMPONENTS)
+        n_rows = len(training.y)
+        every = [(int(q), int(m)) for q in latent for m in components]
+        pairs = [(q, m) for q, m in every if m == 1 or q * m <= n_rows]
+        if not pairs:
+            raise ValueError(
+                f"No pair of n_latent={latent} and n_components={components} has "
+                f"n_latent * n_components <= {n_rows}, the number of rows. Try smaller numbers."
+            )
+        return pairs
+
+
+class _BatchSearch(SizeSearch):
+    """A search that fits a candidate to all training parts, from all starts, in one batch."""
+
+    def __init__(self, model: LCMClassifierCV, training: Training, pairs: list[Pair]) -> None:
+        super().__init__(model, training, pairs)
+        numeric, codes = training.table.block(slice(0, training.table.n_rows))
+        self._rows = FoldedRows(
+            model._scaling.values(numeric),
+            codes,
+            training.y,
+            training.weight,
+            self._fold,
+            self._n_folds,
+            len(model.classes_),
+            model._offsets,
+            self._left_out,
+        )
+
+    def held_out(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
+        """See `SizeSearch`."""
+        model = self._model
+        settings = Settings(
+            *pair,
+            model.noise == "tied",
+            model.structure,
+            model.offset,
+            make_prior(model.prior, model.alpha),
+            model.select,
+            n_init,
+            max_iter,
+            model.tol,
+            model.accelerate,
+        )
+        return held_out_log_posterior(self._rows, settings, self._seed)
+
+
+def _spaced(most: int) -> list[int]:
+    """1, 2, 3, ... up to `most`, farther apart as they grow."""
+    values = [1]
+    while values[-1] < most:
+        values.append(min(most, values[-1] + max(1, values[-1] // 2)))
+    return values

@@ -1,0 +1,236 @@
+"""Discriminative training: gradient ascent on the conditional bound, from where EM stopped.
+
+What is raised is, over the labelled rows,
+
+    sum log P(y | x) + share * sum log p(x, y) + log prior,
+
+with the bounds in place of the probabilities. At the bound's posteriors the gradient of a bound
+is that of the expected complete log-likelihood (the posteriors are at their best), so it is made of
+the E-step's statistics, each class and component of a row weighted by what it has more or less
+than it should. The bound's xi follow the parameters, a step at a time.
+
+How many steps are good is told by rows held out (`_held_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._parallel import map_blocks
+from latentclass.lcm._em import LATENT_FLOOR, NOISE_FLOOR, Prior
+from latentclass.lcm._hybrid_data import HybridData
+from latentclass.lcm._hybrid_em import (
+    HybridParams,
+    HybridStats,
+    add_stats,
+    collect_stats,
+    log_prior,
+    params_design,
+)
+from latentclass.lcm._logistic_bound import (
+    best_xi,
+    infer,
+    prior_xi,
+    read_rows,
+    unpack_features,
+)
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+RATE = 0.03
+"""Step of Adam, in coefficients and logarithms of variances."""
+
+DECAYS = (0.9, 0.99)
+"""Memory of Adam for slopes and their squares."""
+
+WARM_STEPS = 6
+"""Steps of xi before the first gradient."""
+
+
+class Slopes(NamedTuple):
+    """Parameters as Adam moves them: variances by their logarithms."""
+
+    log_weight: FloatArray
+    coefficient: FloatArray
+    log_noise: FloatArray
+    latent_mean: FloatArray
+    log_variance: FloatArray
+
+
+@dataclass(frozen=True)
+class ConditionalProblem:
+    """Rows with labels, and what is raised over them.
+
+    Attributes
+    ----------
+    data : HybridData
+        Labelled blocks alone count.
+    prior : Prior
+    share : float
+        Weight of the joint likelihood beside the conditional one.
+    """
+
+    data: HybridData
+    prior: Prior
+    share: float
+
+    def start_xi(self, params: HybridParams) -> list[FloatArray]:
+        """xi of all classes of the rows of each block, near their best."""
+        n_classes = params.log_weight.shape[1]
+        design = params_design(params)
+        at_prior = prior_xi(design, params.latent_mean, params.latent_variance)
+        out = []
+        for block in self.data.blocks:
+            label = np.repeat(np.arange(n_classes), block.rows.n_rows)
+            xi = at_prior[..., label]
+            seen = read_rows(block.rows.repeat(n_classes))
+            for _ in range(WARM_STEPS):
+                xi = best_xi(design, infer(design, seen, label, xi)[0])
+            out.append(xi)
+        return out
+
+    def gradient(
+        self, params: HybridParams, xi: list[FloatArray]
+    ) -> tuple[Slopes, FloatArray, list[FloatArray]]:
+        """Slopes per row, the objective per row (S,), and the next xi."""
+        n_classes = params.log_weight.shape[1]
+        design = params_design(params)
+
+        def visit(number: int) -> tuple[FloatArray, HybridStats, FloatArray]:
+            block = self.data.blocks[number]
+            n_rows = block.rows.n_rows
+            label = np.repeat(np.arange(n_classes), n_rows)
+            seen = read_rows(block.rows.repeat(n_classes))
+            moments, joint = infer(design, seen, label, xi[number])
+            joint += np.swapaxes(params.log_weight, 1, 2)[:, :, label]
+            value, share = self._shares(joint, block.label, block.weight)
+            stats = collect_stats(seen, label, n_classes, moments, xi[number], share)
+            return value, stats, best_xi(design, moments)
+
+        objective = log_prior(params, self.prior, self.data.pseudo)
+        total: HybridStats | None = None
+        moved = []
+        numbers = list(range(len(self.data.blocks)))
+        for value, stats, new in map_blocks(visit, numbers, self.data.n_jobs):
+            objective = objective + value
+            total = stats if total is None else add_stats(total, stats)
+            moved.append(new)
+        assert total is not None
+        weight = self.data.total_weight
+        slopes = self._slopes(params, total)
+        # a slope that is 0 by symmetry must be 0: Adam would make steps of its rounding errors
+        even = Slopes(*(np.round(slope / weight, 10) for slope in slopes))
+        return even, objective / weight, moved
+
+    def _shares(
+        self, joint: FloatArray, y: IntArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Objective (S,), and by how much each item should be raised, (S, M, items)."""
+        n_starts, n_components, n_items = joint.shape
+        n_rows = len(y)
+        by_cell = joint.reshape(n_starts, n_components, -1, n_rows)
+        n_classes = by_cell.shape[2]
+        by_class = log_sum_exp(np.moveaxis(by_cell, 1, -1))  # (S, Y, R)
+        log_total = log_sum_exp(np.swapaxes(by_class, 1, 2))  # (S, R)
+        own = by_class[:, y, np.arange(n_rows)]
+        value = ((1.0 + self.share) * own - log_total) @ weight
+        everything = np.exp(by_cell - log_total[:, None, None])
+        # other classes may be better beyond what exp can hold
+        is_own = y == np.arange(n_classes)[:, None]
+        mine = np.exp(np.where(is_own, by_cell - own[:, None, None], -np.inf))
+        share = ((1.0 + self.share) * mine - everything) * weight
+        return value, share.reshape(n_starts, n_components, n_items)
+
+    def _slopes(self, params: HybridParams, stats: HybridStats) -> Slopes:
+        prior, n_gaussian = self.prior, params.noise.shape[2]
+        coefficient = params.coefficient
+        gram = unpack_features(stats.gram)
+        fitted = (gram @ coefficient[..., None])[..., 0]
+        slope = stats.cross - fitted
+        slope[..., 1:] -= prior.loading * coefficient[..., 1:]
+        noise = np.broadcast_to(params.noise, (*coefficient.shape[:2], n_gaussian))
+        slope[:, :, :n_gaussian] /= noise[..., None]
+        offset = coefficient[:, :, n_gaussian:, 0]
+        ones, zeros = prior.alpha * self.data.pseudo
+        chance = 1.0 / (1.0 + np.exp(-offset))
+        slope[:, :, n_gaussian:, 0] += ones * (1.0 - chance) - zeros * chance
+
+        mine, own = coefficient[:, :, :n_gaussian], stats.cross[:, :, :n_gaussian]
+        rest = stats.square - (mine * (2.0 * own - fitted[:, :, :n_gaussian])).sum(axis=-1)
+        rest += prior.loading * (mine[..., 1:] ** 2).sum(axis=-1)
+        weight = gram[:, :, :n_gaussian, 0, 0]
+        if params.noise.shape[1] == 1:
+            rest, weight = rest.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
+        level = prior.noise * (prior.noise_level / params.noise - 1.0)
+        log_noise = 0.5 * (rest / params.noise - weight + level)
+
+        mean, variance = params.latent_mean, params.latent_variance
+        by_class = stats.cell_weight.sum(axis=2)[..., None]
+        about = stats.latent_square - 2.0 * mean * stats.latent_total + by_class * mean**2
+        drawn = prior.latent * (1.0 / variance - 1.0)
+        share = np.exp(params.log_weight)
+        cells = stats.cell_weight + prior.component
+        return Slopes(
+            cells - share * cells.sum(axis=(1, 2), keepdims=True),
+            slope,
+            log_noise,
+            (stats.latent_total - by_class * mean) / variance,
+            0.5 * (about / variance - by_class + drawn),
+        )
+
+    def climb(self, params: HybridParams) -> Iterator[HybridParams]:
+        """Parameters after 0, 1, 2, ... steps of Adam, without end."""
+        yield params
+        xi = self.start_xi(params)
+        place = _to_slopes(params)
+        first = Slopes(*(np.zeros_like(array) for array in place))
+        second = Slopes(*(np.zeros_like(array) for array in place))
+        for step in count(1):
+            slopes, _, xi = self.gradient(params, xi)
+            first = _blend(first, slopes, DECAYS[0])
+            second = _blend(second, Slopes(*(slope**2 for slope in slopes)), DECAYS[1])
+            scale = RATE * np.sqrt(1.0 - DECAYS[1] ** step) / (1.0 - DECAYS[0] ** step)
+            place = Slopes(
+                *(
+                    at + scale * one / (np.sqrt(two) + 1e-8)
+                    for at, one, two in zip(place, first, second, strict=True)
+                )
+            )
+            params = _from_slopes(place, params)
+            yield params
+
+
+def _blend(old: Slopes, new: Slopes, memory: float) -> Slopes:
+    pairs = zip(old, new, strict=True)
+    return Slopes(*(memory * one + (1.0 - memory) * two for one, two in pairs))
+
+
+def _to_slopes(params: HybridParams) -> Slopes:
+    return Slopes(
+        # a component without any share stays as good as without
+        np.maximum(params.log_weight, -50.0),
+        params.coefficient,
+        np.log(params.noise),
+        params.latent_mean,
+        np.log(params.latent_variance),
+    )
+
+
+def _from_slopes(place: Slopes, params: HybridParams) -> HybridParams:
+    shape = place.log_weight.shape
+    log_weight = log_normalise(place.log_weight.reshape(len(place.log_weight), -1)).reshape(shape)
+    return params._replace(
+        log_weight=log_weight,
+        coefficient=place.coefficient,
+        noise=np.maximum(np.exp(place.log_noise), NOISE_FLOOR),
+        latent_mean=place.latent_mean,
+        latent_variance=np.maximum(np.exp(place.log_variance), LATENT_FLOOR),
+    )

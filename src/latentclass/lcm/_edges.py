@@ -1,0 +1,195 @@
+"""Which latent variables an attribute depends on: Geiger and Heckerman's metric, greedily.
+
+The moments of the completed data (structural EM) are scored as if they were data. An attribute
+x_i with l parents P among q latent variables has, in each component, the score
+
+    log G((N + a + l + 1) / 2) - log G((a + l + 1) / 2) + (a + 2 l + 1) / 2 log t
+        - (N + a + l + 1) / 2 log s - 1 / 2 log |R_P|
+
+up to a constant, with N the component's weight, R the posterior scatter of (x_i, z), s its residual
+variance of x_i given P, and the prior scatter t I on a = 2 pseudo-rows beyond the dimension. All
+components share the parents, so their scores add up. Adding or dropping one parent changes s and
+|R_P| by quantities that the inverse of R_P gives at once: all single changes are scored together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from latentclass.engine._em import run_restarts, take_starts
+from latentclass.lcm._em import LCMParams, LCMProblem, LCMStats
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+PRIOR_MEAN = 1.0
+"""Pseudo-rows on the mean (Geiger and Heckerman's alpha_mu)."""
+
+PRIOR_EXTRA = 2.0
+"""Pseudo-rows on the scatter beyond the dimension (alpha_w - d), the least that has a mean."""
+
+PRIOR_SCALE = PRIOR_MEAN * (PRIOR_EXTRA - 1.0) / (PRIOR_MEAN + 1.0)
+"""Prior scatter t of each variable."""
+
+
+ROUNDS = 6
+"""Most times that the edges are learned anew."""
+
+STEPS = 20
+"""EM iterations between two times."""
+
+
+def learn_structure(
+    problem: LCMProblem, params: LCMParams, rngs: list[np.random.Generator], max_iter: int
+) -> LCMParams:
+    """Structural EM: some EM steps and the best edges for them in turn, until the edges stay.
+
+    At most `max_iter` EM steps are spent on it, or those of one turn.
+    """
+    n_starts = len(params.weighting)
+    for _ in range(max(1, min(ROUNDS, max_iter // STEPS))):
+        result = run_restarts(
+            problem,
+            params,
+            tol=0.0,
+            max_iter=STEPS,
+            rngs=rngs,
+            halving=False,
+            accelerate=True,
+            keep=n_starts,
+        )
+        # results come best first: back to the order of the starts
+        order = np.argsort(result.order)
+        params = take_starts(result.params, order)
+        stats, _ = problem.e_step(params)
+        edges = learn_edges(stats)
+        if np.array_equal(edges, params.edges):
+            break
+        params = params._replace(edges=edges, loadings=params.loadings * edges[:, None])
+    return params
+
+
+BLOCK_VALUES = 2**21
+"""Numbers that a temporary array may hold (16 MB)."""
+
+
+def learn_edges(stats: LCMStats) -> BoolArray:
+    """Best edges of every attribute by greedy search from the present ones: (S, n, q)."""
+    scatter = _scatter(stats)
+    n_starts, n, q = stats.edges.shape
+    weight = stats.gram[..., -1, -1]
+    most = max(1, BLOCK_VALUES // (weight.shape[1] * q * q))
+    edges = stats.edges.reshape(-1, q).copy()
+    start, attribute = np.divmod(np.arange(n_starts * n), n)
+    for first in range(0, len(edges), most):
+        part = slice(first, first + most)
+        s, i = start[part], q + attribute[part]
+        edges[part] = _climb(
+            edges[part],
+            scatter[s, :, :q, :q],
+            scatter[s, :, :q, i],
+            scatter[s, :, i, i],
+            weight[s],
+        )
+    return edges.reshape(n_starts, n, q)
+
+
+def _climb(
+    parents: BoolArray, latent: FloatArray, beside: FloatArray, own: FloatArray, weight: FloatArray
+) -> BoolArray:
+    """For each family add or drop the parent that raises its score most, until none does."""
+    parents = parents.copy()
+    moving = np.arange(len(parents))
+    for _ in range(2 * parents.shape[1]):
+        gain = score_changes(
+            parents[moving], latent[moving], beside[moving], own[moving], weight[moving]
+        )
+        best = gain.argmax(axis=1)
+        better = gain[np.arange(len(moving)), best] > 1e-9
+        moving, best = moving[better], best[better]
+        if not moving.size:
+            break
+        parents[moving, best] = ~parents[moving, best]
+    return parents
+
+
+def _scatter(stats: LCMStats) -> FloatArray:
+    """Posterior scatter of (z, x) in each component, shape (S, M, q + n, q + n).
+
+    Latent variables are first brought to mean 0 and variance 1 over all rows, since the prior
+    takes all variables for equally wide. Between attributes the scatter is not known, nor needed.
+    """
+    gram, cross, square = stats.gram, stats.cross, stats.square
+    n, q = cross.shape[2], cross.shape[3] - 1
+    weight = gram[..., -1, -1]
+    overall = gram.sum(axis=1)
+    rows = overall[:, -1, -1][:, None]
+    centre = overall[:, :q, -1] / rows
+    spread = np.einsum("sqq->sq", overall[:, :q, :q]) / rows - centre**2
+    unit = np.sqrt(np.maximum(spread, 1e-8))[:, None]
+
+    total = (gram[..., :q, -1] - weight[..., None] * centre[:, None]) / unit
+    moved = centre[:, None, :, None] * gram[..., None, :q, -1]
+    second = gram[..., :q, :q] - moved - np.swapaxes(moved, 2, 3)
+    second += weight[..., None, None] * (centre[:, :, None] * centre[:, None, :])[:, None]
+    second /= unit[..., None] * unit[..., None, :]
+    product = (cross[..., :q] - cross[..., -1:] * centre[:, None, None]) / unit[:, :, None]
+
+    out = np.zeros((*weight.shape, q + n, q + n))
+    out[..., :q, :q] = second
+    out[..., q:, :q] = product
+    out[..., :q, q:] = np.swapaxes(product, 2, 3)
+    np.einsum("smii->smi", out)[..., q:] = square
+    mean_total = np.concatenate([total, cross[..., -1]], axis=-1)
+    # scatter about the mean, and the distance of the mean from its prior, 0
+    share = 1.0 / np.maximum(weight, 1e-12) - PRIOR_MEAN / (
+        np.maximum(weight, 1e-12) * (weight + PRIOR_MEAN)
+    )
+    out -= share[..., None, None] * mean_total[..., :, None] * mean_total[..., None, :]
+    np.einsum("smii->smi", out)[...] += PRIOR_SCALE
+    return out
+
+
+def score_changes(
+    parents: BoolArray, latent: FloatArray, beside: FloatArray, own: FloatArray, weight: FloatArray
+) -> FloatArray:
+    """Gain in score by adding or dropping each latent variable as a parent, shape (F, q).
+
+    Of F families: parents (F, q); latent (F, M, q, q), beside (F, M, q), own (F, M): scatter of z,
+    of z with the attribute, and of the attribute; weight (F, M).
+    """
+    n_parents = parents.sum(axis=1)[:, None, None]
+    inside = (parents[:, :, None] & parents[:, None, :])[:, None]
+    is_parent = parents[:, None]
+    masked = latent * inside
+    np.einsum("fmqq->fmq", masked)[...] += ~is_parent
+    inverse = np.linalg.inv(masked) * inside
+    slope = (inverse @ beside[..., None])[..., 0]
+    residual = (own - (slope * beside).sum(axis=2))[..., None]
+    # given the parents: of the attribute with each other variable, and of that variable
+    with_other = beside - (slope[:, :, None] @ latent)[:, :, 0]
+    other = np.einsum("fmqq->fmq", latent) - ((inverse @ latent) * latent).sum(axis=2)
+    diagonal = np.where(is_parent, np.einsum("fmqq->fmq", inverse), 1.0)
+    other = np.where(is_parent, 1.0, other)
+    new_residual = np.where(
+        is_parent, residual + slope**2 / diagonal, residual - with_other**2 / other
+    )
+    change = np.where(is_parent, np.log(diagonal), np.log(other))  # of log |R_P|
+    new_count = np.where(is_parent, n_parents - 1, n_parents + 1)
+    before = _score(weight[..., None], residual, n_parents)
+    after = _score(weight[..., None], new_residual, new_count) - 0.5 * change
+    return np.asarray((after - before).sum(axis=1))
+
+
+def _score(weight: FloatArray, residual: FloatArray, n_parents: npt.ArrayLike) -> FloatArray:
+    """The score's terms that do not hold |R_P|."""
+    a = PRIOR_EXTRA + np.asarray(n_parents) + 1.0
+    smallest = np.finfo(float).tiny
+    return np.asarray(
+        gammaln((weight + a) / 2)
+        - gammaln(a / 2)
+        + 0.5 * (PRIOR_EXTRA + 2.0 * np.asarray(n_parents) + 1.0) * np.log(PRIOR_SCALE)
+        - 0.5 * (weight + a) * np.log(np.maximum(residual, smallest))
+    )

@@ -1,0 +1,460 @@
+"""Latent classification models: EM from the moments of the cells.
+
+    P(y) P(m | y) N(z; mu_y, diag gamma_y) N(x; L_m z + eta_m, diag theta_m)
+
+z are q latent variables, m one of M components, theta the noise: one for all components (tied)
+or one for each (untied). Given class and component x is Gaussian with mean L mu + eta and
+covariance L diag(gamma) L' + diag(theta), and E[z | x] is linear in x. So what the M-step needs
+of the rows are the moments of each cell (`_cells.expect`), and its own cost is free of the number
+of rows. S counts starts; all arrays have them first.
+
+The prior (MAP) is in units of pseudo-rows of a standardised column: see `Prior`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine import _gaussian as gaussian
+from latentclass.engine import _product as product
+from latentclass.engine._class_components import (
+    CellData,
+    Cells,
+    column_ranks,
+    draw_rows,
+    expect,
+)
+from latentclass.engine._logspace import log_sum_exp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+NOISE_FLOOR = 1e-6
+"""Least noise variance, in a column's own variance."""
+
+LATENT_FLOOR = 1e-8
+"""Least variance of a latent variable in a class."""
+
+STEEP = 1e7
+"""Signal to noise above which the factors lose too many digits for rows that show few columns."""
+
+FAR = 1e4
+"""Bound on extrapolated parameters."""
+
+
+class Prior(NamedTuple):
+    """Strength of the prior on each kind of parameter; all 0 is maximum likelihood.
+
+    Attributes
+    ----------
+    loading : float
+        Ridge: -loading / 2 * sum l^2 / theta.
+    noise : float
+        Pseudo-rows that draw each noise variance to `noise_level`.
+    noise_level : float
+        In the column's own variance.
+    latent : float
+        Pseudo-rows that draw each latent variance to 1, which settles the latent scale.
+    component : float
+        Pseudo-rows given to each component of each class.
+    alpha : float
+        Pseudo-count of each level of a discrete column.
+    """
+
+    loading: float = 0.0
+    noise: float = 0.0
+    noise_level: float = 1.0
+    latent: float = 0.0
+    component: float = 0.0
+    alpha: float = 0.0
+
+
+class LCMParams(NamedTuple):
+    """Parameters of S models in standardised columns.
+
+    weighting (S,); edges (S, n, q), which latent variables an attribute may depend on, in all
+    components; log_weight (S, Y, M) = log P(y, m); loadings (S, M, n, q); offsets (S, M, n);
+    noise (S, M or 1, n); latent_mean, latent_variance (S, Y, q); log_prob (S, Y, L).
+    """
+
+    weighting: IntArray
+    edges: BoolArray
+    log_weight: FloatArray
+    loadings: FloatArray
+    offsets: FloatArray
+    noise: FloatArray
+    latent_mean: FloatArray
+    latent_variance: FloatArray
+    log_prob: FloatArray
+
+
+class LCMStats(NamedTuple):
+    """Expected moments of the complete data.
+
+    weighting (S,); edges (S, n, q); cell_weight (S, Y, M); latent_total, latent_square (S, Y, q):
+    of z and z^2 by class; gram (S, M, q + 1, q + 1): of (z, 1)(z, 1)' by component; cross (S, M,
+    n, q + 1): of x (z, 1)'; square (S, M, n): of x^2; counts (S, Y, L).
+    """
+
+    weighting: IntArray
+    edges: BoolArray
+    cell_weight: FloatArray
+    latent_total: FloatArray
+    latent_square: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+    square: FloatArray
+    counts: FloatArray
+
+
+class Regression(NamedTuple):
+    """z given x in each cell: mean `intercept` + `slope` x, covariance `spread`.
+
+    Shapes (S, Y, M, q), (S, Y, M, q, n), (S, Y, M, q, q).
+    """
+
+    intercept: FloatArray
+    slope: FloatArray
+    spread: FloatArray
+
+
+def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[Cells, Regression]:
+    """Gaussian of x, and regression of z on x, in each cell.
+
+    Without `holes` the covariances of x are not filled in: only conditioning needs them.
+    """
+    loadings, noise, gamma = params.loadings, params.noise, params.latent_variance
+    n, q = loadings.shape[2:]
+    if q <= n:
+        # Woodbury in A = theta^-1/2 L gamma^1/2: no latent variance is divided by, so it may
+        # vanish, and as W' W with W = F A', F' F = (I + A' A)^-1, rounding stays small
+        deviation, root = np.sqrt(noise), np.sqrt(gamma)[:, :, None]
+        scaled = loadings / deviation[..., None]
+        inner = (np.swapaxes(scaled, 2, 3) @ scaled)[:, None]
+        inner = inner * (root[..., :, None] * root[..., None, :])
+        np.einsum("symqq->symq", inner)[...] += 1.0
+        factor, log_det = gaussian.inverse_factor(inner)
+        log_det = log_det + np.log(noise).sum(axis=-1)[:, None]
+        factor = factor * root[..., None, :]
+        turned = np.swapaxes(factor, 3, 4)
+        spread = turned @ factor
+        scaled = scaled / deviation[..., None]
+        whitened = factor @ np.swapaxes(scaled, 2, 3)[:, None]
+        slope = turned @ whitened
+        precision = np.swapaxes(whitened, 3, 4) @ whitened
+        np.negative(precision, out=precision)
+        np.einsum("symii->symi", precision)[...] += (1.0 / noise)[:, None]
+        covariance = _covariance(loadings, noise, gamma) if holes else precision
+    else:
+        covariance = _covariance(loadings, noise, gamma)
+        precision, log_det = gaussian.invert(covariance)
+        weighted = gamma[:, :, None, :, None] * np.swapaxes(loadings, 2, 3)[:, None]  # gamma L'
+        slope = weighted @ precision
+        spread = -(slope @ np.swapaxes(weighted, 3, 4))
+        np.einsum("symqq->symq", spread)[...] += gamma[:, :, None]
+    latent_mean = params.latent_mean[:, :, None]
+    mean = (loadings[:, None] @ latent_mean[..., None])[..., 0] + params.offsets[:, None]
+    intercept = latent_mean - (slope @ mean[..., None])[..., 0]
+    gaussians = gaussian.Gaussians(mean, covariance, precision, log_det)
+    factors = None
+    if holes and 2 * q <= n and np.einsum("symqq->symq", inner).max(initial=0.0) < STEEP:
+        factors = gaussian.Factors(
+            loadings[:, None] * np.sqrt(gamma)[:, :, None, None],
+            np.broadcast_to(noise[:, None], mean.shape),
+        )
+    return (
+        Cells(params.weighting, params.log_weight, gaussians, params.log_prob, factors),
+        Regression(intercept, slope, spread),
+    )
+
+
+def _covariance(loadings: FloatArray, noise: FloatArray, gamma: FloatArray) -> FloatArray:
+    wide = loadings[:, None] * gamma[:, :, None, None, :]
+    covariance: FloatArray = wide @ np.swapaxes(loadings, 2, 3)[:, None]
+    np.einsum("symii->symi", covariance)[...] += noise[:, None]
+    return covariance
+
+
+@dataclass(frozen=True)
+class LCMProblem:
+    """EM for the model (see `_em.Problem`).
+
+    Attributes
+    ----------
+    data : CellData
+    n_components, n_latent : int
+    tied : bool
+        One noise for all components.
+    prior : Prior
+    offset : bool
+        Whether the attributes have an offset beside the latent variables.
+    """
+
+    data: CellData
+    n_components: int
+    n_latent: int
+    tied: bool
+    prior: Prior
+    offset: bool = True
+
+    rounding: ClassVar[float] = 1e-8
+    """What rounding may take from the objective where the noise is at its floor."""
+
+    def e_step(self, params: LCMParams) -> tuple[LCMStats, FloatArray]:
+        """Expected moments of the complete data, and the objective per row."""
+        holes = any(group.patterns is not None for group in self.data.groups)
+        cells, regression = to_cells(params, holes=holes)
+        stats, log_likelihood = expect(self.data, cells)
+        weight, total, square, counts = stats
+        intercept, slope, spread = regression
+        q = intercept.shape[-1]
+        # E z, E x z' and E z z' of each cell, from its moments of x
+        moved = (slope @ total[..., None])[..., 0]
+        z_total = weight[..., None] * intercept + moved
+        cross = square @ np.swapaxes(slope, 3, 4)
+        z_square = slope @ cross + weight[..., None, None] * spread
+        z_square += z_total[..., :, None] * intercept[..., None, :]
+        z_square += intercept[..., :, None] * moved[..., None, :]
+        cross += total[..., :, None] * intercept[..., None, :]
+
+        shape = params.loadings.shape
+        gram = np.empty((shape[0], shape[1], q + 1, q + 1))
+        gram[..., :q, :q] = z_square.sum(axis=1)
+        gram[..., :q, q] = gram[..., q, :q] = z_total.sum(axis=1)
+        gram[..., q, q] = weight.sum(axis=1)
+        by_component = np.concatenate([cross.sum(axis=1), total.sum(axis=1)[..., None]], axis=-1)
+        expected = LCMStats(
+            params.weighting,
+            params.edges,
+            weight,
+            z_total.sum(axis=2),
+            np.einsum("symqq->syq", z_square),
+            gram,
+            by_component,
+            np.einsum("symii->smi", square),
+            counts,
+        )
+        objective = log_likelihood + log_prior(params, self.prior)
+        return expected, objective / self.data.total_weight[params.weighting]
+
+    def m_step(self, stats: LCMStats) -> LCMParams:
+        """Parameters of highest expected penalised likelihood."""
+        prior = self.prior
+        log_weight, latent_mean, latent_variance = latent_parameters(
+            stats.cell_weight, stats.latent_total, stats.latent_square, prior
+        )
+        latent_variance = np.maximum(latent_variance, LATENT_FLOOR)
+
+        coefficient = self._regress(stats)
+        loadings, offsets = coefficient[..., :-1], coefficient[..., -1]
+        rest = (
+            stats.square
+            - 2.0 * (coefficient * stats.cross).sum(axis=-1)
+            + ((coefficient @ stats.gram) * coefficient).sum(axis=-1)
+        )
+        rest += prior.loading * (loadings**2).sum(axis=-1)
+        weight = stats.gram[..., -1, -1:]
+        if self.tied:
+            rest, weight = rest.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
+        rest, weight = rest + prior.noise * prior.noise_level, weight + prior.noise
+        noise = np.where(weight > 0, divide(rest, weight), prior.noise_level)
+        return LCMParams(
+            stats.weighting,
+            stats.edges,
+            log_weight,
+            np.ascontiguousarray(loadings),
+            np.ascontiguousarray(offsets),
+            np.maximum(noise, NOISE_FLOOR),
+            latent_mean,
+            latent_variance,
+            self._level_log_probs(stats.counts),
+        )
+
+    def _regress(self, stats: LCMStats) -> FloatArray:
+        """Loadings and offset, shape (S, M, n, q + 1): each attribute on its latent parents."""
+        gram = stats.gram.copy()
+        diagonal = np.einsum("smqq->smq", gram)
+        # as small as rounding: lets a component without rows, or latent variables that are one, be
+        diagonal += 1e-13 * diagonal + np.finfo(float).tiny ** 0.5
+        diagonal[..., :-1] += self.prior.loading
+        if self.offset and stats.edges.all():
+            return np.asarray(
+                np.swapaxes(np.linalg.solve(gram, np.swapaxes(stats.cross, 2, 3)), 2, 3)
+            )
+        offset = np.full((*stats.edges.shape[:2], 1), self.offset)
+        allowed = np.concatenate([stats.edges, offset], axis=2)
+        return regress_masked(gram, stats.cross, allowed)
+
+    def _level_log_probs(self, counts: FloatArray) -> FloatArray:
+        n_starts, n_classes, n_levels = counts.shape
+        flat = counts.reshape(n_starts * n_classes, n_levels) + self.prior.alpha
+        return product.log_probabilities(flat, self.data.offsets).reshape(counts.shape)
+
+    def to_vector(self, params: LCMParams) -> FloatArray:
+        """Coordinates for extrapolation: variances and shares by their logarithms."""
+        parts = (
+            params.log_weight,
+            params.loadings,
+            params.offsets,
+            np.log(params.noise),
+            params.latent_mean,
+            np.log(params.latent_variance),
+            params.log_prob,
+            params.edges,
+            params.weighting,
+        )
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def from_vector(self, vector: FloatArray) -> LCMParams:
+        """Parameters at some coordinates."""
+        n_classes, n_levels = self.data.known_counts.shape[1:]
+        n, q, m = self.data.n_columns, self.n_latent, self.n_components
+        shapes = (
+            (n_classes, m),
+            (m, n, q),
+            (m, n),
+            (1 if self.tied else m, n),
+            (n_classes, q),
+            (n_classes, q),
+            (n_classes, n_levels),
+            (n, q),
+        )
+        *parts, weighting = np.split(vector, np.cumsum([np.prod(shape) for shape in shapes]), 1)
+        log_weight, loadings, offsets, noise, mean, variance, log_prob, edges = (
+            part.reshape(len(vector), *shape) for part, shape in zip(parts, shapes, strict=True)
+        )
+        log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
+        flat = np.exp(log_prob).reshape(len(vector) * n_classes, n_levels)
+        return LCMParams(
+            weighting[:, 0].astype(np.intp),
+            edges > 0.5,
+            log_weight,
+            np.clip(loadings, -FAR, FAR),
+            np.clip(offsets, -FAR, FAR),
+            np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(FAR))),
+            np.clip(mean, -FAR, FAR),
+            np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(FAR))),
+            product.log_probabilities(flat, self.data.offsets).reshape(log_prob.shape),
+        )
+
+    def starts(self, weighting: IntArray, rngs: list[np.random.Generator]) -> LCMParams:
+        """Parameters to start from, one for each generator: the start of weighting[s] is drawn.
+
+        Chance sets the loadings, and draws a row for each of several components to lie on; the
+        latent variables begin alike in all classes. Nothing depends on the order of rows, columns
+        or classes, and a row of weight two is the row twice.
+        """
+        n_classes = self.data.labelled.shape[1]
+        n, q, m = self.data.n_columns, self.n_latent, self.n_components
+        n_starts = len(rngs)
+        ranks = column_ranks(self.data)
+        loadings = np.empty((n_starts, m, n, q))
+        offsets = np.zeros((n_starts, m, n))
+        for s, (g, rng) in enumerate(zip(weighting, rngs, strict=True)):
+            # half of each column's variance by the latent variables, half noise
+            loadings[s] = np.sqrt(0.5 / q) * rng.standard_normal((m, n, q))[:, ranks[g]]
+            if m > 1:
+                direction = rng.standard_normal(n)[ranks[g]]
+                offsets[s] = draw_rows(self.data, int(g), direction, rng.random(m))
+        share = self.data.labelled[weighting] + self.prior.component
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(share / share.sum(axis=1, keepdims=True))[:, :, None] - np.log(m)
+        return LCMParams(
+            weighting,
+            np.ones((n_starts, n, q), dtype=bool),
+            np.tile(log_weight, (1, 1, m)),
+            loadings,
+            offsets,
+            np.full((n_starts, 1 if self.tied else m, n), 0.5),
+            np.zeros((n_starts, n_classes, q)),
+            np.ones((n_starts, n_classes, q)),
+            self._level_log_probs(self.data.known_counts[weighting]),
+        )
+
+
+def regress_masked(gram: FloatArray, cross: FloatArray, allowed: BoolArray) -> FloatArray:
+    """Solve each attribute's normal equations over its allowed regressors, the rest at 0.
+
+    `allowed` has shape (S, n, q + 1).
+    """
+    system = gram[:, :, None] * (allowed[..., :, None] & allowed[..., None, :])[:, None]
+    np.einsum("smiqq->smiq", system)[...] += ~allowed[:, None]
+    return np.asarray(np.linalg.solve(system, (cross * allowed[:, None])[..., None])[..., 0])
+
+
+def latent_parameters(
+    cell_weight: FloatArray, total: FloatArray, square: FloatArray, prior: Prior
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log P(y, m), and mean and variance of the latent variables in each class.
+
+    Parameters
+    ----------
+    cell_weight : array of shape (S, Y, M)
+    total, square : arrays of shape (S, Y, q)
+        Sums of the latent variables and of their squares.
+    prior : Prior
+    """
+    share = cell_weight + prior.component
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(share / share.sum(axis=(1, 2), keepdims=True))
+    class_weight = cell_weight.sum(axis=2)[..., None]
+    mean = divide(total, class_weight)
+    about = square - mean * total + prior.latent
+    drawn = class_weight + prior.latent
+    return log_weight, mean, np.where(drawn > 0, divide(about, drawn), 1.0)
+
+
+def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Quotient, 0 where the denominator is 0."""
+    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+
+
+def log_prior(params: LCMParams, prior: Prior) -> FloatArray:
+    """log density of the prior up to a constant, shape (S,)."""
+    size = (params.loadings**2 / params.noise[..., None]).sum(axis=(1, 2, 3))
+    noise = np.log(params.noise) + prior.noise_level / params.noise
+    latent = np.log(params.latent_variance) + 1.0 / params.latent_variance
+    total: FloatArray = -0.5 * prior.loading * size - 0.5 * prior.noise * noise.sum(axis=(1, 2))
+    total = total - 0.5 * prior.latent * latent.sum(axis=(1, 2))
+    if prior.component > 0:
+        total = total + prior.component * params.log_weight.sum(axis=(1, 2))
+    if prior.alpha > 0:
+        total = total + prior.alpha * params.log_prob.sum(axis=(1, 2))
+    return total
+
+
+def canonical(params: LCMParams) -> LCMParams:
+    """The same models with each latent variable in its standard form.
+
+    Over all classes it has mean 0 and variance 1; the one that explains most comes first; its
+    largest loading is positive.
+    """
+    share = np.exp(params.log_weight)
+    by_class = share.sum(axis=2)[..., None]
+    centre = (by_class * params.latent_mean).sum(axis=1)
+    square = (by_class * (params.latent_variance + params.latent_mean**2)).sum(axis=1)
+    scale = np.sqrt(np.maximum(square - centre**2, LATENT_FLOOR))
+    loadings = params.loadings * scale[:, None, None]
+    explained = np.einsum("sym,smnq->sq", share, loadings**2)
+    order = np.argsort(-explained, axis=1, kind="stable")
+    low, high = loadings.min(axis=(1, 2), initial=0.0), loadings.max(axis=(1, 2), initial=0.0)
+    sign = np.where(-low > high, -1.0, 1.0)
+
+    def arrange(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Latent variables, on the last axis, in their new order."""
+        places = order.reshape(len(order), *[1] * (array.ndim - 2), -1)
+        return np.take_along_axis(array, np.broadcast_to(places, array.shape), axis=-1)
+
+    return params._replace(
+        edges=arrange(params.edges),
+        loadings=arrange(loadings * sign[:, None, None]),
+        offsets=params.offsets + (params.loadings @ centre[:, None, :, None])[..., 0],
+        latent_mean=arrange((params.latent_mean - centre[:, None]) / (scale * sign)[:, None]),
+        latent_variance=arrange(params.latent_variance / scale[:, None] ** 2),
+    )

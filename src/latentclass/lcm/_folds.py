@@ -1,0 +1,173 @@
+"""Cross-validation of latent classification models, all folds and restarts in one batch.
+
+A fold is a weighting of the rows with its test rows at 0. So one run of EM fits every restart of
+every fold; for the linear model a fold's moments are those of all rows less its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._class_components import CellData, gather_rows, log_joint_rows
+from latentclass.engine._em import run_groups
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.lcm._edges import learn_structure
+from latentclass.lcm._em import LCMParams, LCMProblem, Prior, to_cells
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+
+class Settings(NamedTuple):
+    """One candidate model and how it is fitted."""
+
+    n_latent: int
+    n_components: int
+    tied: bool
+    structure: str
+    offset: bool
+    prior: Prior
+    select: str
+    n_init: int
+    max_iter: int
+    tol: float
+    accelerate: bool
+
+
+@dataclass(frozen=True)
+class FoldedRows:
+    """Rows of a cross-validation.
+
+    Attributes
+    ----------
+    values, codes : arrays
+        Standardised continuous columns and codes of the discrete ones.
+    y, weight : arrays of shape (N,)
+    fold : array of shape (N,)
+        The fold whose test part a row is in; -1 for a row that is in none (without label).
+    n_folds, n_classes : int
+    offsets : array
+        Where each discrete column's levels begin.
+    left_out : array of shape (n_folds, N), optional
+        Rows that a fold neither learns from nor tests; None is none.
+    """
+
+    values: FloatArray
+    codes: npt.NDArray[np.int32]
+    y: IntArray
+    weight: FloatArray
+    fold: IntArray
+    n_folds: int
+    n_classes: int
+    offsets: npt.NDArray[np.intp]
+    left_out: npt.NDArray[np.bool_] | None = None
+
+    def gather(self, n_components: int, width: int) -> CellData:
+        """Rows for the E-step, one weighting a fold."""
+        if n_components > 1 or self.left_out is not None:
+            every = np.arange(len(self.y))
+            return self._gather(every, self._training_weights(), n_components == 1, width)
+        # rows that no fold tests are learned from in all, like those that hide something
+        hidden = (self.y < 0) | np.isnan(self.values).any(axis=1) | (self.fold < 0)
+        data = self._gather(np.flatnonzero(hidden), self._training_weights(), True, width)
+        known = np.flatnonzero(~hidden)
+        parts = [
+            self._gather(known[self.fold[known] == fold], self.weight[None], True, width)
+            for fold in range(self.n_folds)
+        ]
+        # each fold learns from the sums of all rows less those of its test part
+        sums, counts, labelled, weight = (
+            np.concatenate(arrays)
+            for arrays in zip(
+                *((p.known, p.known_counts, p.labelled, p.total_weight) for p in parts),
+                strict=True,
+            )
+        )
+        return replace(
+            data,
+            known=data.known + sums.sum(axis=0) - sums,
+            known_counts=data.known_counts + counts.sum(axis=0) - counts,
+            labelled=data.labelled + labelled.sum(axis=0) - labelled,
+            total_weight=data.total_weight + weight.sum(axis=0) - weight,
+        )
+
+    def _training_weights(self) -> FloatArray:
+        out = self.fold == np.arange(self.n_folds)[:, None]
+        if self.left_out is not None:
+            out |= self.left_out
+        return np.where(out, 0.0, self.weight)
+
+    def _gather(
+        self, rows: IntArray, weights: FloatArray, one_component: bool, width: int
+    ) -> CellData:
+        return gather_rows(
+            self.values[rows],
+            self.codes[rows],
+            self.y[rows],
+            weights[:, rows],
+            n_classes=self.n_classes,
+            one_component=one_component,
+            offsets=self.offsets,
+            width=width,
+        )
+
+    def log_joint(self, params: LCMParams, rows: IntArray) -> FloatArray:
+        """log p(x, class) of some rows under each start, shape (S, n_rows, Y)."""
+        cells, _ = to_cells(params)
+        joint = log_joint_rows(cells, self.values[rows], self.codes[rows], self.offsets)
+        return log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)
+
+
+def held_out_log_posterior(rows: FoldedRows, settings: Settings, seed: int) -> FloatArray:
+    """log P(class | x) of each row under the model of the fold that tests it, shape (N, Y).
+
+    Rows that no fold tests get NaN. The same seed gives the same result, whatever else is run.
+    """
+    n_folds, n_init = rows.n_folds, settings.n_init
+    width = n_folds * n_init * settings.n_components
+    problem = LCMProblem(
+        rows.gather(settings.n_components, width),
+        settings.n_components,
+        settings.n_latent,
+        settings.tied,
+        settings.prior,
+        settings.offset,
+    )
+    seeds = np.random.SeedSequence([seed, settings.n_latent, settings.n_components])
+    children = seeds.spawn(n_init)
+    rngs = [np.random.default_rng(child) for _ in range(n_folds) for child in children]
+    groups = np.repeat(np.arange(n_folds), n_init)
+    starts = problem.starts(groups, rngs)
+    if settings.structure == "learned":
+        starts = learn_structure(problem, starts, rngs, settings.max_iter)
+    average = settings.select == "average"
+    labelled = np.flatnonzero(rows.y >= 0)
+    weights = rows._training_weights()[:, labelled]
+
+    def training_accuracy(params: LCMParams) -> FloatArray:
+        right = rows.log_joint(params, labelled).argmax(axis=2) == rows.y[labelled]
+        return np.asarray((right * weights[params.weighting]).sum(axis=1))
+
+    results = run_groups(
+        problem,
+        starts,
+        groups,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        rngs=rngs,
+        halving=not average,
+        accelerate=settings.accelerate,
+        keep=n_init if average else 1,
+        score=training_accuracy if settings.select == "accuracy" else None,
+    )
+    out = np.full((len(rows.y), rows.n_classes), np.nan)
+    for fold, result in enumerate(results):
+        test = np.flatnonzero(rows.fold == fold)
+        posterior = log_normalise(rows.log_joint(result.params, test))
+        mixed = log_sum_exp(np.moveaxis(posterior, 0, -1)) - np.log(len(posterior))
+        out[test] = mixed
+    return out

@@ -1,0 +1,186 @@
+"""Rows of mixed columns in blocks, and what the starts of EM ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.lcm._em import divide
+from latentclass.lcm._logistic_bound import Rows, read_rows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+UNLABELLED = -1
+
+
+class Block(NamedTuple):
+    """Some rows, all labelled or none; `items` are their places on the last axis of xi.
+
+    An unlabelled row is an item for each class, all rows of a class in a run.
+    """
+
+    rows: Rows
+    label: IntArray
+    weight: FloatArray
+    items: slice
+    labelled: bool
+
+
+@dataclass(frozen=True)
+class HybridData:
+    """Rows as the E-step wants them.
+
+    Attributes
+    ----------
+    blocks : list of Block
+    n_items : int
+    labelled : array of shape (Y,)
+        Weight of the labelled rows of each class.
+    pseudo : array of shape (2, n_b)
+        Pseudo-counts of 1 and 0 in each logistic column, for `Prior.alpha` = 1.
+    total_weight : float
+    n_jobs : int or None
+    """
+
+    blocks: list[Block]
+    n_items: int
+    labelled: FloatArray
+    pseudo: FloatArray
+    total_weight: float
+    n_jobs: int | None = None
+
+    @cached_property
+    def item_scale(self) -> FloatArray:
+        """Root of the items' weights: in distances, weight two is the row twice."""
+        weight = np.empty(self.n_items)
+        for block in self.blocks:
+            repeats = len(block.label) // len(block.weight)
+            weight[block.items] = np.tile(block.weight, repeats)
+        return np.sqrt(weight)
+
+    @property
+    def n_columns(self) -> tuple[int, int]:
+        """Gaussian and logistic columns."""
+        return self.blocks[0].rows.values.shape[0], self.pseudo.shape[1]
+
+
+def gather_blocks(
+    parts: list[tuple[Rows, IntArray, FloatArray]],
+    n_classes: int,
+    pseudo: FloatArray,
+    n_jobs: int | None = None,
+) -> HybridData:
+    """Sort rows that come in parts (rows, class codes, weights) into blocks."""
+    blocks: list[Block] = []
+    first = 0
+    labelled_weight = np.zeros(n_classes)
+    total = 0.0
+    for rows, y, weight in parts:
+        total += float(weight.sum())
+        for labelled in (True, False):
+            mine = np.flatnonzero((y != UNLABELLED) == labelled)
+            if not mine.size:
+                continue
+            chosen = Rows(
+                np.ascontiguousarray(rows.values[:, mine]),
+                rows.signs if mine.size == len(y) else rows.signs[:, mine],
+            )
+            label = y[mine] if labelled else np.repeat(np.arange(n_classes), mine.size)
+            items = slice(first, first + len(label))
+            first = items.stop
+            blocks.append(Block(chosen, label, weight[mine], items, labelled))
+            if labelled:
+                labelled_weight += np.bincount(label, weight[mine], n_classes)
+    return HybridData(blocks, first, labelled_weight, pseudo, total, n_jobs)
+
+
+def column_places(data: HybridData) -> tuple[IntArray, FloatArray]:
+    """A place for each column that moves with it (see `_cells.column_ranks`), and its share of 1.
+
+    The second array, smoothed, is of the logistic columns.
+    """
+    n_classes, (n_gaussian, n_logistic) = len(data.labelled), data.n_columns
+    sums = np.zeros((3, n_classes, n_gaussian + n_logistic))
+    overall = np.zeros((2, n_logistic))
+    for block in data.blocks:
+        seen = read_rows(block.rows)
+        shown = np.ones_like(seen.kappa) if seen.logistic is None else seen.logistic
+        values = np.concatenate([seen.values, seen.kappa])
+        shown = np.concatenate([seen.gaussian, shown])
+        overall += np.stack([shown, values])[:, n_gaussian:] @ block.weight
+        if block.labelled:
+            marks = (block.label == np.arange(n_classes)[:, None]) * block.weight
+            for total, part in zip(sums, (shown, values, values**2), strict=True):
+                total += marks @ part.T
+    count = sums[0]
+    share = count / np.maximum(count.sum(axis=0), np.finfo(float).tiny)
+    mean, spread = (divide(part, count) for part in sums[1:])
+    key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=0)
+    # rounded: of two columns that differ by rounding only, the order must not hang on it
+    key = np.round(key, 6)
+    order = np.lexsort((np.round(_relations(data, key), 6), key))
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    chance = (overall[1] + 0.5 * overall[0] + 0.5) / (overall[0] + 1.0)
+    return ranks, chance
+
+
+def _relations(data: HybridData, key: FloatArray) -> FloatArray:
+    """A number for each column made of its relations to the others, which tells apart equal keys.
+
+    Each row is given a random number by the columns' keys, and each class by its rows.
+    """
+    different, number = np.unique(key, return_inverse=True)
+    total = np.zeros(len(key))
+    if len(different) == len(key):
+        return total
+    words = np.random.default_rng(0).standard_normal(len(key))[number.reshape(-1)]
+    n_classes = len(data.labelled)
+    along = []
+    by_class = np.zeros(n_classes)
+    for block in data.blocks:
+        along.append(words @ _numbers(block.rows))
+        if block.labelled:
+            by_class += np.bincount(block.label, block.weight * np.cos(along[-1]), n_classes)
+    by_class = divide(by_class, data.labelled)
+    for block, place in zip(data.blocks, along, strict=True):
+        shift = 3.0 * by_class[block.label] if block.labelled else 0.0
+        total += _numbers(block.rows) @ (block.weight * np.cos(place + shift))
+    return total / data.total_weight
+
+
+def _numbers(rows: Rows) -> FloatArray:
+    """Values and half signs of rows, (n, R), 0 in holes."""
+    seen = read_rows(rows)
+    return np.concatenate([seen.values, seen.kappa])
+
+
+def draw_items(
+    data: HybridData, direction: FloatArray, chance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Values and signs of rows at given shares of the weight, rows sorted along a direction.
+
+    So rows are drawn by their weight, and which ones does not depend on how they are stored. Holes
+    are 0.
+    """
+    n_gaussian, _ = data.n_columns
+    along, weight, places = [], [], []
+    for number, block in enumerate(data.blocks):
+        seen = read_rows(block.rows)
+        along.append(direction[:n_gaussian] @ seen.values + direction[n_gaussian:] @ seen.kappa)
+        weight.append(block.weight)
+        places.append(np.stack([np.full(len(block.weight), number), np.arange(len(block.weight))]))
+    order = np.argsort(np.concatenate(along), kind="stable")
+    reached = np.cumsum(np.concatenate(weight)[order])
+    found = np.searchsorted(reached, chance * reached[-1], side="right")
+    chosen = np.concatenate(places, axis=1)[:, order[np.minimum(found, len(order) - 1)]]
+    drawn = [read_rows(data.blocks[b].rows) for b in chosen[0]]
+    return (
+        np.stack([seen.values[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
+        np.stack([2.0 * seen.kappa[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
+    )

@@ -1,0 +1,245 @@
+"""Jaakkola and Jordan's bound: a logistic factor becomes a Gaussian one.
+
+For a = b + w' z, a sign s = 1 or -1, and any xi
+
+    log sigma(s a)  >=  kappa a - rho(xi) a^2 / 2 + height(xi),   kappa = s / 2,
+
+with equality where a^2 = xi^2. rho is -2 lambda of the paper. A Gaussian column x ~ N(a, theta) is
+of the same form, exactly: kappa = x / theta, rho = 1 / theta. So every column is a factor
+(kappa, rho) of one kind, a missing cell is no factor at all, and the posterior of z given a row is
+Gaussian.
+
+Rows come last in all arrays. S counts starts, M components, Y classes, R rows, n_c Gaussian and
+n_b logistic columns, Gaussian ones first; n is their sum, f the number of features of q latent
+variables (`_logistic_kernels`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from latentclass.engine._gaussian import LOG_2PI, upper_cells
+from latentclass.lcm._logistic_kernels import (
+    bend_cells,
+    measure_posteriors,
+    solve_posteriors,
+    weigh_cells,
+)
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+Single = npt.NDArray[np.float32]
+
+LEAST_XI = 1e-3
+"""xi is kept from 0, where rho is 0 / 0; the bound there is lower by less than rounding."""
+
+
+def curvature(xi: FloatArray) -> FloatArray:
+    """rho(xi) = tanh(xi / 2) / (2 xi)."""
+    small = np.exp(-xi)
+    return np.asarray((1.0 - small) / ((1.0 + small) * (2.0 * xi)))
+
+
+def vector_features(vectors: FloatArray) -> FloatArray:
+    """Products v_i v_j, i <= j, of vectors on the last axis; of (1, z) they are z's features."""
+    upper = upper_cells(vectors.shape[-1])
+    return np.asarray(vectors[..., upper[0]] * vectors[..., upper[1]])
+
+
+def unpack_features(table: FloatArray) -> FloatArray:
+    """Symmetric matrices from features on the last axis."""
+    size = round(float(np.sqrt(2 * table.shape[-1] + 0.25)) - 0.5)
+    upper = upper_cells(size)
+    out = np.empty((*table.shape[:-1], size, size))
+    out[..., upper[0], upper[1]] = table
+    out[..., upper[1], upper[0]] = table
+    return out
+
+
+class Rows(NamedTuple):
+    """Rows of a table; `values` (n_c, R) with NaN in holes.
+
+    `signs` (n_b, R) is 1, -1, or 0 in holes; a sparse array of 0 and 1 has no holes and -1 where
+    it is 0.
+    """
+
+    values: FloatArray
+    signs: Any
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[1])
+
+    def repeat(self, times: int) -> Rows:
+        """All rows, several times over."""
+        signs = dense_signs(self.signs)
+        return Rows(np.tile(self.values, (1, times)), np.tile(signs, (1, times)))
+
+
+def dense_signs(signs: Any) -> npt.NDArray[np.int8]:
+    """Signs of logistic columns as a dense array."""
+    if not sp.issparse(signs):
+        return np.asarray(signs)
+    out = signs.toarray().astype(np.int8)
+    out *= 2
+    out -= 1
+    return np.asarray(out)
+
+
+class Design(NamedTuple):
+    """Parameters as the E-step wants them.
+
+    coefficient (S, M, n, q + 1): offset b and weights w of each column; table (S, M, f, n): their
+    features; twice (S, M, n_b, f): of the logistic columns, products of two different numbers
+    counted twice; inverse_noise, log_noise (S, M, n_c); precision, push (S, Y, q): 1 / gamma and
+    mu / gamma; log_size (S, Y): -mu^2 / (2 gamma) - log(gamma) / 2, summed.
+    """
+
+    coefficient: FloatArray
+    table: FloatArray
+    twice: FloatArray
+    inverse_noise: FloatArray
+    log_noise: FloatArray
+    precision: FloatArray
+    push: FloatArray
+    log_size: FloatArray
+
+
+def make_design(
+    coefficient: FloatArray, noise: FloatArray, mean: FloatArray, variance: FloatArray
+) -> Design:
+    """Derive what the E-step wants; `noise` (S, M or 1, n_c), `mean` and `variance` (S, Y, q)."""
+    table = np.ascontiguousarray(np.swapaxes(vector_features(coefficient), 2, 3))
+    upper = upper_cells(coefficient.shape[-1])
+    n_gaussian = noise.shape[-1]
+    twice = np.swapaxes(table[..., n_gaussian:], 2, 3) * np.where(upper[0] == upper[1], 1.0, 2.0)
+    noise = np.broadcast_to(noise, (*coefficient.shape[:2], n_gaussian))
+    return Design(
+        coefficient,
+        table,
+        twice,
+        1.0 / noise,
+        np.log(noise),
+        1.0 / variance,
+        mean / variance,
+        -0.5 * (mean**2 / variance + np.log(variance)).sum(axis=-1),
+    )
+
+
+class Seen(NamedTuple):
+    """Rows as numbers: `values` (n_c, R) and half signs `kappa` (n_b, R), 0 in holes.
+
+    `gaussian` and `logistic` tell the cells that are no holes, as numbers; None is all.
+    """
+
+    values: FloatArray
+    kappa: FloatArray
+    gaussian: FloatArray
+    logistic: FloatArray | None
+
+
+def read_rows(rows: Rows) -> Seen:
+    """Rows as the E-step wants them."""
+    signs = dense_signs(rows.signs)
+    kappa = 0.5 * signs.astype(np.float64)
+    shown = signs != 0
+    hidden = np.isnan(rows.values)
+    return Seen(
+        np.where(hidden, 0.0, rows.values),
+        kappa,
+        (~hidden).astype(np.float64),
+        None if shown.all() else shown.astype(np.float64),
+    )
+
+
+def prior_xi(design: Design, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """xi that is best before a row is seen, shape (S, M, n_b, Y)."""
+    n_gaussian = design.log_noise.shape[-1]
+    weights = design.coefficient[:, :, n_gaussian:]
+    at_mean = weights[..., 1:] @ np.swapaxes(mean, 1, 2)[:, None] + weights[..., :1]
+    spread = weights[..., 1:] ** 2 @ np.swapaxes(variance, 1, 2)[:, None]
+    return np.maximum(np.sqrt(at_mean**2 + spread), LEAST_XI)
+
+
+class Sums(NamedTuple):
+    """Factors of some rows, summed: `table` (S, M, f, R), `pull` (S, M, q + 1, R), see the kernels.
+
+    `rest` (S, M, R) is what is free of z.
+    """
+
+    table: FloatArray
+    pull: FloatArray
+    rest: FloatArray
+
+
+def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
+    """Sum the factors of each row; `xi` has shape (S, M, n_b, R)."""
+    n_starts, n_components, n, _ = design.coefficient.shape
+    n_gaussian = design.log_noise.shape[-1]
+    rho = np.empty((n_starts, n_components, n, xi.shape[-1]))
+    np.multiply(design.inverse_noise[..., None], seen.gaussian, out=rho[:, :, :n_gaussian])
+    rest = np.empty((n_starts, n_components, xi.shape[-1]))
+    xi = xi.astype(np.float64, copy=False)
+    small = np.negative(xi)
+    np.exp(small, out=small)
+    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    for s, m in np.ndindex(n_starts, n_components):
+        bend_cells(xi[s, m], small[s, m], shown, rho[s, m, n_gaussian:], rest[s, m])
+    coefficient = np.swapaxes(design.coefficient, 2, 3)
+    pull = coefficient[..., n_gaussian:] @ seen.kappa
+    if n_gaussian:
+        pull += (coefficient[..., :n_gaussian] * design.inverse_noise[:, :, None]) @ seen.values
+        squares = design.inverse_noise @ seen.values**2 + design.log_noise @ seen.gaussian
+        rest -= 0.5 * (squares + LOG_2PI * seen.gaussian.sum(axis=0))
+    return Sums(design.table @ rho, pull, rest)
+
+
+def infer(
+    design: Design, seen: Seen, label: IntArray, xi: FloatArray | Single
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior moments of z, shape (S, M, f, R), and the bound on log p(row | y, m), (S, M, R).
+
+    `xi` has shape (S, M, n_b, R); `label` (R,) is the class of each row.
+    """
+    return solve(design, sum_factors(design, seen, xi), label)
+
+
+def solve(design: Design, sums: Sums, label: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The same from the sums of factors, whose table becomes the moments."""
+    return sums.table, _run(solve_posteriors, design, sums, label)
+
+
+def measure(design: Design, sums: Sums, label: IntArray) -> FloatArray:
+    """The bound alone, from the sums of factors, which stay as they are."""
+    return _run(measure_posteriors, design, sums, label)
+
+
+def _run(kernel: Any, design: Design, sums: Sums, label: IntArray) -> FloatArray:
+    bound = sums.rest + np.swapaxes(design.log_size[:, label, None], 1, 2)
+    log_size = np.empty(len(label))
+    for s, m in np.ndindex(*bound.shape[:2]):
+        prior = design.precision[s], design.push[s]
+        kernel(sums.table[s, m], sums.pull[s, m], label, *prior, log_size)
+        bound[s, m] += log_size
+    return np.asarray(bound)
+
+
+def best_xi(design: Design, moments: FloatArray) -> FloatArray:
+    """xi that raises the bound most given the posterior: xi^2 = E (b + w' z)^2."""
+    square = design.twice @ moments
+    return np.sqrt(np.maximum(square, LEAST_XI**2, out=square), out=square)
+
+
+def weigh_curvatures(seen: Seen, xi: FloatArray, share: FloatArray) -> FloatArray:
+    """rho of each cell times the row's share (S, M, R); 0 in holes."""
+    small = np.negative(xi)
+    np.exp(small, out=small)
+    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    for s, m in np.ndindex(*share.shape[:2]):
+        weigh_cells(xi[s, m], small[s, m], shown, share[s, m], small[s, m])
+    return small

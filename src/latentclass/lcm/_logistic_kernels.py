@@ -1,0 +1,271 @@
+"""Posteriors of latent Gaussian variables, compiled: many small matrices, rows last.
+
+The *features* of a vector v of q numbers are 1, v_i, and v_i v_j for i <= j, in this order (as in
+`_gaussian.features`): f = (q + 1)(q + 2) / 2 of them. A precision matrix and a second moment are
+kept as such columns of numbers, one column a row of the table. The kernels work on a few columns
+at a time, so that each operation of a Cholesky factorisation is one vector instruction.
+
+In all of them column r of `table` (f, R) holds the features of the weights, b^2, b w, w w', summed
+over the factors of row r with their curvatures rho; of `pull` (q + 1, R) the sums of kappa b and
+kappa w. `label` (R,) tells the prior: `precision` and `push` (Y, q) are 1 / gamma and mu / gamma.
+The posterior precision is P, the posterior mean P^-1 h, and `log_size` (R,) becomes
+
+    kappa b - rho b^2 / 2 + h' P^-1 h / 2 - log |P| / 2.
+
+This module loads numba; import it only where a model is fitted or used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._compiled import compiled
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+LANES = 64
+"""Columns worked on side by side: as many as make up for what the compiler checks before each
+vector loop."""
+
+
+MANY_FACTORS = 512
+"""Numbers between 1 and 2 that are multiplied before their logarithm is taken."""
+
+
+@compiled(error_model="numpy")
+def bend_cells(
+    xi: FloatArray, small: FloatArray, seen: FloatArray, rho: FloatArray, height: FloatArray
+) -> None:
+    """rho of each cell (n, R), and the sum over the columns of log sigma - xi / 2 + rho xi^2 / 2.
+
+    `small` is exp(-xi); `seen` tells the cells that are no holes, or has no row if all are.
+    """
+    n, n_rows = xi.shape
+    holes = len(seen) > 0
+    product = np.ones(n_rows)
+    for t in range(n_rows):
+        height[t] = 0.0
+    for j in range(n):
+        for t in range(n_rows):
+            x, u = xi[j, t], small[j, t]
+            shown = seen[j, t] if holes else 1.0
+            value = shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+            rho[j, t] = value
+            height[t] += 0.5 * x * (value * x - shown)
+            product[t] *= 1.0 + shown * u
+        if j % MANY_FACTORS == MANY_FACTORS - 1 or j == n - 1:
+            for t in range(n_rows):
+                height[t] -= np.log(product[t])
+                product[t] = 1.0
+
+
+@compiled(error_model="numpy")
+def weigh_cells(
+    xi: FloatArray, small: FloatArray, seen: FloatArray, share: FloatArray, rho: FloatArray
+) -> None:
+    """rho of each cell times the row's share."""
+    n, n_rows = xi.shape
+    holes = len(seen) > 0
+    for j in range(n):
+        for t in range(n_rows):
+            x, u = xi[j, t], small[j, t]
+            shown = seen[j, t] if holes else 1.0
+            rho[j, t] = share[t] * shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+
+
+@compiled(error_model="numpy")
+def _diagonal(q: int) -> IntArray:
+    """Place of each diagonal cell in the upper half of a matrix, row after row."""
+    start = np.empty(q, np.intp)
+    place = 0
+    for i in range(q):
+        start[i] = place
+        place += q - i
+    return start
+
+
+@compiled(error_model="numpy")
+def _load(
+    first: int,
+    width: int,
+    table: FloatArray,
+    pull: FloatArray,
+    label: IntArray,
+    precision: FloatArray,
+    push: FloatArray,
+    start: IntArray,
+    cell: FloatArray,
+    h: FloatArray,
+    log_size: FloatArray,
+) -> None:
+    """Read P and h of some columns; idle lanes hold the identity, so nothing can go wrong there."""
+    q = len(start)
+    for c in range(len(cell)):
+        for t in range(LANES):
+            cell[c, t] = table[1 + q + c, first + t] if t < width else 0.0
+    for i in range(q):
+        for t in range(LANES):
+            if t < width:
+                y = label[first + t]
+                cell[start[i], t] += precision[y, i]
+                h[i, t] = push[y, i] + pull[1 + i, first + t] - table[1 + i, first + t]
+            else:
+                cell[start[i], t] = 1.0
+                h[i, t] = 0.0
+    for t in range(width):
+        log_size[first + t] = pull[0, first + t] - 0.5 * table[0, first + t]
+
+
+@compiled(error_model="numpy")
+def _factorise(
+    first: int, width: int, start: IntArray, cell: FloatArray, log_size: FloatArray
+) -> None:
+    """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by."""
+    q = len(start)
+    root = np.empty(LANES)
+    for i in range(q):
+        di = start[i]
+        # four rows at a time: the sums are read and written less often
+        for k in range(0, i - 3, 4):
+            a, b = start[k] + i - k, start[k + 1] + i - k - 1
+            c, d = start[k + 2] + i - k - 2, start[k + 3] + i - k - 3
+            for j in range(q - i):
+                for t in range(LANES):
+                    cell[di + j, t] -= (
+                        cell[a, t] * cell[a + j, t]
+                        + cell[b, t] * cell[b + j, t]
+                        + cell[c, t] * cell[c + j, t]
+                        + cell[d, t] * cell[d + j, t]
+                    )
+        for k in range(i - i % 4, i):
+            a = start[k] + i - k
+            for j in range(q - i):
+                for t in range(LANES):
+                    cell[di + j, t] -= cell[a, t] * cell[a + j, t]
+        for t in range(LANES):
+            root[t] = 1.0 / np.sqrt(cell[di, t])
+        for t in range(width):
+            log_size[first + t] += np.log(root[t])
+        for j in range(1, q - i):
+            for t in range(LANES):
+                cell[di + j, t] *= root[t]
+        for t in range(LANES):
+            cell[di, t] = root[t]
+
+
+@compiled(error_model="numpy")
+def _invert(start: IntArray, cell: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
+    """All cells of P^-1 from the factor, the last row first: U P^-1 is lower triangular."""
+    q = len(start)
+    for i in range(q - 1, -1, -1):
+        di = start[i]
+        below = q - 1 - i
+        for j in range(i + 1, q):
+            for t in range(LANES):
+                row[j, t] = 0.0
+        left = below % 4
+        for k in range(i + 1, q - left, 4):
+            u, a = di + k - i, k * q
+            for j in range(i + 1, q):
+                for t in range(LANES):
+                    row[j, t] += (
+                        cell[u, t] * inverse[a + j, t]
+                        + cell[u + 1, t] * inverse[a + q + j, t]
+                        + cell[u + 2, t] * inverse[a + 2 * q + j, t]
+                        + cell[u + 3, t] * inverse[a + 3 * q + j, t]
+                    )
+        for k in range(q - left, q):
+            u, a = di + k - i, k * q
+            for j in range(i + 1, q):
+                for t in range(LANES):
+                    row[j, t] += cell[u, t] * inverse[a + j, t]
+        for j in range(i + 1, q):
+            for t in range(LANES):
+                inverse[i * q + j, t] = -row[j, t] * cell[di, t]
+            for t in range(LANES):
+                inverse[j * q + i, t] = inverse[i * q + j, t]
+        for t in range(LANES):
+            row[i, t] = cell[di, t]
+        for j in range(i + 1, q):
+            for t in range(LANES):
+                row[i, t] -= cell[di + j - i, t] * inverse[i * q + j, t]
+        for t in range(LANES):
+            inverse[i * q + i, t] = row[i, t] * cell[di, t]
+
+
+@compiled(error_model="numpy")
+def measure_posteriors(
+    table: FloatArray,
+    pull: FloatArray,
+    label: IntArray,
+    precision: FloatArray,
+    push: FloatArray,
+    log_size: FloatArray,
+) -> None:
+    """`log_size` alone."""
+    q = precision.shape[1]
+    start = _diagonal(q)
+    cell = np.empty((q * (q + 1) // 2, LANES))
+    h = np.empty((q, LANES))
+    n_rows = table.shape[1]
+    for first in range(0, n_rows, LANES):
+        width = min(LANES, n_rows - first)
+        _load(first, width, table, pull, label, precision, push, start, cell, h, log_size)
+        _factorise(first, width, start, cell, log_size)
+        # U' v = h, and h' P^-1 h = v' v
+        for i in range(q):
+            di = start[i]
+            for t in range(LANES):
+                h[i, t] *= cell[di, t]
+            for j in range(1, q - i):
+                for t in range(LANES):
+                    h[i + j, t] -= cell[di + j, t] * h[i, t]
+            for t in range(width):
+                log_size[first + t] += 0.5 * h[i, t] * h[i, t]
+
+
+@compiled(error_model="numpy")
+def solve_posteriors(
+    table: FloatArray,
+    pull: FloatArray,
+    label: IntArray,
+    precision: FloatArray,
+    push: FloatArray,
+    log_size: FloatArray,
+) -> None:
+    """`log_size`, and in place of `table` the features' posterior expectations."""
+    q = precision.shape[1]
+    start = _diagonal(q)
+    cell = np.empty((q * (q + 1) // 2, LANES))
+    h = np.empty((q, LANES))
+    mean = np.empty((q, LANES))
+    inverse = np.empty((q * q, LANES))
+    row = np.empty((q, LANES))
+    n_rows = table.shape[1]
+    for first in range(0, n_rows, LANES):
+        width = min(LANES, n_rows - first)
+        _load(first, width, table, pull, label, precision, push, start, cell, h, log_size)
+        _factorise(first, width, start, cell, log_size)
+        _invert(start, cell, inverse, row)
+        for i in range(q):
+            for t in range(LANES):
+                mean[i, t] = 0.0
+            for j in range(q):
+                for t in range(LANES):
+                    mean[i, t] += inverse[i * q + j, t] * h[j, t]
+        for t in range(width):
+            value = 0.0
+            for i in range(q):
+                value += h[i, t] * mean[i, t]
+            log_size[first + t] += 0.5 * value
+            table[0, first + t] = 1.0
+        for i in range(q):
+            for t in range(width):
+                table[1 + i, first + t] = mean[i, t]
+            for j in range(i, q):
+                c = start[i] + j - i
+                for t in range(width):
+                    value = inverse[i * q + j, t] + mean[i, t] * mean[j, t]
+                    table[1 + q + c, first + t] = value

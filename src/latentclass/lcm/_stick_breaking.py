@@ -1,0 +1,153 @@
+"""Discrete columns as binary ones: broken like a stick, the commonest category first."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from latentclass.data._schema import Column, Schema, Table
+from latentclass.estimator._base import FloatArray
+
+Codes = npt.NDArray[np.int32]
+
+TINY = float(np.finfo(float).tiny)
+
+LARGEST = 2.0**53
+"""Numbers beyond this are all whole."""
+
+
+class Sticks(NamedTuple):
+    """How discrete columns become binary ones.
+
+    `orders` has one array for each discrete column, its codes in the order of the sticks: stick s
+    asks "is it orders[s]?", where none before it was. The last category needs none. A column of
+    one category has no stick.
+    """
+
+    orders: tuple[npt.NDArray[np.intp], ...]
+
+    @property
+    def edges(self) -> npt.NDArray[np.intp]:
+        """Where each column's sticks begin, and the number of all sticks."""
+        counts = [max(0, len(order) - 1) for order in self.orders]
+        return np.concatenate([[0], np.cumsum(counts, dtype=np.intp)]).astype(np.intp)
+
+    @property
+    def pseudo(self) -> FloatArray:
+        """Pseudo-counts of yes and no that give each category of a column one, (2, sticks)."""
+        no = [np.arange(len(order) - 1, 0, -1) for order in self.orders if len(order) > 1]
+        below = np.concatenate([np.zeros(0), *no])
+        return np.stack([np.ones_like(below), below])
+
+    def signs(self, codes: Codes) -> npt.NDArray[np.int8]:
+        """1 for yes, -1 for no, 0 for not asked or missing, shape (sticks, rows)."""
+        edges = self.edges
+        out = np.zeros((int(edges[-1]), len(codes)), dtype=np.int8)
+        for place, order in enumerate(self.orders):
+            if len(order) < 2:
+                continue
+            rank = np.append(np.argsort(order), -1)  # code -1 picks the last
+            mine = rank[codes[:, place]]
+            stick = np.arange(len(order) - 1)[:, None]
+            part = out[edges[place] : edges[place + 1]]
+            part[(mine > stick)] = -1
+            part[mine == stick] = 1
+        return out
+
+    def log_probabilities(self, place: int, logits: FloatArray) -> FloatArray:
+        """log P(category) of a column from its sticks' logits on the last axis, by code."""
+        order = self.orders[place]
+        yes = -np.logaddexp(0.0, -logits)
+        no = -np.logaddexp(0.0, logits)
+        left = np.cumsum(no, axis=-1)
+        first = np.zeros((*logits.shape[:-1], 1))
+        ranked = np.concatenate([first, left], axis=-1)
+        ranked[..., :-1] += yes
+        out = np.empty_like(ranked)
+        out[..., order] = ranked
+        return out
+
+
+def learn_sticks(schema: Schema, table: Table, weight: FloatArray) -> Sticks:
+    """Order each column's categories by how often they come; of two, the second is 'yes'."""
+    n_levels = schema.n_levels
+    if sp.issparse(table.codes):
+        return Sticks(tuple(np.array([1, 0]) for _ in n_levels))
+    counts = [np.zeros(n) for n in n_levels]
+    for span in table.spans():
+        codes = table.block(span).codes
+        for place, count in enumerate(counts):
+            if len(count) > 2:
+                seen = codes[:, place] >= 0
+                count += np.bincount(codes[seen, place], weight[span][seen], len(count))
+    return Sticks(
+        tuple(
+            # nine digits: the rest depends on the order of sums
+            np.array([1, 0])
+            if n == 2
+            else np.argsort(-np.round(count / max(float(count.sum()), TINY), 9), kind="stable")
+            for n, count in zip(n_levels, counts, strict=True)
+        )
+    )
+
+
+def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
+    """Read columns of numbers that hold two whole numbers only as binary.
+
+    Such a column is no more Gaussian than 0 and 1 are: where one number is rare, the other, a few
+    deviations away, would tell more than all columns together. In a table of nothing else they may
+    be 0 and 1 with one of them absent. A sparse table is read so only as a whole: if all its
+    columns hold 0 and 1 alone.
+    """
+    if not schema.continuous:
+        return schema, table
+    observed = np.array([schema.columns[j].observed for j in schema.continuous])
+    levels, inside = _two_levels(table.numeric)
+    bits = inside & np.isin(levels, (0, 1)).all(axis=0) & observed
+    chosen = inside & (levels[0] < levels[1]) & observed
+    if not schema.discrete and np.all(bits | ~observed):
+        chosen, levels = bits, np.stack([np.zeros(len(bits)), np.ones(len(bits))])
+    if not chosen.any() or (sp.issparse(table.numeric) and not (chosen & bits).all()):
+        return schema, table
+    columns = list(schema.columns)
+    for place in np.flatnonzero(chosen):
+        j = schema.continuous[place]
+        low, high = (int(level) for level in levels[:, place])
+        columns[j] = Column(columns[j].name, "binary", (low, high))
+    new = Schema(tuple(columns), schema.container, schema.header)
+    if sp.issparse(table.numeric):
+        return new, Table(np.empty((table.n_rows, 0)), table.numeric)
+    numeric: Any = np.asarray(table.numeric)
+    codes = np.empty((table.n_rows, len(new.discrete)), dtype=np.int32)
+    for k, j in enumerate(new.discrete):
+        if j in schema.discrete:
+            codes[:, k] = np.asarray(table.codes)[:, schema.discrete.index(j)]
+        else:
+            mine = schema.continuous.index(j)
+            values = numeric[:, mine]
+            codes[:, k] = np.where(np.isnan(values), -1, values == levels[1, mine])
+    return new, Table(numeric[:, ~chosen], codes)
+
+
+def _two_levels(numeric: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Least and greatest number of each column, (2, columns), and whether it holds no others.
+
+    Both must be whole.
+    """
+    if sp.issparse(numeric):
+        matrix = sp.csr_array(numeric)
+        other = (matrix.data != 0) & (matrix.data != 1)
+        inside = np.ones(matrix.shape[1], dtype=bool)
+        inside[np.unique(matrix.indices[other])] = False
+        ones = np.bincount(matrix.indices[matrix.data == 1], minlength=matrix.shape[1])
+        return np.stack([ones >= matrix.shape[0], ones > 0]).astype(np.float64), inside
+    hidden = np.isnan(numeric)
+    low = np.where(hidden, np.inf, numeric).min(axis=0)
+    high = np.where(hidden, -np.inf, numeric).max(axis=0)
+    whole = (np.floor(low) == low) & (np.floor(high) == high) & (low <= high)
+    whole &= (np.abs(low) < LARGEST) & (np.abs(high) < LARGEST)
+    inside = ((numeric == low) | (numeric == high) | hidden).all(axis=0)
+    return np.stack([low, high]), np.asarray(inside & whole)

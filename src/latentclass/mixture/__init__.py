@@ -1,0 +1,1 @@
+"""Mixtures: latent mixtures without classes, and a classifier per component."""

@@ -1,0 +1,392 @@
+"""The latent variable classifier: a mixture, and a classifier in each of its components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from latentclass._validation import check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.data._labels import UNLABELLED
+from latentclass.data._schema import Table, block_spans
+from latentclass.engine import _product as product
+from latentclass.engine._content_folds import DistinctRows, deal
+from latentclass.engine._em import EMResult, take_starts
+from latentclass.engine._mixture_rows import MixtureRows, join_rows
+from latentclass.engine._product_mixture import flat_params
+from latentclass.estimator._base import IntArray, Training
+from latentclass.estimator._callbacks import FitProgress
+from latentclass.mixture._classifier_em import ClassifierSearch
+from latentclass.mixture._classifier_model import LatentVariableVerbs
+from latentclass.mixture._component_classifiers import (
+    EstimatorSearch,
+    check_estimator,
+    naming_holes,
+    to_matrix,
+)
+from latentclass.mixture._latent_mixture import check_temperatures
+from latentclass.mixture._searches import SEARCHES, Rule, run_search
+
+N_VISITED = 25
+"""Most models that `average` takes from those a search came by, beside the best."""
+
+N_FOLDS = 5
+"""Folds of the choice of the number of components."""
+
+
+class LatentVariableClassifier(LatentVariableVerbs):
+    """Mixture with a classifier in each component: the latent variable classifier of [1]_.
+
+        P(y | x) = sum_c P(c | x) P(y | c, x)
+
+    Rows are divided into components, and each has a classifier of its own: divide and conquer,
+    without a division that is known beforehand. Mixture and classifiers are estimated together: a
+    training row's posterior over the components is proportional to P(c) P(x | c) P(y | c, x), so
+    that a component is a group of rows that look alike and that one classifier explains.
+
+    By default the classifiers are naive Bayes: P(x | c) is a product over the columns, and
+    P(y | c, x) is proportional to P(y | c) times the product of the P(x_j | c, y). One component is
+    `NaiveBayes`. Any scikit-learn classifier with `predict_proba` can take its place.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        Classifier of each component; None is naive Bayes, with which all verbs work. Others are
+        given the continuous columns and then a column of 0 and 1 for each category. If `fit` takes
+        `sample_weight`, rows may belong to several components in part, else each belongs to its
+        most probable one, and weights are copies of it: see the notes.
+    n_components : int or "auto", default=2
+        Components. "auto" tries 1 to `max_components` on held-out folds, and keeps the least number
+        whose log-loss is within one standard error of the lowest.
+    search : {"em", "kmeans", "era", "anneal"}, default="era"
+        How components are looked for: see `LatentMixture`.
+    average : bool, default=False
+        Predict by the mean of the models that "era" or "anneal" came by in the second half of its
+        iterations, and of the best one, instead of the best one alone.
+    max_components : int, default=4
+        Most components that "auto" tries.
+    temperatures : tuple of two floats, default=(4.0, 0.1)
+        Of "anneal": the first temperature and the last.
+    alpha : float, default=1.0
+        Pseudo-count of every category of a discrete column (Laplace smoothing). Also, each
+        component's class shares are drawn to those of all rows, as if the components had so many
+        more rows each. 0 is maximum likelihood.
+    prior : float or None, default=1.0
+        MAP smoothing of the variances: each variance is estimated as if this many more rows had
+        been seen that spread as the whole column does. None is maximum likelihood.
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete: those of text, category or boolean type; none; or the listed
+        names, positions, or mask.
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    calibrate : bool, default=False
+        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        held-out log-loss.
+    n_init : int, default=4
+        Starts, near rows that are drawn far apart. One component needs one.
+    max_iter : int, default=200
+        Most iterations of a start; "era" and "anneal" take them all.
+    tol : float, default=1e-4
+        "em" stops when the objective per row changes by no more than this.
+    random_state : int, RandomState or None, default=None
+        Seeds the starts, the draws of the searches, the folds, and `sample`.
+    n_jobs : int or None, default=None
+        Threads over blocks of rows, through joblib. The result does not depend on it.
+    verbose : int, default=0
+        1 prints each iteration to standard error.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Components of the model that was kept.
+    log_losses_ : dict of int to float
+        With "auto": held-out log-loss of each number of components that was tried.
+    n_models_ : int
+        Models that predictions are the mean of; 1 without `average`.
+    component_weights_ : array of shape (n_components_,)
+        P(c) of the best model, the largest first. This and the next three are of the best model.
+    class_shares_ : array of shape (n_components_, n_classes)
+        P(y | c).
+    means_, scales_ : arrays of shape (n_components_, n_continuous)
+        Mean and standard deviation of each continuous column in each component.
+    probabilities_ : dict of str to array of shape (n_components_, n_categories)
+        For each discrete column by name, the probability of each category in each component.
+    classes_, class_prior_, schema_, n_unlabelled_, temperature_, calibration_
+        As in `NaiveBayes`.
+    log_likelihood_ : float
+        log p(X, y) of the best model, summed over rows with their weights, unlabelled rows by
+        log p(x).
+    history_ : list of float
+        Best objective per row so far (log-likelihood plus log-prior) of the kept start.
+    traces_ : list of list of float
+        Objective per row at each iteration of every start, up and down as it went.
+    n_iter_, restarts_
+        As in `NaiveBayes`.
+    converged_ : bool
+        Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
+        "era" and "anneal" never settle: whether they took all their iterations.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if the table had names.
+
+    Notes
+    -----
+    What was built: the paper's equation 3 reads P(y | c, x) = sum P(x | c_k) P(y | c_k, x), which
+    is no distribution; its text weights the components by "the probability of the observation
+    belonging to the latent class", so P(c | x) it is. The paper multiplies "the probability of the
+    extrinsic class and the probability of the extrinsic class given the observation values" into
+    the posteriors of training rows; with naive Bayes the first is a factor of the second, and
+    comes once. P(x | c) is the paper's product over the columns, not the mixture over classes that
+    naive Bayes itself implies; with the latter the model would be `FiniteMixtureNaiveBayes`.
+
+    The classifiers are estimated from the rows of their component as the classifier estimates,
+    not so that the likelihood of the whole rises; so "em" may fall, and the best that was seen is
+    kept.
+
+    p(x) is exact under missing cells: they are integrated out of P(x | c). In P(y | c, x) naive
+    Bayes leaves their columns out. `transform` gives P(c | x) of the best model. `sample` draws x
+    given y by rejection; of a class that hardly any draw belongs to, by importance.
+
+    A component without rows is put on a row drawn at random, with the classifier of all rows; one
+    with rows of one class predicts that class, but for what `alpha` adds. Another `estimator`
+    learns from labelled rows only; rows without label still help to find the components. Where it
+    fails on the rows of a component, since they are too few, the classifier of all rows stands in.
+
+    An `estimator` whose `fit` takes no `sample_weight`, such as a pipeline, is given each row as
+    often as its weight says, if all are whole numbers and 100000 in all at most. Other weights are
+    taken in proportion, rounded to copies: at least one of each row, about 10 a row in all at most.
+
+    References
+    ----------
+    .. [1] Davidson, I. (2004). Combining probabilistic search, latent variable analysis and
+       classification models. Proc. 17th FLAIRS Conference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentclass import LatentVariableClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> corner = rng.integers(0, 2, (200, 2))
+    >>> X = rng.normal(4.0 * corner, 1.0)
+    >>> y = np.where(corner[:, 0] == corner[:, 1], "same", "different")
+    >>> model = LatentVariableClassifier(random_state=0).fit(X, y)
+    >>> model.predict([[0, 0], [0, 4], [4, 4]])
+    array(['same', 'different', 'same'], dtype='<U9')
+    >>> model.transform([[0, 0], [4, 4]]).round(1)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_components: int | str = 2,
+        search: str = "era",
+        *,
+        average: bool = False,
+        max_components: int = 4,
+        temperatures: tuple[float, float] = (4.0, 0.1),
+        alpha: float = 1.0,
+        prior: float | None = 1.0,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        calibrate: bool = False,
+        n_init: int = 4,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_components = n_components
+        self.search = search
+        self.average = average
+        self.max_components = max_components
+        self.temperatures = temperatures
+        self.alpha = alpha
+        self.prior = prior
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.calibrate = calibrate
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # -------------------------------------------------------------------- fit
+
+    def _check_parameters(self) -> None:
+        if self.estimator is not None:
+            check_estimator(self.estimator)
+        k = self.n_components
+        try:
+            if not (isinstance(k, str) and k == "auto"):
+                check_number("n_components", k, low=1, whole=True)
+        except ValueError as error:
+            raise ValueError(f"{str(error).rstrip('.')}, or 'auto'.") from None
+        check_option("search", self.search, SEARCHES)
+        check_option("average", self.average, (True, False))
+        if self.average and not Rule(self.search).stochastic:
+            raise ValueError(
+                f"average=True has no meaning with search={self.search!r}, which settles on one "
+                'model. Use search="era" or "anneal".'
+            )
+        check_number("max_components", self.max_components, low=1, whole=True)
+        check_temperatures(self.temperatures)
+        check_number("alpha", self.alpha, low=0)
+        check_number("prior", self.prior, low=0, none=True)
+        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+
+    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        numeric, codes = training.table.block(slice(None))
+        rows, first = join_rows(
+            numeric, codes, training.y, training.weight, self.schema_.n_levels, seed
+        )
+        data = MixtureRows.measure(
+            numeric[first],
+            codes[first],
+            rows.weight,
+            self.schema_.n_levels,
+            alpha=float(self.alpha),
+            strength=0.0 if self.prior is None else float(self.prior),
+        )
+        self._layout = data.layout
+        # prediction is by what was fitted, whatever set_params says later
+        self._estimator = None if self.estimator is None else clone(self.estimator)
+        table = Table(numeric[first], codes[first])
+        self.log_losses_: dict[int, float] = {}
+        if self.n_components == "auto":
+            n_components = self._choose(data, table, rows, seed)
+        else:
+            n_components = int(self.n_components)
+        result, models = self._search(data, table, rows.y, n_components, seed, progress)
+        self._set_models(models)
+        self.traces_ = result.histories
+        penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
+        self._record(result, float(data.weight.sum()), float(penalty))
+        self._warn_of_failures()
+
+    def _warn_of_failures(self) -> None:
+        """Tell of components that have the classifier of all rows instead of their own."""
+        if self._estimator is None:
+            return
+        for c, classifier in enumerate(self._models.classifiers[0, self._order]):
+            if classifier.failure:
+                warn_user(
+                    f"{type(self._estimator).__name__} could not learn from component {c}, which "
+                    f"has {classifier.failure}: the classifier of all rows stands in for its own. "
+                    "Use fewer components, or an estimator that learns from few rows."
+                )
+
+    def _warn_if_not_converged(self) -> None:
+        # the objective falls at times, so the best so far, history_, does not tell the last change
+        if self.converged_:
+            return
+        trace = self.traces_[int(np.argmax(self.restarts_["kept"]))]
+        cause = "by a callback" if self.n_iter_ < self.max_iter else f"at max_iter={self.max_iter}"
+        change, advice = "", "Raise max_iter"
+        if self.search == "em":
+            advice = "Raise max_iter or tol"
+            if len(trace) > 1:
+                last = abs(trace[-1] - trace[-2])
+                change = f" with a last change of {last:.1e} per row (tol={self.tol:.1e})"
+        warn_user(
+            f'The search "{self.search}" was stopped {cause} after {self.n_iter_} iterations'
+            f"{change}; the best of {len(self.restarts_['start'])} start(s) is kept. {advice}, or "
+            "look at traces_.",
+            ConvergenceWarning,
+        )
+
+    def _search(
+        self,
+        data: MixtureRows,
+        table: Table,
+        y: IntArray,
+        n_components: int,
+        seed: int,
+        progress: FitProgress | None,
+    ) -> tuple[EMResult[Any], Any]:
+        """The books of the best start; the best model and those that predictions average over."""
+        n_starts = self.n_init if n_components > 1 else 1
+        seeds = np.random.SeedSequence([seed, n_components]).spawn(n_starts)
+        rngs = [np.random.default_rng(one) for one in seeds]
+        n_classes = len(self.classes_)
+        width = len(self.schema_.columns) + n_starts * n_components * (n_classes + 1)
+        spans = block_spans(len(y), width)
+        mixture = data.problem(n_components, spans, self.n_jobs)
+        problem: Any
+        estimator = self._estimator
+        if estimator is None:
+            problem = ClassifierSearch(data, y, n_classes, mixture, spans, self.n_jobs)
+        else:
+            block = table.block(slice(None))
+            matrix = to_matrix(block, self.schema_, estimator)
+            with naming_holes(block, self.schema_, estimator):
+                problem = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed)
+        # one component: nothing is drawn, and the second step confirms the first
+        alone = n_components == 1 and not np.any(y == UNLABELLED)
+        max_iter = min(self.max_iter, 2) if alone else self.max_iter
+        rule = Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1])))
+        first, step = max_iter // 2, max((max_iter - max_iter // 2) // N_VISITED, 1)
+        found = run_search(
+            problem,
+            problem.starts(rngs),
+            rule,
+            tol=self.tol,
+            max_iter=max_iter,
+            rngs=rngs,
+            visit=(lambda i: i >= first and (i - first) % step == 0) if self.average else None,
+            on_iteration=None if progress is None else progress.step,
+        )
+        winner = int(found.best.order[0])
+        visited = [take_starts(one, slice(winner, winner + 1)) for one in found.visited]
+        chosen = [found.best.params, *visited[:N_VISITED]]
+        models = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
+        return found.best, models
+
+    def _choose(self, data: MixtureRows, table: Table, rows: DistinctRows, seed: int) -> int:
+        """The least number of components that is as good as the best, by held-out log-loss."""
+        parts = deal(rows, N_FOLDS, salt=1)
+        losses = []
+        for n_components in range(1, self.max_components + 1):
+            loss, tested = np.zeros(len(rows.weight)), np.zeros(len(rows.weight))
+            for part in range(N_FOLDS):
+                inside = parts.part == part
+                test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
+                test[rows.y == UNLABELLED] = 0.0
+                train = np.maximum(rows.weight - test, 0.0)
+                keep, asked = train > 1e-9 * rows.weight, np.flatnonzero(test)
+                if not asked.size or not np.any(rows.y[keep] != UNLABELLED):
+                    continue
+                fold = data.take(keep, train[keep])
+                _, models = self._search(
+                    fold, table.take(keep), rows.y[keep], n_components, seed, None
+                )
+                self._set_models(models)
+                proba = np.exp(self._log_posterior(table.take(asked), None))
+                of_class = proba[np.arange(len(asked)), rows.y[asked]]
+                loss[asked] -= test[asked] * np.log(np.maximum(of_class, 1e-15))
+                tested += test
+            losses.append(loss)
+            self.log_losses_[n_components] = float(loss.sum() / max(tested.sum(), 1e-300))
+        best = min(self.log_losses_, key=lambda k: (self.log_losses_[k], k))
+        for n_components in range(1, best):
+            # the difference to the best, summed over rows, and its standard error
+            excess = losses[n_components - 1] - losses[best - 1]
+            if excess.sum() <= np.sqrt(len(excess)) * excess.std():
+                return n_components
+        return best
+
+    def _twin(self) -> Any:
+        return clone(self).set_params(calibrate=False, n_components=self.n_components_)

@@ -1,0 +1,289 @@
+"""A mixture with a naive Bayes classifier in each component, estimated together.
+
+    p(x, y) = sum_c P(c) P(x | c) P(y | c, x)
+    P(x | c) = prod_j P(x_j | c)
+    P(y | c, x) proportional to P(y | c) prod_j P(x_j | c, y)
+
+(Davidson 2004, equations 2 and 3.) A training row's posterior over the components has P(y | c, x)
+in it; from what the search makes of the posteriors (see `_mixture_search`) the tables of all three
+factors are estimated. A row without label has the posterior of its x, and counts in each class by
+P(y | c, x).
+
+The naive Bayes tables are estimated as naive Bayes estimates them, not by the P(y | c, x) that
+they give: so the objective, the log of p(x, y), need not rise, and the best that was seen is kept.
+
+S counts starts, K components, Y classes; a *cell* is a component and a class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine import _product as product
+from latentclass.engine._em import BoolArray
+from latentclass.engine._logspace import log_normalise, split_log
+from latentclass.engine._mixture_rows import MixtureRows
+from latentclass.engine._parallel import map_blocks
+from latentclass.engine._product_mixture import (
+    DEAD_SHARE,
+    MixtureParams,
+    MixtureProblem,
+    flat_params,
+)
+from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+
+class ClassifierParams(NamedTuple):
+    """Parameters of S starts.
+
+    Attributes
+    ----------
+    log_weight, mean, scale, log_prob
+        P(c) and P(x | c), as in `MixtureParams`.
+    log_class : array of shape (S, K, Y)
+        log P(y | c).
+    cell_mean, cell_scale, cell_log_prob : arrays of shape (S, K * Y, ...)
+        P(x_j | c, y), as in `product.Params`.
+    """
+
+    log_weight: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    log_prob: FloatArray
+    log_class: FloatArray
+    cell_mean: FloatArray
+    cell_scale: FloatArray
+    cell_log_prob: FloatArray
+
+    @property
+    def mixture(self) -> MixtureParams:
+        """P(c) and P(x | c)."""
+        return MixtureParams(*self[:4])
+
+    @property
+    def cells(self) -> product.Params:
+        """P(x_j | c, y) of all starts, one after the other."""
+        n_flat = self.log_class.size
+        return product.Params(*(array.reshape(n_flat, array.shape[2]) for array in self[5:]))
+
+
+class ClassifierStats(NamedTuple):
+    """Statistics of the cells of S starts: row weight (S, K, Y), then `product.Stats`."""
+
+    row_weight: FloatArray
+    weight: FloatArray
+    mean: FloatArray
+    scatter: FloatArray
+    counts: FloatArray
+
+
+def log_conditional(
+    params: ClassifierParams, rows: product.Rows, layout: product.Layout
+) -> FloatArray:
+    """log P(y | c, x) of the observed cells, shape (n_rows, S, K, Y)."""
+    joint = product.log_density(params.cells, rows, layout)
+    joint = joint.reshape(len(joint), *params.log_class.shape) + params.log_class
+    impossible = np.isneginf(joint).all(axis=3)
+    if impossible.any():
+        # a row that no class of the component can have made tells nothing about the class
+        joint[impossible] = np.broadcast_to(params.log_class, joint.shape)[impossible]
+    return log_normalise(joint)
+
+
+def log_component(params: MixtureParams, rows: product.Rows, layout: product.Layout) -> FloatArray:
+    """log P(c) P(x | c) of the observed cells, shape (n_rows, S, K)."""
+    density = product.log_density(flat_params(params), rows, layout)
+    return density.reshape(len(density), *params.log_weight.shape) + params.log_weight
+
+
+def drawn_shares(counts: FloatArray, pseudo_rows: float) -> FloatArray:
+    """P(y | c) from the weight of each class in each component, shape (..., K, Y).
+
+    Shares are drawn to those of all components together, by the same factor in each component,
+    as if each had an even part of K * `pseudo_rows` more rows: so P(y) stays the share of all.
+    """
+    n_components = counts.shape[-2]
+    whole = counts.sum(axis=-2, keepdims=True)
+    overall = whole / whole.sum(axis=-1, keepdims=True)
+    size = counts.sum(axis=-1, keepdims=True)
+    own = np.divide(counts, size, out=np.broadcast_to(overall, counts.shape).copy(), where=size > 0)
+    more = pseudo_rows * n_components if n_components > 1 else 0.0
+    draw = more / (whole.sum(axis=-1, keepdims=True) + more)
+    return np.asarray((1.0 - draw) * own + draw * overall)
+
+
+@dataclass(frozen=True)
+class ClassifierSearch:
+    """The search problem of a latent variable classifier (see `SearchProblem`).
+
+    Attributes
+    ----------
+    data : MixtureRows
+    y : array of int of shape (n_rows,)
+        Class codes, -1 for a row without label.
+    n_classes : int
+    mixture : MixtureProblem
+        Of the same rows: seeds components anew.
+    spans : list of slice
+        Blocks of rows.
+    n_jobs : int or None
+        Threads over blocks.
+    """
+
+    data: MixtureRows
+    y: IntArray
+    n_classes: int
+    mixture: MixtureProblem
+    spans: list[slice]
+    n_jobs: int | None = None
+    _units: FloatArray = field(init=False, repr=False)
+    _parts: list[tuple[int, IntArray, product.Rows]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rows = self.data.rows
+        parts = [
+            (k, index, product.Rows(rows.numeric[index], rows.codes[index]))
+            for k in [*range(self.n_classes), -1]  # statistics of rows without label are added
+            if (index := np.flatnonzero(self.y == k)).size
+        ]
+        object.__setattr__(self, "_parts", parts)
+        object.__setattr__(self, "_units", row_units(self.data.weight))
+
+    def starts(self, rngs: list[np.random.Generator]) -> ClassifierParams:
+        """Components about rows far apart, all with the classifier of all rows."""
+        mixture = self.data.starts(self.mixture, rngs)
+        return self._with_one_classifier(mixture)
+
+    def _with_one_classifier(self, mixture: MixtureParams) -> ClassifierParams:
+        n_starts, n_components = mixture.log_weight.shape
+        base = self.single()
+        log_class = np.tile(base.log_class, (n_starts, n_components, 1))
+        cells = (np.tile(array, (n_starts, n_components, 1)) for array in base[5:])
+        return ClassifierParams(*mixture, log_class, *cells)
+
+    def single(self) -> ClassifierParams:
+        """The model of one component, naive Bayes, from the labelled rows."""
+        return self.m_step(self._stats(np.ones((1, len(self.y), 1)), None))
+
+    def assign(
+        self, params: ClassifierParams, chance: Chance
+    ) -> tuple[ClassifierStats, FloatArray]:
+        """See `SearchProblem`."""
+        n_starts, n_components = params.log_weight.shape
+        log_joint, conditional = self._posteriors(params)
+        log_share, size = split_log(log_joint.transpose(1, 0, 2))
+        share = responsibilities(log_share, self._units, chance)
+        stats = self._stats(share, conditional)
+        penalty = product.log_prior(flat_params(params.mixture), self.data.prior)
+        total = size @ self.data.weight + penalty.reshape(n_starts, n_components).sum(axis=1)
+        return stats, total / self.data.weight.sum()
+
+    def _posteriors(self, params: ClassifierParams) -> tuple[FloatArray, FloatArray]:
+        """log P(c) P(x | c) P(y | c, x), and P(y | c, x) of the rows without label."""
+        data = self.data
+
+        def visit(span: slice) -> tuple[FloatArray, FloatArray]:
+            rows = product.Rows(data.rows.numeric[span], data.rows.codes[span])
+            joint = log_component(params.mixture, rows, data.layout)
+            given = log_conditional(params, rows, data.layout)
+            y = self.y[span]
+            known = np.flatnonzero(y >= 0)
+            joint[known] += given[known, :, :, y[known]]
+            return joint, np.exp(given[y < 0])
+
+        joint, conditional = zip(*map_blocks(visit, self.spans, self.n_jobs), strict=True)
+        return np.concatenate(joint), np.concatenate(conditional)
+
+    def _stats(self, share: FloatArray, conditional: FloatArray | None) -> ClassifierStats:
+        """Statistics of the cells; share (S, n_rows, K), conditional (unlabelled, S, K, Y).
+
+        Without conditional, of the labelled rows only.
+        """
+        n_starts, _, n_components = share.shape
+        n_flat, layout = n_starts * n_components, self.data.layout
+        row_weight = np.zeros((n_flat, self.n_classes))
+        total = product.empty_stats(n_flat * self.n_classes, layout)
+        for k, index, rows in self._parts:
+            amount = share[:, index].transpose(1, 0, 2).reshape(len(index), n_flat)
+            amount = amount * self.data.weight[index, None]
+            if k >= 0:
+                row_weight[:, k] += amount.sum(axis=0)
+                part = product.soft_stats(rows, amount, layout)
+                _put_class(total, part, k, self.n_classes)
+            elif conditional is not None:
+                amount = amount[:, :, None] * conditional.reshape(len(index), n_flat, -1)
+                row_weight += amount.sum(axis=0)
+                part = product.soft_stats(rows, amount.reshape(len(index), -1), layout)
+                total = product.merge_stats(total, part)
+        shape = (n_starts, n_components * self.n_classes)
+        shaped = (array.reshape(*shape, array.shape[1]) for array in total)
+        return ClassifierStats(row_weight.reshape(n_starts, n_components, -1), *shaped)
+
+    def m_step(self, stats: ClassifierStats) -> ClassifierParams:
+        """See `SearchProblem`."""
+        n_starts, n_components, n_classes = stats.row_weight.shape
+        prior, layout = self.data.prior, self.data.layout
+        n_flat = n_starts * n_components
+        flat = product.Stats(
+            *(array.reshape(n_flat * n_classes, array.shape[2]) for array in stats[1:])
+        )
+        cells = product.estimate(flat, prior, layout)
+        whole = product.estimate(_pool_classes(flat, n_classes), prior, layout)
+        size = stats.row_weight.sum(axis=2)
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(size / size.sum(axis=1, keepdims=True))
+            log_class = np.log(drawn_shares(stats.row_weight, prior.alpha))
+        mixture = MixtureParams(
+            log_weight, *(array.reshape(n_starts, n_components, -1) for array in whole)
+        )
+        shape = (n_starts, n_components * n_classes)
+        shaped = (array.reshape(*shape, array.shape[1]) for array in cells)
+        return ClassifierParams(*mixture, log_class, *shaped)
+
+    def lost(self, params: ClassifierParams) -> BoolArray:
+        """See `SearchProblem`."""
+        small = np.exp(params.log_weight) < DEAD_SHARE / params.log_weight.shape[1]
+        return np.asarray(small | collapsed(params.mixture, self.data.prior))
+
+    def usable(self, params: ClassifierParams) -> BoolArray:
+        """See `SearchProblem`."""
+        return np.asarray(~collapsed(params.mixture, self.data.prior).any(axis=1))
+
+    def reseed(
+        self, params: ClassifierParams, dead: BoolArray, rngs: list[np.random.Generator]
+    ) -> ClassifierParams:
+        """See `SearchProblem`; such a component has the classifier of all rows."""
+        fresh = self._with_one_classifier(self.mixture.reseed(params.mixture, dead, rngs))
+        shape = (*dead.shape, self.n_classes)
+        cells = np.broadcast_to(dead[:, :, None], shape).reshape(len(dead), -1)
+        masks = [dead, cells, cells, cells]
+        classifiers = [
+            np.where(mask[:, :, None], new, old)
+            for mask, old, new in zip(masks, params[4:], fresh[4:], strict=True)
+        ]
+        return ClassifierParams(*fresh[:4], *classifiers)
+
+
+def _put_class(total: product.Stats, part: product.Stats, k: int, n_classes: int) -> None:
+    """Write the statistics of one class into those of all cells."""
+    for array, values in zip(total, part, strict=True):
+        array.reshape(len(array) // n_classes, n_classes, array.shape[1])[:, k] = values
+
+
+def _pool_classes(stats: product.Stats, n_classes: int) -> product.Stats:
+    """Statistics of the components, all classes together."""
+
+    def of_class(k: int) -> product.Stats:
+        return product.Stats(*(array[k::n_classes] for array in stats))
+
+    pooled = of_class(0)
+    for k in range(1, n_classes):
+        pooled = product.merge_stats(pooled, of_class(k))
+    return pooled

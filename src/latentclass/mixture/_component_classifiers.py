@@ -1,0 +1,318 @@
+"""Any scikit-learn classifier in each component of a latent variable classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from latentclass.data._schema import Block, Schema
+from latentclass.engine import _product as product
+from latentclass.engine._em import BoolArray
+from latentclass.engine._logspace import split_log
+from latentclass.engine._mixture_rows import MixtureRows
+from latentclass.engine._product_mixture import (
+    DEAD_SHARE,
+    MixtureParams,
+    MixtureProblem,
+    flat_params,
+)
+from latentclass.estimator._reading import FloatArray, IntArray
+from latentclass.mixture._classifier_em import drawn_shares, log_component
+from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
+
+LEAST_SHARE = 1e-6
+"""A row that belongs to a component by less than this is left out of its classifier."""
+
+MOST_COPIES = 100_000
+"""Whole weights of no more than this in all are copies of rows, exactly."""
+
+FINENESS, CLOSE = 10, 0.1
+"""Copies a row of other weights on average at most, and how near to the weights is near enough."""
+
+
+class EstimatorParams(NamedTuple):
+    """P(c) and P(x | c) as in `MixtureParams`, and a `ComponentClassifier` for each component."""
+
+    log_weight: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    log_prob: FloatArray
+    classifiers: npt.NDArray[np.object_]
+
+    @property
+    def mixture(self) -> MixtureParams:
+        """P(c) and P(x | c)."""
+        return MixtureParams(*self[:4])
+
+
+class EstimatorStats(NamedTuple):
+    """Responsibilities of the rows, shape (S, n_rows, K)."""
+
+    share: FloatArray
+
+
+@dataclass(frozen=True)
+class ComponentClassifier:
+    """P(y | c, x) of one component.
+
+    Attributes
+    ----------
+    classifier : object or None
+        A fitted classifier of class codes; None where the component has rows of one class only.
+    shares : array of shape (n_classes,)
+        P(y | c), drawn to the classes' overall shares.
+    draw : float
+        Part of P(y | c, x) that is P(y | c), so that no class is impossible.
+    failure : str
+        Why the classifier is that of all rows; empty if it is the component's own.
+    """
+
+    classifier: Any
+    shares: FloatArray
+    draw: float
+    failure: str = ""
+
+    def log_proba(self, matrix: FloatArray) -> FloatArray:
+        """log P(y | c, x), shape (n_rows, n_classes)."""
+        out = np.tile(self.shares, (len(matrix), 1))
+        if self.classifier is not None:
+            found = np.zeros_like(out)
+            found[:, self.classifier.classes_] = self.classifier.predict_proba(matrix)
+            out = (1.0 - self.draw) * found + self.draw * out
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(out))
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what has no `fit` and `predict_proba`."""
+    for verb in ("fit", "predict_proba"):
+        if not hasattr(estimator, verb):
+            raise ValueError(
+                f"estimator={estimator!r} has no {verb}. Give a scikit-learn classifier with fit "
+                "and predict_proba, or None for naive Bayes."
+            )
+
+
+def to_matrix(block: Block, schema: Schema, estimator: Any) -> FloatArray:
+    """Rows as numbers: continuous columns, then one column of 0 and 1 for each category."""
+    if not _takes_holes(_steps(estimator)[0]) and np.isnan(block.numeric).any():
+        raise ValueError(_holes_message(block, schema, estimator))
+    offsets = np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp)
+    return np.hstack([block.numeric, product.one_hot(block.codes, offsets).toarray()])
+
+
+@contextmanager
+def naming_holes(block: Block, schema: Schema, estimator: Any) -> Iterator[None]:
+    """Name the column where an estimator complains of missing cells.
+
+    Tags do not tell whether a pipeline's steps fill the cells in or pass them on, as scalers do.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "NaN" in str(error) and np.isnan(block.numeric).any():
+            raise ValueError(_holes_message(block, schema, estimator)) from error
+        raise
+
+
+def _holes_message(block: Block, schema: Schema, estimator: Any) -> str:
+    place = int(np.flatnonzero(np.isnan(block.numeric).any(axis=0))[0])
+    refusing = [step for step in _steps(estimator) if not _takes_holes(step)]
+    return (
+        f"Column {schema.columns[schema.continuous[place]].name!r} has missing cells, which "
+        f"{type([*refusing, estimator][0]).__name__} does not take. Put an imputer before it in a "
+        "pipeline, fill them by complete(X), or use estimator=None. (explain hides columns in "
+        "turn, so it needs one of these too.)"
+    )
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """What the rows go through."""
+    steps = [step for _, step in getattr(estimator, "steps", [])]
+    return [step for step in steps if step not in (None, "passthrough")] or [estimator]
+
+
+def _takes_holes(estimator: Any) -> bool:
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def row_copies(weight: FloatArray) -> IntArray:
+    """How often each row is given to a classifier that takes no weights.
+
+    Whole weights are copies. Others, and those of too many copies, are taken in proportion: of a
+    multiple of the least weight the least that is near enough, of `FINENESS` a row at most.
+    """
+    total = weight.sum()
+    if total <= MOST_COPIES and np.all(weight == np.rint(weight)):
+        return np.asarray(weight, dtype=np.intp)
+    bound = FINENESS * len(weight)
+    relative = weight / max(weight.min(), total / bound)
+    best, least = np.ones(len(weight)), np.inf
+    for times in range(1, FINENESS + 1):
+        copies = np.maximum(np.rint(times * relative), 1.0)
+        error = np.abs(copies / (times * relative) - 1.0).max()
+        if times > 1 and (least <= CLOSE or copies.sum() > bound):
+            break
+        if error < least:
+            best, least = copies, error
+    return best.astype(np.intp)
+
+
+@dataclass(frozen=True)
+class EstimatorSearch:
+    """The search problem of a mixture with a classifier in each component.
+
+    Attributes
+    ----------
+    data : MixtureRows
+    matrix : array of shape (n_rows, n_columns)
+        What the classifiers see.
+    y : array of int of shape (n_rows,)
+        Class codes, -1 for a row without label.
+    n_classes : int
+    mixture : MixtureProblem
+        Of the same rows: its tables, and components seeded anew.
+    estimator : object
+        Cloned for each component.
+    seed : int
+        Of the clones whose own `random_state`, or that of a part of them, is None.
+    """
+
+    data: MixtureRows
+    matrix: FloatArray
+    y: IntArray
+    n_classes: int
+    mixture: MixtureProblem
+    estimator: Any
+    seed: int
+    _units: FloatArray = field(init=False, repr=False)
+    _copies: IntArray = field(init=False, repr=False)
+    _single: ComponentClassifier = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_units", row_units(self.data.weight))
+        known, weight = self.y >= 0, self.data.weight
+        copies = np.ones(len(self.y), dtype=np.intp)
+        copies[known] = row_copies(weight[known])
+        object.__setattr__(self, "_copies", copies)
+        whole = np.bincount(self.y[known], weight[known], minlength=self.n_classes)
+        draw = self._draw(whole.sum(), len(self.mixture.known_rows))
+        single = self._fit(np.ones(len(self.y)), whole / whole.sum(), draw)
+        object.__setattr__(self, "_single", single)
+
+    def starts(self, rngs: list[np.random.Generator]) -> EstimatorParams:
+        """Components about rows far apart, all with the classifier of all rows."""
+        mixture = self.data.starts(self.mixture, rngs)
+        return EstimatorParams(*mixture, np.full(mixture.log_weight.shape, self._single, object))
+
+    def assign(self, params: EstimatorParams, chance: Chance) -> tuple[EstimatorStats, FloatArray]:
+        """See `SearchProblem`."""
+        joint = log_component(params.mixture, self.data.rows, self.data.layout)
+        known = np.flatnonzero(self.y >= 0)
+        for (s, c), classifier in np.ndenumerate(params.classifiers):
+            log_proba = classifier.log_proba(self.matrix[known])
+            joint[known, s, c] += log_proba[np.arange(len(known)), self.y[known]]
+        log_share, size = split_log(joint.transpose(1, 0, 2))
+        penalty = product.log_prior(flat_params(params.mixture), self.data.prior)
+        total = size @ self.data.weight + penalty.reshape(len(size), -1).sum(axis=1)
+        share = responsibilities(log_share, self._units, chance)
+        return EstimatorStats(share), total / self.data.weight.sum()
+
+    def m_step(self, stats: EstimatorStats) -> EstimatorParams:
+        """See `SearchProblem`."""
+        share = stats.share
+        n_starts, n_rows, n_components = share.shape
+        amount = share.transpose(1, 0, 2).reshape(n_rows, -1) * self.data.weight[:, None]
+        sums = product.soft_stats(self.data.rows, amount, self.data.layout)
+        tables = product.estimate(sums, self.data.prior, self.data.layout)
+        size = amount.sum(axis=0).reshape(n_starts, n_components)
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(size / size.sum(axis=1, keepdims=True))
+        shaped = (array.reshape(n_starts, n_components, -1) for array in tables)
+        mixture = MixtureParams(log_weight, *shaped)
+        labelled = self.y[:, None] == np.arange(self.n_classes)
+        counts = np.einsum("snk,ny,n->sky", share, labelled, self.data.weight, optimize=True)
+        shares = drawn_shares(counts, self.data.prior.alpha)
+        draw = self._draw(counts[0].sum(), n_components)
+        classifiers = np.empty((n_starts, n_components), dtype=object)
+        for s, c in np.ndindex(classifiers.shape):
+            classifiers[s, c] = self._fit(_own(share[s], c, self._soft), shares[s, c], draw)
+        return EstimatorParams(*mixture, classifiers)
+
+    def _draw(self, total_weight: float, n_components: int) -> float:
+        """Part of P(y | c, x) that is P(y | c), as in `drawn_shares`."""
+        more = self.data.prior.alpha * n_components if n_components > 1 else 0.0
+        return float(more / (total_weight + more))
+
+    @property
+    def _soft(self) -> bool:
+        """Whether a row may belong to a component in part."""
+        return bool(has_fit_parameter(self.estimator, "sample_weight"))
+
+    def _fit(self, share: FloatArray, shares: FloatArray, draw: float) -> ComponentClassifier:
+        """A classifier of the labelled rows by their share in a component."""
+        rows = np.flatnonzero((self.y >= 0) & (share > LEAST_SHARE))
+        if not rows.size:
+            return self._single
+        if len(np.unique(self.y[rows])) == 1:
+            return ComponentClassifier(None, shares, draw)
+        try:
+            return ComponentClassifier(self._train(rows, share[rows]), shares, draw)
+        except Exception as error:
+            if len(rows) == np.count_nonzero(self.y >= 0):
+                name = type(self.estimator).__name__
+                error.add_note(f"{name} could not learn from all {len(rows)} labelled rows.")
+                raise
+            # all rows were learned from: so it is that these are too few, or too much alike
+            failure = f"{len(rows)} labelled rows ({type(error).__name__}: {error})"
+            return ComponentClassifier(self._single.classifier, shares, draw, failure)
+
+    def _train(self, rows: IntArray, share: FloatArray) -> Any:
+        """A clone that has learned from some rows."""
+        classifier = clone(self.estimator)
+        params = classifier.get_params()
+        unseeded = [n for n in params if n.split("__")[-1] == "random_state" and params[n] is None]
+        classifier.set_params(**dict.fromkeys(unseeded, self.seed))
+        if self._soft:
+            weight = share * self.data.weight[rows]
+            classifier.fit(self.matrix[rows], self.y[rows], sample_weight=weight)
+        else:
+            copies = np.repeat(rows, self._copies[rows])
+            classifier.fit(self.matrix[copies], self.y[copies])
+        # some find only then that they have too few rows
+        if not np.isfinite(classifier.predict_proba(self.matrix[rows[:1]])).all():
+            raise ValueError("predict_proba gives numbers that are not finite")
+        return classifier
+
+    def lost(self, params: EstimatorParams) -> BoolArray:
+        """See `SearchProblem`."""
+        small = np.exp(params.log_weight) < DEAD_SHARE / params.log_weight.shape[1]
+        return np.asarray(small | collapsed(params.mixture, self.data.prior))
+
+    def usable(self, params: EstimatorParams) -> BoolArray:
+        """See `SearchProblem`."""
+        return np.asarray(~collapsed(params.mixture, self.data.prior).any(axis=1))
+
+    def reseed(
+        self, params: EstimatorParams, dead: BoolArray, rngs: list[np.random.Generator]
+    ) -> EstimatorParams:
+        """See `SearchProblem`; such a component has the classifier of all rows."""
+        mixture = self.mixture.reseed(params.mixture, dead, rngs)
+        classifiers = params.classifiers.copy()
+        classifiers[dead] = self._single
+        return EstimatorParams(*mixture, classifiers)
+
+
+def _own(share: FloatArray, component: int, soft: bool) -> FloatArray:
+    """Share of a component in each row; all or nothing where a classifier takes no weights."""
+    if soft:
+        return share[:, component]
+    return np.asarray(share.argmax(axis=1) == component, dtype=np.float64)

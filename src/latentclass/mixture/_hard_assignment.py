@@ -1,0 +1,140 @@
+"""A mixture of products, searched by giving each row to one component.
+
+Compiled loops (see `_exclusive_kernels`); where no row stands for several, many iterations of a
+start run in one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine import _product as product
+from latentclass.engine._em import BoolArray, take_starts
+from latentclass.engine._parallel import map_blocks
+from latentclass.engine._product_mixture import (
+    MixtureParams,
+    MixtureProblem,
+    MixtureStats,
+    flat_params,
+)
+from latentclass.mixture._padded_rows import RUN, PackedRows, log_constants, pack_rows, with_place
+from latentclass.mixture._searches import Chance, Run, collapsed, draw_chances, split_units
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class MixtureSearch:
+    """A mixture of products (see `MixtureProblem`), searched by exclusive assignment.
+
+    Attributes
+    ----------
+    mixture : MixtureProblem
+        Whose rows are all in `blocks`.
+    """
+
+    mixture: MixtureProblem
+    _rows: PackedRows = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rows", pack_rows(self.mixture))
+
+    def assign(self, params: MixtureParams, chance: Chance) -> tuple[MixtureStats, FloatArray]:
+        """See `SearchProblem`."""
+        if chance.soft:
+            return self.mixture.e_step(params)
+        from latentclass.mixture._hard_assignment_kernels import assign_rows, finish_sums, sum_rows
+        from latentclass.mixture._responsibility_kernels import SPACE
+
+        rows, (n_starts, n_components, p) = self._rows, params.mean.shape
+        n_rows, padded, constant = len(rows.weight), with_place(params), log_constants(rows, params)
+        component = np.empty((n_starts, n_rows), dtype=np.int32)
+        share = np.empty((n_starts, len(rows.heavy), n_components))
+        space = np.empty((2 * n_components + SPACE, RUN))
+        log_likelihood = np.empty(n_starts)
+        for s, draws in enumerate(draw_chances(chance, n_rows)):
+            log_likelihood[s] = assign_rows(
+                rows, padded, constant[s], s, draws, chance.sharpness, component[s], share[s], space
+            )
+        if rows.heavy.size:
+            share = split_units(share, rows.units, chance) * rows.weight[rows.heavy, None]
+        row_weight = np.empty((n_starts, n_components))
+        sums = np.empty((n_components, rows.powers.shape[1]))
+        counts = np.empty((n_starts, n_components, padded.log_prob.shape[2]))
+        cells, mean, scatter = (np.empty((n_starts, n_components, p)) for _ in range(3))
+        for s in range(n_starts):
+            who = (rows, component[s], share[s], row_weight[s], sums)
+            sum_rows(*who, counts[s])
+            finish_sums(*who, cells[s], mean[s], scatter[s])
+        stats = MixtureStats(row_weight, cells, mean, scatter, counts[:, :, :-1].copy())
+        penalty = product.log_prior(flat_params(params), self.mixture.prior)
+        penalty = penalty.reshape(n_starts, n_components).sum(axis=1)
+        return stats, (log_likelihood + penalty) / self.mixture.total_weight
+
+    def run_steps(
+        self, run: Run[MixtureParams, MixtureStats], starts: IntArray, sharpness: FloatArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray, IntArray]:
+        """Several iterations of some starts in one call: what `assign` and `m_step` would do.
+
+        Changes the run's parameters and what it keeps. Returns the objective and the best so far
+        of each start's iterations, the components that it lost in its last one, and how many
+        iterations it took: it stops where it loses one.
+        """
+        from latentclass.mixture._iteration_kernels import run_steps
+
+        rows, offsets = self._rows, self.mixture.layout.offsets
+        alpha, strength, *where = self.mixture.prior
+        prior = product.Prior(float(alpha), float(strength), *where)
+        params, kept = (with_place(take_starts(part, starts)) for part in (run.params, run.kept))
+        best, usable, fresh = run.best[starts], run.usable[starts], run.fresh[starts]
+        shape = (len(starts), len(sharpness))
+        objective, best_so_far = np.empty(shape), np.empty(shape)
+        lost = np.empty(params.log_weight.shape, dtype=bool)
+
+        def visit(s: int) -> int:
+            # one start at a time: its numbers stay in the core's cache
+            chance = run.rngs[starts[s]].random((len(sharpness), len(rows.weight)))
+            return int(
+                run_steps(
+                    rows, prior, offsets, chance, sharpness, s, params, kept,
+                    best, usable, fresh, objective, best_so_far, lost,
+                )
+            )  # fmt: skip
+
+        n_done = np.array(list(map_blocks(visit, range(len(starts)), self.mixture.n_jobs)))
+        for into, new in ((run.params, params), (run.kept, kept)):
+            run.put(into, starts, new._replace(log_prob=new.log_prob[:, :, :-1]))
+        run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh
+        return objective, best_so_far, lost, n_done
+
+    @property
+    def n_rows(self) -> int:
+        """Rows, equal ones joined."""
+        return len(self._rows.weight)
+
+    @property
+    def light(self) -> bool:
+        """Whether `run_steps` may be used: rows move as one, and the M-step is the plain one."""
+        return not self._rows.heavy.size and type(self.mixture) is MixtureProblem
+
+    def m_step(self, stats: MixtureStats) -> MixtureParams:
+        """See `SearchProblem`."""
+        return self.mixture.m_step(stats)
+
+    def lost(self, params: MixtureParams) -> BoolArray:
+        """See `SearchProblem`."""
+        return self.mixture.dead(params) | collapsed(params, self.mixture.prior)
+
+    def usable(self, params: MixtureParams) -> BoolArray:
+        """See `SearchProblem`."""
+        return np.asarray(~collapsed(params, self.mixture.prior).any(axis=1))
+
+    def reseed(
+        self, params: MixtureParams, dead: BoolArray, rngs: list[np.random.Generator]
+    ) -> MixtureParams:
+        """See `SearchProblem`."""
+        return self.mixture.reseed(params, dead, rngs)

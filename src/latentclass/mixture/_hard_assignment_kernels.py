@@ -1,0 +1,211 @@
+"""Loops over rows for the searches that give each row to one component (see `_mixture_search`).
+
+This module loads numba; import it only where a search runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.mixture._padded_rows import LOST, RUN
+from latentclass.mixture._responsibility_kernels import compiled_loop, normalise, share_run
+
+if TYPE_CHECKING:
+    from latentclass.engine._product_mixture import MixtureParams
+    from latentclass.mixture._padded_rows import PackedRows
+
+FloatArray = npt.NDArray[np.float64]
+Components = npt.NDArray[np.int32]
+
+
+@compiled_loop
+def _draw(
+    shares: FloatArray,
+    total: FloatArray,
+    chance: FloatArray,
+    room: FloatArray,
+    component: Components,
+    n: int,
+) -> None:
+    """The component whose part of the row's shares `chance` falls into."""
+    for r in range(n):
+        room[r] = chance[r] * total[r]
+        component[r] = 0
+    for k in range(len(shares) - 1):
+        mine = shares[k]
+        for r in range(n):
+            room[r] -= mine[r]
+            component[r] += room[r] >= 0.0
+
+
+@compiled_loop
+def _best(shares: FloatArray, component: Components, n: int) -> None:
+    """The first component with the largest share."""
+    for r in range(n):
+        component[r] = 0
+        for k in range(1, len(shares)):
+            if shares[k, r] > shares[component[r], r]:
+                component[r] = k
+
+
+@compiled_loop
+def _heavy_shares(
+    rows: PackedRows,
+    end: int,
+    place: int,
+    first: int,
+    shares: FloatArray,
+    total: FloatArray,
+    heavy_share: FloatArray,
+) -> int:
+    """Shares of the heavy rows before row `end`, from `place` on; the place of the next one."""
+    while place < len(rows.heavy) and rows.heavy[place] < end:
+        r = rows.heavy[place] - first
+        for k in range(len(shares)):
+            heavy_share[place, k] = shares[k, r] / total[r]
+        place += 1
+    return place
+
+
+@compiled_loop
+def assign_rows(
+    rows: PackedRows,
+    params: MixtureParams,
+    constant: FloatArray,
+    s: int,
+    chance: FloatArray,
+    sharpness: float,
+    component: Components,
+    heavy_share: FloatArray,
+    space: FloatArray,
+) -> float:
+    """One component a row, drawn from its posterior to the power `sharpness` (infinite: the best).
+
+    Returns the log-likelihood of the mixture itself.
+
+    Parameters
+    ----------
+    rows, params, constant, s
+        As in `share_run`.
+    chance : array of shape (n_rows,)
+        Even on [0, 1); not used with infinite sharpness.
+    component, heavy_share : arrays of shape (n_rows,), (n_heavy, K)
+        Where the answers go: of a row that stands for several the shares are wanted.
+    space : array of shape (2 K + SPACE, RUN)
+        Room to work in.
+    """
+    n_components = params.log_weight.shape[1]
+    joint, raised = space[:n_components], space[n_components : 2 * n_components]
+    space = space[2 * n_components :]
+    total, less, room = space[0], space[1], space[2]
+    n_rows, place, log_likelihood = len(rows.weight), 0, 0.0
+    for first in range(0, n_rows, RUN):
+        n = min(RUN, n_rows - first)
+        log_likelihood += share_run(
+            rows, params, constant, s, first, joint, raised, sharpness, space
+        )
+        found, draws = component[first : first + n], chance[first : first + n]
+        if sharpness == 1.0:
+            _draw(joint, total, draws, room, found, n)
+            place = _heavy_shares(rows, first + n, place, first, joint, total, heavy_share)
+            continue
+        normalise(raised, less, total)
+        if sharpness == np.inf:
+            _best(joint, found, n)
+        else:
+            _draw(raised, total, draws, room, found, n)
+        place = _heavy_shares(rows, first + n, place, first, raised, total, heavy_share)
+    return log_likelihood
+
+
+@compiled_loop
+def sum_rows(
+    rows: PackedRows,
+    component: Components,
+    heavy_weight: FloatArray,
+    row_weight: FloatArray,
+    sums: FloatArray,
+    counts: FloatArray,
+) -> None:
+    """Sums over rows that belong to one component each, or in parts where they are heavy.
+
+    Parameters
+    ----------
+    rows : PackedRows
+    component : array of shape (n_rows,)
+    heavy_weight : array of shape (n_heavy, K)
+        Weight of the heavy rows in each component.
+    row_weight, sums, counts : arrays of shape (K,), (K, n_sums), (K, n_places)
+        Where the answers go.
+    """
+    n_components, n_sums = sums.shape
+    row_weight[:] = 0.0
+    sums[:] = 0.0
+    counts[:] = 0.0
+    for r in range(len(rows.light)):
+        amount, own, mine = rows.light[r], sums[component[r]], rows.powers[r]
+        for j in range(n_sums):
+            own[j] += amount * mine[j]
+        row_weight[component[r]] += amount
+    for r in range(len(rows.light)):
+        for j in range(rows.levels_by_row.shape[1]):
+            counts[component[r], rows.levels_by_row[r, j]] += rows.light[r]
+    for place in range(len(rows.heavy)):
+        r = rows.heavy[place]
+        for k in range(n_components):
+            amount, own, mine = heavy_weight[place, k], sums[k], rows.powers[r]
+            for j in range(n_sums):
+                own[j] += amount * mine[j]
+            row_weight[k] += amount
+            for j in range(rows.levels_by_row.shape[1]):
+                counts[k, rows.levels_by_row[r, j]] += amount
+
+
+@compiled_loop
+def _sum_squares(
+    rows: PackedRows,
+    component: Components,
+    heavy_weight: FloatArray,
+    k: int,
+    j: int,
+    mean: float,
+) -> float:
+    """Sum of squares about the mean of one column in one component."""
+    total, place = 0.0, 0
+    for r in range(len(rows.weight)):
+        amount = rows.light[r] if component[r] == k else 0.0
+        if place < len(rows.heavy) and rows.heavy[place] == r:
+            amount = heavy_weight[place, k]
+            place += 1
+        distance = rows.values[j, r] - mean
+        total += amount * rows.seen[j, r] * distance * distance
+    return total
+
+
+@compiled_loop
+def finish_sums(
+    rows: PackedRows,
+    component: Components,
+    heavy_weight: FloatArray,
+    row_weight: FloatArray,
+    sums: FloatArray,
+    cells: FloatArray,
+    mean: FloatArray,
+    scatter: FloatArray,
+) -> None:
+    """Weight of the cells, means and sums of squares about them, (K, p), from `sum_rows`'s sums."""
+    n_components, p = mean.shape
+    for k in range(n_components):
+        for j in range(p):
+            cells[k, j] = sums[k, 2 * p + j] if sums.shape[1] > 2 * p else row_weight[k]
+            mean[k, j] = scatter[k, j] = 0.0
+            if cells[k, j] <= 0.0:
+                continue
+            about, whole = sums[k, j] / cells[k, j], sums[k, p + j]
+            mean[k, j] = about + rows.shift[j]
+            scatter[k, j] = whole - cells[k, j] * about * about
+            if scatter[k, j] < LOST * whole:
+                scatter[k, j] = _sum_squares(rows, component, heavy_weight, k, j, mean[k, j])

@@ -1,0 +1,453 @@
+"""Mixtures of products for tables of mixed columns: a density, and groups of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from latentclass._validation import check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.data._schema import Table, block_spans, learn_schema
+from latentclass.engine import _product as product
+from latentclass.engine._content_folds import DistinctRows, deal
+from latentclass.engine._em import EMResult, run_restarts
+from latentclass.engine._mixture_rows import MixtureRows, join_rows
+from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
+from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._reading import FloatArray, IntArray, check_weight
+from latentclass.mixture._compiled_em import LARGE, make_large
+from latentclass.mixture._hard_assignment import MixtureSearch
+from latentclass.mixture._latent_mixture_model import MixtureVerbs, refuse_sparse
+from latentclass.mixture._searches import SEARCHES, Rule, collapsed, run_search
+from latentclass.mixture._sizes import fewest_of_the_best, numbers_of_components
+from latentclass.naive_bayes._finite_mixture import FiniteMixtureNaiveBayes
+
+
+class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstimator):
+    """Mixture of components in which the columns are independent: a latent class model.
+
+        p(x) = sum_c p(c) prod_j p(x_j | c)
+
+    A continuous column is Gaussian in each component, a binary or nominal one has a probability
+    for each category; missing cells are integrated out. It is a density (how usual is a row?), it
+    groups rows, and it fills in what is missing.
+
+    Four searches differ in how a row's posterior over the components becomes its share in them.
+    "em" takes the posterior itself and climbs to the nearest top. "kmeans" gives each row to its
+    most probable component. "era", the exclusive random assignment of [1]_, draws one component
+    from the posterior: it is the stochastic EM of Celeux and Diebolt [2]_. It never settles; the
+    best parameters that it comes by are kept. "anneal" draws from the posterior to the power
+    1 / c, with a temperature c that falls.
+
+    Parameters
+    ----------
+    n_components : int or iterable of int, default=1
+        Components. Of several numbers the one that `select` finds best is kept.
+    search : {"em", "kmeans", "era", "anneal"}, default="em"
+        How components are looked for.
+    select : {"bic", "aic", "cv"}, default="bic"
+        What decides between several numbers of components: Bayes's or Akaike's information
+        criterion, or the log-likelihood of held-out rows.
+    n_folds : int, default=5
+        Folds of `select="cv"`.
+    temperatures : tuple of two floats, default=(4.0, 0.1)
+        Of "anneal": the first temperature and the last.
+    polish : bool, default=False
+        Run EM from the best parameters that another search has found.
+    alpha : float, default=1.0
+        Pseudo-count of every category of a discrete column (Laplace smoothing); 0 is maximum
+        likelihood.
+    prior : float or None, default=1.0
+        MAP smoothing of the variances: each component's variance is estimated as if this many
+        more rows had been seen that spread as the whole column does. None is maximum likelihood.
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete: those of text, category or boolean type; none; or the listed
+        names, positions, or mask.
+    handle_unknown : {"missing", "error"}, default="missing"
+        A category not seen in `fit` is a missing value, or an error.
+    n_init : int, default=10
+        Starts, near rows that are drawn far apart. One component needs one.
+    max_iter : int, default=200
+        Most iterations of a start; "era" and "anneal" take them all.
+    tol : float, default=1e-5
+        EM stops when the objective per row gains no more than this.
+    accelerate : bool, default=True
+        Extrapolate EM steps (SQUAREM); the objective still never falls.
+    random_state : int, RandomState or None, default=None
+        Seeds the starts, the draws of the searches, and `sample`.
+    n_jobs : int or None, default=None
+        Threads over blocks of rows, or over starts, through joblib. The result does not depend on
+        it.
+    verbose : int, default=0
+        1 prints each iteration to standard error.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Components of the mixture that was kept.
+    criteria_ : dict of int to float
+        For each number of components that was tried, what `select` judged it by: BIC, AIC, or
+        minus twice the held-out log-likelihood. Lower is better. Empty if one was given.
+    weights_ : array of shape (n_components_,)
+        Share of each component, the largest first.
+    means_, scales_ : arrays of shape (n_components_, n_continuous)
+        Mean and standard deviation of each continuous column in each component.
+    probabilities_ : dict of str to array of shape (n_components_, n_categories)
+        For each discrete column by name, the probability of each category in each component.
+    average_posterior_ : array of shape (n_components_,)
+        Mean posterior of a component among the training rows that it is most probable for: near 1
+        if its rows are clearly its own, NaN if it has none.
+    entropy_ : float
+        Relative entropy of the training rows' posteriors: 1 if each row's component is certain, 0
+        if all are even.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    log_likelihood_ : float
+        log p(X), summed over rows with their weights.
+    history_ : list of float
+        Best objective per row so far (log-likelihood plus log-prior) of the kept start.
+    traces_ : list of list of float
+        Objective per row at each iteration of every start, up and down as it went.
+    n_iter_ : int
+        M-steps of the kept start.
+    converged_ : bool
+        Whether its last gain was at most `tol` ("em"), or nothing changed any more ("kmeans").
+        "era" and "anneal" never settle: whether they took all their iterations.
+    restarts_ : dict of str to array
+        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if the table had names.
+
+    Notes
+    -----
+    With `prior=None` and continuous columns "em" takes the steps of scikit-learn's
+    `GaussianMixture(covariance_type="diag", reg_covar=0)`. A likelihood without prior has no
+    bound: a component on equal values can be as narrow as one likes. So parameters with a
+    component narrower than a thousandth of a column's standard deviation are kept only where
+    nothing else was found, and "era" and "anneal" put such a component elsewhere.
+
+    A component without rows is put on a row drawn at random: by "em" and "kmeans" in the first
+    rounds only, so that they come to an end.
+
+    Equal rows are joined first, in an order that depends on what they hold alone. A row of weight
+    2 draws two components, as two rows do. So weights are copies, and the order of rows does not
+    matter.
+
+    References
+    ----------
+    .. [1] Davidson, I. (2004). Combining probabilistic search, latent variable analysis and
+       classification models. Proc. 17th FLAIRS Conference.
+    .. [2] Celeux, G. and Diebolt, J. (1985). The SEM algorithm: a probabilistic teacher algorithm
+       derived from the EM algorithm for the mixture problem. Computational Statistics Quarterly
+       2, 73-82.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentclass import LatentMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(0, 1, (100, 2)), rng.normal(6, 1, (50, 2))]
+    >>> model = LatentMixture(range(1, 5), random_state=0).fit(X)
+    >>> model.n_components_
+    2
+    >>> model.weights_.round(2)
+    array([0.67, 0.33])
+    >>> model.predict([[0.2, -0.1], [5.5, np.nan]])
+    array([0, 1])
+    >>> model.complete(np.array([[5.5, np.nan]])).round(1)
+    array([[5.5, 6.1]])
+    """
+
+    def __init__(
+        self,
+        n_components: Any = 1,
+        search: str = "em",
+        *,
+        select: str = "bic",
+        n_folds: int = 5,
+        temperatures: tuple[float, float] = (4.0, 0.1),
+        polish: bool = False,
+        alpha: float = 1.0,
+        prior: float | None = 1.0,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        accelerate: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.search = search
+        self.select = select
+        self.n_folds = n_folds
+        self.temperatures = temperatures
+        self.polish = polish
+        self.alpha = alpha
+        self.prior = prior
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # ------------------------------------------------------------------ fit
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a table.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Missing cells (NaN, None, NA) are integrated out.
+        y : None
+            Not used; here for pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 3 is three copies of the row, weight 0 no row.
+
+        Returns
+        -------
+        self
+        """
+        numbers = self._check_parameters()
+        refuse_sparse(X)
+        progress = FitProgress(self, X, y, self.max_iter)
+        rows, table = self._read_rows(X, sample_weight)
+        data = MixtureRows.measure(
+            *table.block(slice(None)),
+            rows.weight,
+            self.schema_.n_levels,
+            alpha=float(self.alpha),
+            strength=0.0 if self.prior is None else float(self.prior),
+        )
+        self._each = data.n_parameters_each
+        self.criteria_ = {}
+        if len(numbers) == 1:
+            found = self._search(data, numbers[0], progress)
+        else:
+            tried = {k: self._search(data, k, progress) for k in numbers}
+            for k in numbers:
+                self.criteria_[k] = self._criterion(tried[k], data, rows, k)
+            found = tried[fewest_of_the_best(self.criteria_)]
+        self._keep(found, data, table)
+        if not self.converged_:
+            cause = "by a callback" if self.n_iter_ < self.max_iter else f"at {self.max_iter=}"
+            warn_user(
+                f'The search "{self.search}" was stopped {cause.replace("self.", "")} after '
+                f"{self.n_iter_} iterations; the best of {len(self.restarts_['start'])} start(s) "
+                "is kept. Raise max_iter or tol, or look at history_.",
+                ConvergenceWarning,
+            )
+        progress.end()
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+        """`fit`, then `predict` of the same table."""
+        self.fit(X, y, sample_weight=sample_weight)
+        return self.predict(X)
+
+    def _check_parameters(self) -> list[int]:
+        """Refuse what makes no sense; the numbers of components to try."""
+        numbers = numbers_of_components(self.n_components)
+        check_option("search", self.search, SEARCHES)
+        check_option("select", self.select, ("bic", "aic", "cv"))
+        check_number("n_folds", self.n_folds, low=2, whole=True)
+        check_temperatures(self.temperatures)
+        check_option("polish", self.polish, (True, False))
+        check_option("accelerate", self.accelerate, (True, False))
+        check_number("alpha", self.alpha, low=0)
+        check_number("prior", self.prior, low=0, none=True)
+        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+        # the mixture is kept as a classifier of one class: its checks of the rest are taken too
+        FiniteMixtureNaiveBayes(
+            handle_unknown=self.handle_unknown, n_jobs=self.n_jobs, verbose=self.verbose
+        )._check_base_parameters()
+        return numbers
+
+    def _read_rows(self, X: Any, sample_weight: Any) -> tuple[DistinctRows, Table]:
+        """The distinct rows of positive weight, in an order that depends on them alone."""
+        given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        n_rows = None if given is None or given.ndim == 0 else len(given)
+        weight = None if given is None else check_weight(given, n_rows or 1)
+        self.schema_, table = learn_schema(
+            X,
+            categorical_features=self.categorical_features,
+            weight=weight if n_rows else None,
+            owner=type(self).__name__,
+        )
+        validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
+        empty = [column.name for column in self.schema_.columns if not column.observed]
+        if empty:
+            warn_user(
+                f"Columns {empty} have no value in any row: they are ignored, now and in "
+                "prediction. Drop them to silence this warning."
+            )
+        if weight is None or not n_rows:
+            weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
+        weight = weight[weight > 0]
+        nothing = np.zeros(table.n_rows, dtype=np.intp)
+        rows, first = join_rows(
+            *table.block(slice(None)), nothing, weight, self.schema_.n_levels, self._seed()
+        )
+        return rows, table.take(first)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _search(
+        self, data: MixtureRows, n_components: int, progress: FitProgress | None
+    ) -> EMResult[MixtureParams]:
+        """The best mixture of so many components that is found."""
+        n_starts = self.n_init if n_components > 1 else 1
+        seeds = np.random.SeedSequence(self._seed()).spawn(n_starts)
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        width = sum(array.shape[1] for array in data.rows) + n_starts * n_components
+        spans = block_spans(len(data.weight), width)
+        problem = data.problem(n_components, spans, self.n_jobs)
+        starts = data.starts(problem, rngs)
+        if self.search == "em" or n_components == 1:
+            return self._climb(problem, starts, rngs, progress)
+        found = run_search(
+            MixtureSearch(problem),
+            starts,
+            Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1]))),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rngs=rngs,
+            on_iteration=None if progress is None else progress.step,
+        ).best
+        if not self.polish:
+            return found
+        polished = self._climb(problem, found.params, rngs[:1], progress)
+        if np.any(collapsed(polished.params, problem.prior)):
+            return found
+        return replace(
+            found,
+            params=polished.params,
+            history=found.history + polished.history[1:],
+            n_iter=found.n_iter + polished.n_iter - 1,
+            converged=polished.converged,
+        )
+
+    def _climb(
+        self,
+        problem: MixtureProblem,
+        starts: MixtureParams,
+        rngs: list[np.random.Generator],
+        progress: FitProgress | None,
+    ) -> EMResult[MixtureParams]:
+        """EM from the starts."""
+        free = problem.prior.strength == 0
+        n_rows = sum(len(weight) for _, weight in problem.blocks)
+        if n_rows * starts.log_weight.size >= LARGE:
+            problem = make_large(problem)
+
+        def spread_out(params: MixtureParams) -> FloatArray:
+            return np.asarray(-1.0 * collapsed(params, problem.prior).any(axis=1))
+
+        return run_restarts(
+            problem,
+            starts,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rngs=rngs,
+            accelerate=self.accelerate and starts.log_weight.shape[1] > 1,
+            score=spread_out if free else None,
+            on_iteration=None if progress is None else progress.step,
+        )
+
+    def _criterion(
+        self, found: EMResult[MixtureParams], data: MixtureRows, rows: DistinctRows, k: int
+    ) -> float:
+        """What `select` judges by; lower is better."""
+        if self.select != "cv":
+            log_likelihood = data.weight @ data.log_density(found.params)
+            price = 2.0 if self.select == "aic" else np.log(data.weight.sum())
+            return float(-2.0 * log_likelihood + price * self._n_parameters(k))
+        parts = deal(rows, int(self.n_folds), salt=1)
+        total = 0.0
+        for part in range(parts.n_parts):
+            inside = parts.part == part
+            test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
+            train = np.maximum(rows.weight - test, 0.0)
+            keep = train > 1e-9 * rows.weight
+            if keep.any() and test.any():
+                fold = data.take(keep, train[keep])
+                params = self._search(fold, k, None).params
+                total += float(test @ data.log_density(params))
+        return -2.0 * total
+
+    def _keep(self, found: EMResult[MixtureParams], data: MixtureRows, table: Table) -> None:
+        order = np.argsort(-found.params.log_weight[0], kind="stable")
+        log_weight, *arrays = (array[0, order] for array in found.params)
+        self.n_components_ = len(order)
+        self._model = self._as_one_class(log_weight, product.Params(*arrays), data.layout)
+        self.history_, self.traces_ = found.history, found.histories
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
+        self.restarts_ = found.restarts
+        self.log_likelihood_ = float(data.weight @ data.log_density(found.params))
+        posterior = self._model._latent(table)
+        self.entropy_ = _relative_entropy(posterior, data.weight)
+        own = posterior.argmax(axis=1)[:, None] == np.arange(self.n_components_)
+        with np.errstate(invalid="ignore"):
+            self.average_posterior_ = (data.weight @ (own * posterior)) / (data.weight @ own)
+
+    def _as_one_class(
+        self, log_weight: FloatArray, params: product.Params, layout: product.Layout
+    ) -> FiniteMixtureNaiveBayes:
+        """A mixture is finite mixture naive Bayes of one class: its verbs are taken from there."""
+        model = FiniteMixtureNaiveBayes(
+            n_components=len(log_weight), handle_unknown=self.handle_unknown, n_jobs=self.n_jobs
+        )
+        model.schema_, model.classes_ = self.schema_, np.zeros(1)
+        model.class_prior_, model.temperature_ = np.ones(1), 1.0
+        model.n_components_ = len(log_weight)
+        model._layout, model._params, model._log_share = layout, params, log_weight[None]
+        return model
+
+
+def check_temperatures(temperatures: Any) -> None:
+    """Refuse temperatures that are not two positive numbers."""
+    try:
+        if not isinstance(temperatures, tuple | list) or len(temperatures) != 2:
+            raise ValueError
+        for value in temperatures:
+            check_number("temperatures", value, low=0, strict=True)
+    except ValueError:
+        raise ValueError(
+            f"temperatures={temperatures!r} must be two numbers above 0, the first temperature "
+            "and the last."
+        ) from None
+
+
+def _relative_entropy(posterior: FloatArray, weight: FloatArray) -> float:
+    """1 less the mean entropy of the rows' posteriors, as a part of the most it could be."""
+    if posterior.shape[1] == 1:
+        return 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(posterior > 0, -posterior * np.log(posterior), 0.0)
+    mean = np.average(terms.sum(axis=1), weights=weight)
+    return float(1.0 - mean / np.log(posterior.shape[1]))

@@ -1,0 +1,126 @@
+"""Rows of a mixture problem laid out for compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass.engine._product import LOG_2PI
+from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
+from latentclass.mixture._searches import row_units
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+
+RUN = 256
+"""Rows that are worked on together."""
+
+LOST = 1e-6
+"""A sum of squares that is less than this part of the terms it is the difference of has lost six
+of its sixteen digits, and is made anew."""
+
+
+class PackedRows(NamedTuple):
+    """Rows as the loops want them.
+
+    Attributes
+    ----------
+    values, seen : arrays of shape (p, n_padded)
+        Continuous columns, 0 where missing; 1 where not. Rows of missing cells are added at the
+        end, up to a multiple of `RUN`.
+    whole, holed : arrays of int
+        Continuous columns without missing cells, and with some.
+    levels : array of shape (n_discrete, n_padded)
+        Places in the table of probabilities; the last place, which holds 0, for missing cells.
+    levels_by_row : array of shape (n_rows, n_discrete)
+        The same, without what was added.
+    powers : array of shape (n_rows, n_sums)
+        What is summed over a component's rows, side by side: the values less the column's `shift`,
+        their squares, and, if some are missing, which are not.
+    shift : array of shape (p,)
+        The most frequent value, so that sums over rows that all have it are exact.
+    weight : array of shape (n_rows,)
+    plain : bool
+        Whether all weights are 1.
+    light : array of shape (n_rows,)
+        The weight of rows that move as one, 0 of the heavy ones.
+    heavy, units : arrays of shape (n_heavy,)
+        Rows, ascending, that stand for several, and for how many (see `row_units`).
+    log_unit : array of shape (p,)
+        log of the columns' units.
+    """
+
+    values: FloatArray
+    seen: FloatArray
+    whole: IntArray
+    holed: IntArray
+    levels: npt.NDArray[np.int32]
+    levels_by_row: npt.NDArray[np.int32]
+    powers: FloatArray
+    shift: FloatArray
+    weight: FloatArray
+    plain: bool
+    light: FloatArray
+    heavy: IntArray
+    units: FloatArray
+    log_unit: FloatArray
+
+
+def pack_rows(mixture: MixtureProblem) -> PackedRows:
+    """The rows of a problem's blocks."""
+    numeric, codes = (np.concatenate([rows[part] for rows, _ in mixture.blocks]) for part in (0, 1))
+    weight = np.concatenate([weight for _, weight in mixture.blocks])
+    missing = np.isnan(numeric)
+    holes = missing.any(axis=0)
+    values, seen = np.where(missing, 0.0, numeric), (~missing).astype(np.float64)
+    offsets = mixture.layout.offsets
+    levels = np.where(codes < 0, int(offsets[-1]), codes + offsets[:-1]).astype(np.int32)
+    units = row_units(weight)
+    heavy = np.flatnonzero(units > 1)
+    shift = np.array([_most_frequent(column) for column in numeric.T])
+    about = np.where(missing, 0.0, numeric - shift)
+    powers = [about, about * about]
+    if holes.any():
+        powers.append(seen)
+    return PackedRows(
+        values=_by_run(values, 0.0),
+        seen=_by_run(seen, 0.0),
+        whole=np.flatnonzero(~holes),
+        holed=np.flatnonzero(holes),
+        levels=_by_run(levels, int(offsets[-1])),
+        levels_by_row=np.ascontiguousarray(levels),
+        powers=np.hstack(powers),
+        shift=shift,
+        weight=weight,
+        plain=bool(np.all(weight == 1.0)),
+        light=np.where(units > 1, 0.0, weight),
+        heavy=heavy,
+        units=units[heavy],
+        log_unit=np.log(mixture.layout.unit),
+    )
+
+
+def _by_run(array: npt.NDArray[Any], empty: float) -> npt.NDArray[Any]:
+    """Columns on the first axis, rows up to a multiple of `RUN`."""
+    n_rows, n_columns = array.shape
+    out = np.full((n_columns, -(-n_rows // RUN) * RUN), empty, dtype=array.dtype)
+    out[:, :n_rows] = array.T
+    return out
+
+
+def _most_frequent(column: FloatArray) -> float:
+    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+    return float(values[counts.argmax()]) if len(values) else 0.0
+
+
+def with_place(params: MixtureParams) -> MixtureParams:
+    """Parameters with a place more in `log_prob`, for missing cells."""
+    nothing = np.zeros((*params.log_weight.shape, 1))
+    return params._replace(log_prob=np.concatenate([params.log_prob, nothing], axis=2))
+
+
+def log_constants(rows: PackedRows, params: MixtureParams) -> FloatArray:
+    """log of scale, unit and sqrt(2 pi), shape (S, K, p)."""
+    return np.asarray(np.log(params.scale) + (rows.log_unit + 0.5 * LOG_2PI))

@@ -1,0 +1,1 @@
+"""Naive Bayes for mixed columns, and its mixture and projected forms."""

@@ -1,0 +1,123 @@
+"""Many Gaussians at once against one at a time by scipy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+from latentclass.engine import _gaussian as gaussian
+
+
+def some_gaussians(rng, k, n):
+    factor = rng.normal(size=(k, n, n))
+    covariance = factor @ factor.transpose(0, 2, 1) + 0.3 * np.eye(n)
+    return gaussian.from_covariance(rng.normal(size=(k, n)), covariance)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_log_density_is_scipys(n):
+    rng = np.random.default_rng(n)
+    many, rows = some_gaussians(rng, 4, n), rng.normal(size=(30, n))
+    expected = [
+        multivariate_normal(m, c).logpdf(rows)
+        for m, c in zip(many.mean, many.covariance, strict=True)
+    ]
+    assert_allclose(gaussian.log_density(many, gaussian.features(rows)), expected, rtol=1e-10)
+
+
+def test_narrow_gaussians_keep_their_digits():
+    rng = np.random.default_rng(0)
+    mean = np.array([[3.0, -2.0]])
+    rows = mean + 1e-7 * rng.normal(size=(20, 2))
+    many = gaussian.from_covariance(mean, 1e-14 * np.eye(2)[None])
+    expected = multivariate_normal([0, 0], np.eye(2)).logpdf((rows - mean) * 1e7) + 14 * np.log(10)
+    assert_allclose(gaussian.log_density(many, gaussian.features(rows))[0], expected, rtol=1e-7)
+
+
+def test_moments_are_weighted_sums():
+    rng = np.random.default_rng(1)
+    rows, weights = rng.normal(size=(25, 3)), rng.random((4, 25))
+    moments = gaussian.unpack_moments(weights @ gaussian.features(rows).T)
+    for k in range(4):
+        assert_allclose(moments.weight[k], weights[k].sum())
+        assert_allclose(moments.total[k], weights[k] @ rows)
+        assert_allclose(moments.square[k], (rows.T * weights[k]) @ rows)
+    assert_allclose(gaussian.pack_moments(moments), weights @ gaussian.features(rows).T)
+
+
+@pytest.mark.parametrize("n", range(7))
+def test_features_tell_the_columns(n):
+    assert gaussian.count_columns(gaussian.count_features(n)) == n
+
+
+@pytest.mark.parametrize("n_rows", [6, 200], ids=["rare patterns", "frequent patterns"])
+def test_rows_with_holes_are_conditioned_one_by_one(n_rows):
+    rng = np.random.default_rng(2)
+    many = some_gaussians(rng, 3, 4)
+    rows = rng.normal(size=(n_rows, 4))
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    rows[0] = np.nan
+    patterns, order = gaussian.group_patterns(rows)
+    weights = rng.random((n_rows, 3))
+    conditioned = gaussian.condition(many, patterns)
+    moments = gaussian.conditional_moments(many, patterns, conditioned, weights[order])
+    total, square = np.zeros((3, 4)), np.zeros((3, 4, 4))
+    for place, i in enumerate(order):
+        shown = ~np.isnan(rows[i])
+        for k in range(3):
+            mean, covariance = many.mean[k], many.covariance[k]
+            x, spread = mean.copy(), covariance.copy()
+            density = 0.0
+            if shown.any():
+                part = covariance[np.ix_(shown, shown)]
+                density = multivariate_normal(mean[shown], part).logpdf(rows[i, shown])
+                gain = covariance[:, shown] @ np.linalg.inv(part)
+                x = mean + gain @ (rows[i, shown] - mean[shown])
+                spread = covariance - gain @ covariance[shown]
+            assert_allclose(conditioned.log_density[place, k], density, atol=1e-10)
+            assert_allclose(conditioned.shift[place, k], x - mean, atol=1e-10)
+            total[k] += weights[i, k] * x
+            square[k] += weights[i, k] * (np.outer(x, x) + spread)
+    assert_allclose(moments.weight, weights.sum(axis=0))
+    assert_allclose(moments.total, total, atol=1e-9)
+    assert_allclose(moments.square, square, atol=1e-9)
+
+
+def test_patterns_are_split_without_loss(monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(40, 3))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    rows[:, 0] = np.where(np.isnan(rows).all(axis=1), 0.0, rows[:, 0])
+    patterns, _ = gaussian.group_patterns(rows)
+    for limit in (1, 30, 200, 2**20):
+        monkeypatch.setattr(gaussian, "BLOCK_VALUES", limit)
+        parts = gaussian.split_patterns(patterns, 2)
+        assert_allclose(np.concatenate([part.rows for part in parts]), patterns.rows)
+        for part in parts:
+            assert np.array_equal(~np.isnan(part.rows), part.observed[part.pattern])
+
+
+def test_singular_matrices_do_not_stop_the_others():
+    good, bad = np.array([[2.0, 0.5], [0.5, 1.0]]), np.ones((2, 2))
+    inverse, log_det = gaussian.invert(np.stack([good, bad]))
+    assert_allclose(inverse[0], np.linalg.inv(good), rtol=1e-10)
+    assert_allclose(log_det[0], np.linalg.slogdet(good)[1], rtol=1e-10)
+    assert np.isfinite(inverse).all()
+    assert np.isfinite(log_det).all()
+
+
+@pytest.mark.parametrize("smallest", [0.1, 1e-6])
+def test_conditioning_by_factors_is_conditioning(smallest):
+    rng = np.random.default_rng(5)
+    loadings, noise = rng.normal(size=(3, 6, 2)), rng.uniform(smallest, 1.0, (3, 6))
+    noise[0, :2] = smallest
+    covariance = loadings @ np.swapaxes(loadings, 1, 2)
+    np.einsum("kii->ki", covariance)[...] += noise
+    many = gaussian.from_covariance(rng.normal(size=(3, 6)), covariance)
+    rows = np.where(rng.random((40, 6)) < 0.4, np.nan, rng.normal(size=(40, 6)))
+    rows[0] = np.nan
+    patterns, _ = gaussian.group_patterns(rows)
+    plain = gaussian.condition(many, patterns)
+    quick = gaussian.condition(many, patterns, gaussian.Factors(loadings, noise))
+    for one, other in zip(plain, quick, strict=True):
+        assert_allclose(other, one, rtol=1e-8, atol=1e-8 * np.abs(one).max())

@@ -1,0 +1,162 @@
+import numpy as np
+import product_reference as reference
+import pytest
+from numpy.testing import assert_allclose
+
+from latentclass.engine import _product as product
+
+N_LEVELS = [2, 4, 1]
+
+
+@pytest.fixture
+def table():
+    """40 rows with holes: three continuous columns on very different scales, three discrete."""
+    rng = np.random.default_rng(0)
+    numeric = rng.normal(size=(40, 3)) * [1.0, 1e6, 1e-6] + [0.0, 5e6, 3.0]
+    numeric[rng.random(numeric.shape) < 0.2] = np.nan
+    codes = np.column_stack([rng.integers(0, n, 40) for n in N_LEVELS]).astype(np.int32)
+    codes[rng.random(codes.shape) < 0.2] = -1
+    offsets = np.concatenate([[0], np.cumsum(N_LEVELS)])
+    centre, unit = product.measure_range(np.nanmin(numeric, axis=0), np.nanmax(numeric, axis=0))
+    layout = product.Layout(centre, unit, offsets)
+    return numeric, codes, layout
+
+
+@pytest.fixture
+def weights():
+    return np.random.default_rng(1).dirichlet([1.0, 1.0, 1.0], size=40)
+
+
+def prior_of(numeric, layout, alpha, strength):
+    mean = np.nanmean(numeric, axis=0)
+    variance = np.nanvar(numeric, axis=0)
+    engine = product.Prior(
+        alpha, strength, (mean - layout.centre) / layout.unit, variance / layout.unit**2
+    )
+    plain = {"alpha": alpha, "strength": strength, "prior_mean": mean, "prior_variance": variance}
+    return engine, plain
+
+
+def in_data_units(params, layout):
+    log_probs = np.split(params.log_prob, layout.offsets[1:-1], axis=1)
+    probabilities = [[np.exp(lp[k]) for lp in log_probs] for k in range(len(params.mean))]
+    mean = params.mean * layout.unit + layout.centre
+    return mean, params.scale * layout.unit, probabilities
+
+
+@pytest.mark.parametrize(("alpha", "strength"), [(0.0, 0.0), (1.0, 0.0), (0.5, 3.0)])
+def test_estimate_from_soft_statistics_equals_cell_by_cell(table, weights, alpha, strength):
+    numeric, codes, layout = table
+    engine, plain = prior_of(numeric, layout, alpha, strength)
+    stats = product.soft_stats(product.to_rows(numeric, codes, layout), weights, layout)
+    mean, scale, probabilities = in_data_units(product.estimate(stats, engine, layout), layout)
+    expected = reference.estimate(numeric, codes, weights, N_LEVELS, **plain)
+    assert_allclose(mean, expected[0], rtol=1e-12)
+    assert_allclose(scale, expected[1], rtol=1e-10)
+    for ours, theirs in zip(probabilities, expected[2], strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            assert_allclose(a, b, rtol=1e-12)
+
+
+def test_log_density_equals_cell_by_cell(table, weights):
+    numeric, codes, layout = table
+    engine, _ = prior_of(numeric, layout, 1.0, 1.0)
+    rows = product.to_rows(numeric, codes, layout)
+    params = product.estimate(product.soft_stats(rows, weights, layout), engine, layout)
+    expected = reference.log_density(*in_data_units(params, layout), numeric, codes)
+    assert_allclose(product.log_density(params, rows, layout), expected, rtol=1e-9)
+
+
+def test_hard_statistics_are_soft_ones_with_indicator_weights(table):
+    numeric, codes, layout = table
+    rng = np.random.default_rng(2)
+    component, weight = rng.integers(0, 3, 40), rng.uniform(0.5, 2.0, 40)
+    rows = product.to_rows(numeric, codes, layout)
+    hard = product.hard_stats(rows, component, weight, 4, layout)  # component 3 has no row
+    soft = product.soft_stats(rows, np.eye(4)[component] * weight[:, None], layout)
+    for a, b in zip(hard, soft, strict=True):
+        assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 17, 40])
+def test_statistics_of_parts_merge_to_those_of_the_whole(table, weights, cut):
+    numeric, codes, layout = table
+    rows = product.to_rows(numeric, codes, layout)
+    first = product.soft_stats(product.Rows(*(a[:cut] for a in rows)), weights[:cut], layout)
+    second = product.soft_stats(product.Rows(*(a[cut:] for a in rows)), weights[cut:], layout)
+    merged = product.merge_stats(first, second)
+    for a, b in zip(merged, product.soft_stats(rows, weights, layout), strict=True):
+        assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+def test_pooled_statistics_are_those_without_components(table, weights):
+    numeric, codes, layout = table
+    rows = product.to_rows(numeric, codes, layout)
+    pooled = product.pool_stats(product.soft_stats(rows, weights, layout))
+    alone = product.soft_stats(rows, weights.sum(axis=1, keepdims=True), layout)
+    for a, b in zip(pooled, alone, strict=True):
+        assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+def test_likelihood_from_statistics_is_the_sum_over_rows(table, weights):
+    numeric, codes, layout = table
+    engine, _ = prior_of(numeric, layout, 1.0, 1.0)
+    rows = product.to_rows(numeric, codes, layout)
+    stats = product.soft_stats(rows, weights, layout)
+    params = product.estimate(stats, engine, layout)
+    by_row = (weights * product.log_density(params, rows, layout)).sum(axis=0)
+    assert_allclose(product.expected_log_likelihood(params, stats, layout), by_row, rtol=1e-12)
+
+
+def test_estimate_maximises_the_penalised_likelihood(table, weights):
+    numeric, codes, layout = table
+    engine, _ = prior_of(numeric, layout, 0.7, 2.0)
+    stats = product.soft_stats(product.to_rows(numeric, codes, layout), weights, layout)
+    best = product.estimate(stats, engine, layout)
+
+    def objective(params):
+        likelihood = product.expected_log_likelihood(params, stats, layout)
+        return (likelihood + product.log_prior(params, engine)).sum()
+
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        log_prob = product.log_probabilities(
+            np.exp(best.log_prob + rng.normal(0, 0.05, best.log_prob.shape)), layout.offsets
+        )
+        near = product.Params(
+            best.mean + rng.normal(0, 0.01, best.mean.shape),
+            best.scale * np.exp(rng.normal(0, 0.05, best.scale.shape)),
+            log_prob,
+        )
+        assert objective(near) < objective(best)
+
+
+def test_component_without_rows_gets_the_overall_distribution(table):
+    numeric, _, layout = table
+    engine, _ = prior_of(numeric, layout, 0.0, 0.0)
+    params = product.estimate(product.empty_stats(1, layout), engine, layout)
+    assert_allclose(params.mean[0], engine.mean)
+    assert_allclose(params.scale[0] ** 2, engine.variance)
+    assert_allclose(np.exp(params.log_prob[0]), [1 / 2] * 2 + [1 / 4] * 4 + [1.0])
+
+
+def test_constant_columns_have_a_small_finite_spread():
+    centre, unit = product.measure_range(np.array([7.0, 0.0, np.nan]), np.array([7.0, 0.0, np.nan]))
+    assert centre.tolist() == [7.0, 0.0, 0.0]
+    assert unit.tolist() == [7.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_extreme_units_change_the_density_by_the_unit_alone(scale):
+    values = np.random.default_rng(4).normal(size=(30, 2))
+    codes = np.empty((30, 0), dtype=np.int32)
+    weights = np.ones((30, 1))
+    found = []
+    for unit in (1.0, scale):
+        data = values * unit
+        layout = product.Layout(*product.measure_range(data.min(0), data.max(0)), np.array([0]))
+        rows = product.to_rows(data, codes, layout)
+        prior = product.Prior(0.0, 0.0, np.zeros(2), np.ones(2))
+        params = product.estimate(product.soft_stats(rows, weights, layout), prior, layout)
+        found.append(product.log_density(params, rows, layout))
+    assert_allclose(found[1] + 2 * np.log(scale), found[0], rtol=1e-9)

@@ -1,0 +1,168 @@
+"""Hidden Chow-Liu trees and the rounds that follow."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from latentclass.latent_tree import _chow_liu_search as fast
+from latentclass.latent_tree._arrange import arranged, separations, with_columns
+from latentclass.latent_tree._chow_liu_search import _apart, hidden_chow_liu, search_fast
+from latentclass.latent_tree._east import Climb, Settings, search
+from latentclass.latent_tree._east_messages import Base
+from latentclass.latent_tree._east_moves import Judged, Move
+from latentclass.latent_tree._inference import row_log_likelihood
+from latentclass.latent_tree._predict_kernels import class_log_likelihood
+from latentclass.latent_tree._tree import (
+    Tree,
+    irregular_nodes,
+    marginals,
+    observed_codes,
+    sample_nodes,
+)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """Four latent nodes in a chain, three columns of three levels below each."""
+    rng = np.random.default_rng(1)
+    sharp = 0.7 * np.eye(3) + 0.1
+    parents = (-1, 0, 1, 2, *np.repeat(range(4), 3).tolist())
+    even = Tree.even(parents, (3,) * 16, (-1,) * 4 + tuple(range(12)))
+    tree = Tree(even.parents, even.cardinalities, even.columns, (even.tables[0], *[sharp] * 15))
+    codes = observed_codes(tree, sample_nodes(tree, 1200, rng))
+    codes[rng.random(codes.shape) < 0.02] = -1
+    return codes
+
+
+def test_twins_stand_where_their_columns_stood():
+    """Columns in a chain, each a noisy copy of the one before: the Chow-Liu tree is the chain."""
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, 4, 4000)]
+    for _ in range(4):
+        noise = rng.random(4000) < 0.3
+        columns.append(np.where(noise, rng.integers(0, 4, 4000), columns[-1]))
+    codes = np.stack(columns, axis=1).astype(np.int32)
+    tree = hidden_chow_liu(codes, np.ones(4000), [4] * 5, 99)
+    below = {
+        frozenset(tree.columns[c] for c in tree.children[v] if tree.columns[c] >= 0)
+        for v in tree.latent
+    }
+    # the ends have no twin: they hang from their neighbour's
+    assert below == {frozenset([0, 1]), frozenset([2]), frozenset([3, 4])}
+    assert tree.latent_cardinalities == (2, 2, 2)
+    assert irregular_nodes(tree) == ()
+    own = tree.columns.index(2)
+    # its two states are two sets of levels
+    assert_allclose(np.sort(tree.tables[own], axis=0)[1] > 0.2, True)
+    assert hidden_chow_liu(codes, np.ones(4000), [4] * 5, 1).latent_cardinalities == (1,)
+    assert hidden_chow_liu(codes[:, :2], np.ones(4000), [4] * 2, 9).latent_cardinalities == (1,)
+
+
+def test_it_comes_close_to_east(chain):
+    weight, levels = np.ones(len(chain)), [3] * 12
+    quick = search_fast(chain, weight, levels, Settings())
+    slow = search(chain, weight, levels, Settings())
+    assert quick.ended == "done"
+    assert_allclose(quick.steps[-1].score, slow.steps[-1].score, rtol=0.005)
+    assert irregular_nodes(quick.tree) == ()
+    assert np.all(np.diff([step.score for step in quick.steps]) > 0)
+    total = row_log_likelihood(quick.tree, chain).sum()
+    assert_allclose(quick.log_likelihood, total, rtol=1e-7)
+    assert sum(s.n_judged for s in quick.steps) < sum(s.n_judged for s in slow.steps)
+
+
+def test_many_rows_are_judged_by_some(chain, monkeypatch):
+    monkeypatch.setattr(fast, "MOST_ROWS", 300)
+    sizes = []
+    init = Base.__init__
+
+    def watch(self, tree, data):
+        sizes.append((len(data.weight), data.weight.sum()))
+        init(self, tree, data)
+
+    monkeypatch.setattr(Base, "__init__", watch)
+    found = search_fast(chain, np.ones(len(chain)), [3] * 12, Settings())
+    assert {n for n, _ in sizes} == {300}
+    assert_allclose([total for _, total in sizes], 1200.0)
+    total = row_log_likelihood(found.tree, chain).sum()
+    assert_allclose(found.log_likelihood, total, rtol=1e-7)
+
+
+def test_a_round_that_does_not_help_tries_its_best_move_alone(chain, monkeypatch):
+    tried = []
+    original = Climb._try_tree
+
+    def refuse_many(self, kind, tree, numbers, touched):
+        tried.append(len(touched))
+        if len(tried) == 1:
+            return None
+        return original(self, kind, tree, numbers, touched)
+
+    monkeypatch.setattr(Climb, "_try_tree", refuse_many)
+    search_fast(chain, np.ones(len(chain)), [3] * 12, Settings(max_states=3))
+    assert len(tried) > 1
+    assert tried[1] < tried[0]
+
+
+def test_moves_made_together_do_not_touch():
+    def move(node, hung):
+        return Judged(Move("state+", node, (), 3, 0), 1.0, np.empty(0), hung)
+
+    first, near, far = move(0, (1, 5)), move(1, (0, 6)), move(2, (5, 7))
+    assert _apart([first, near, far]) == [first, far]
+
+
+def test_arranged_trees_are_the_same_distribution(chain):
+    tree = search(chain[:300], np.ones(300), [3] * 12, Settings()).tree
+    shown = arranged(tree)
+    assert_allclose(row_log_likelihood(shown, chain), row_log_likelihood(tree, chain), rtol=1e-9)
+    for node in shown.latent:
+        assert np.all(np.diff(marginals(shown)[node]) <= 1e-9)
+    order = np.random.default_rng(0).permutation(12)
+    turned = with_columns(tree, np.argsort(order).tolist())
+    assert_allclose(
+        row_log_likelihood(turned, chain[:, order]), row_log_likelihood(tree, chain), rtol=1e-9
+    )
+
+
+def test_separations_are_sorted_and_exact():
+    rng = np.random.default_rng(4)
+    even = Tree.even((-1, 0, 0, 1, 1), (2, 3, 2, 3, 2), (-1, -1, 0, 1, 2))
+    tables = tuple(rng.dirichlet(np.ones(t.shape[1]), len(t)) for t in even.tables)
+    tree = Tree(even.parents, even.cardinalities, even.columns, tables)
+    joint = np.einsum("a,ab,ac,bd,be->abcde", tables[0][0], *tables[1:])
+    for node, axis in ((0, 0), (1, 1)):
+        found = separations(tree, node)
+        assert sorted(s.column for s in found) == [0, 1, 2]
+        assert np.all(np.diff([s.information for s in found]) <= 0)
+        for s in found:
+            leave = {0, 1, 2, 3, 4} - {axis, s.column + 2}
+            pair = joint.sum(axis=tuple(leave))
+            if axis > s.column + 2:
+                pair = pair.T
+            margins = np.outer(pair.sum(axis=1), pair.sum(axis=0))
+            assert_allclose(s.information, np.sum(pair * np.log(pair / margins)), rtol=1e-9)
+            assert_allclose(s.shares, pair / pair.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [1, 127, 128, 300])
+def test_rows_of_all_classes_have_the_engines_likelihood(chain, n_rows):
+    trees = [search_fast(chain[i::3], np.ones(400), [3] * 12, Settings()).tree for i in range(3)]
+    got = class_log_likelihood(trees, chain[:n_rows])
+    for k, tree in enumerate(trees):
+        assert_allclose(got[:, k], row_log_likelihood(tree, chain[:n_rows]), rtol=1e-10)
+
+
+def test_rows_of_many_columns_do_not_underflow_and_impossible_ones_are_so():
+    n = 700
+    rng = np.random.default_rng(0)
+    tables = [rng.dirichlet(np.full(9, 0.05), 3) + 1e-9 for _ in range(n)]
+    tables = [[[0.5, 0.3, 0.2]], *(t / t.sum(axis=1, keepdims=True) for t in tables)]
+    tree = Tree((-1, *[0] * n), (3, *[9] * n), (-1, *range(n)), tuple(map(np.asarray, tables)))
+    codes = rng.integers(0, 9, (5, n)).astype(np.int32)
+    assert_allclose(
+        class_log_likelihood([tree], codes)[:, 0], row_log_likelihood(tree, codes), rtol=1e-9
+    )
+    never = Tree((-1, 0), (1, 2), (-1, 0), (np.ones((1, 1)), np.array([[1.0, 0.0]])))
+    got = class_log_likelihood([never], np.array([[1], [0], [-1]], dtype=np.int32))
+    assert got[:, 0].tolist() == [-np.inf, 0.0, 0.0]

@@ -1,0 +1,193 @@
+"""The search problem of the latent variable classifier against plain loops."""
+
+import math
+
+import numpy as np
+import product_reference as reference
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from latentclass.engine._em import take_starts
+from latentclass.engine._mixture_rows import MixtureRows
+from latentclass.mixture._classifier_em import ClassifierSearch, drawn_shares, log_conditional
+from latentclass.mixture._searches import Chance, Rule, run_search
+
+N_LEVELS = np.array([3, 2])
+N_CLASSES = 3
+
+
+def generators(n, seed=0):
+    return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n)]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(-1, N_CLASSES, 30)
+    numeric = rng.normal(np.maximum(y, 0)[:, None], 1.0, (30, 2))
+    numeric[rng.random(numeric.shape) < 0.15] = np.nan
+    codes = np.stack([rng.integers(-1, 3, 30), rng.integers(-1, 2, 30)], axis=1).astype(np.int32)
+    return numeric, codes, y, rng.choice([0.5, 1.0, 3.0], 30)
+
+
+def make(table, n_components=2, *, alpha=0.5, strength=1.0, n_jobs=None):
+    numeric, codes, y, weight = table
+    data = MixtureRows.measure(numeric, codes, weight, N_LEVELS, alpha=alpha, strength=strength)
+    spans = [slice(0, 13), slice(13, 30)]
+    mixture = data.problem(n_components, spans)
+    return ClassifierSearch(data, y, N_CLASSES, mixture, spans, n_jobs)
+
+
+def moved(search, n_starts=3):
+    """Parameters after some iterations, so that the components differ in their classifiers."""
+    starts = search.starts(generators(n_starts))
+    found = run_search(
+        search, starts, Rule("era"), tol=0.0, max_iter=4, rngs=generators(n_starts),
+        visit=lambda i: i == 3,
+    )  # fmt: skip
+    return found.visited[0]
+
+
+def plain(params, s, layout):
+    """P(c), P(x | c), P(y | c), P(x | c, y) of one start as lists in the data's units."""
+
+    def tables(log_prob):
+        return [[np.exp(row[:3]), np.exp(row[3:])] for row in log_prob]
+
+    def units(mean, scale):
+        return layout.centre + layout.unit * mean, layout.unit * scale
+
+    return (
+        np.exp(params.log_weight[s]),
+        (*units(params.mean[s], params.scale[s]), tables(params.log_prob[s])),
+        np.exp(params.log_class[s]),
+        (*units(params.cell_mean[s], params.cell_scale[s]), tables(params.cell_log_prob[s])),
+    )
+
+
+def slow_posteriors(table, params, s, layout):
+    """P(c) P(x | c) P(y | c, x) and P(y | c, x), row by row."""
+    numeric, codes, y, _ = table
+    weight, of_component, class_shares, of_cell = plain(params, s, layout)
+    n_components = len(weight)
+    density = np.exp(reference.log_density(*of_component, numeric, codes))
+    within = np.exp(reference.log_density(*of_cell, numeric, codes))
+    joint = np.zeros((len(y), n_components))
+    given = np.zeros((len(y), n_components, N_CLASSES))
+    for i in range(len(y)):
+        for c in range(n_components):
+            parts = [class_shares[c, k] * within[i, c * N_CLASSES + k] for k in range(N_CLASSES)]
+            given[i, c] = np.array(parts) / sum(parts)
+            factor = given[i, c, y[i]] if y[i] >= 0 else 1.0
+            joint[i, c] = weight[c] * density[i, c] * factor
+    return joint, given
+
+
+def test_one_soft_step_is_that_of_plain_loops(table):
+    search = make(table)
+    params = moved(search)
+    numeric, codes, y, row_weight = table
+    stats, objective = search.assign(params, Chance(True, 1.0, generators(3)))
+    new = search.m_step(stats)
+    layout, prior = search.data.layout, search.data.prior
+    centre, unit = layout.centre, layout.unit
+    settings = {
+        "alpha": 0.5,
+        "strength": 1.0,
+        "prior_mean": centre + unit * prior.mean,
+        "prior_variance": unit**2 * prior.variance,
+    }
+    for s in range(3):
+        joint, given = slow_posteriors(table, params, s, layout)
+        share = joint / joint.sum(axis=1, keepdims=True) * row_weight[:, None]
+        log_likelihood = sum(
+            w * math.log(v) for w, v in zip(row_weight, joint.sum(axis=1), strict=True)
+        )
+        penalty = 0.0
+        for c in range(2):
+            for j in range(2):
+                ratio = prior.variance[j] / params.scale[s, c, j] ** 2
+                penalty -= 0.5 * (2 * math.log(params.scale[s, c, j]) + ratio)
+            penalty += 0.5 * params.log_prob[s, c].sum()
+        assert_allclose(objective[s], (log_likelihood + penalty) / row_weight.sum(), rtol=1e-9)
+
+        known = y[:, None] == np.arange(N_CLASSES)
+        by_class = np.where(y[:, None, None] >= 0, known[:, None], given)
+        cells = (share[:, :, None] * by_class).reshape(30, 6)
+        mean, scale, tables = reference.estimate(numeric, codes, share, N_LEVELS, **settings)
+        assert_allclose(centre + unit * new.mean[s], mean, rtol=1e-8)
+        assert_allclose(unit * new.scale[s], scale, rtol=1e-8)
+        assert_allclose(np.exp(new.log_prob[s]), [np.concatenate(t) for t in tables], rtol=1e-8)
+        mean, scale, tables = reference.estimate(numeric, codes, cells, N_LEVELS, **settings)
+        assert_allclose(centre + unit * new.cell_mean[s], mean, rtol=1e-8)
+        assert_allclose(unit * new.cell_scale[s], scale, rtol=1e-8)
+        found = np.exp(new.cell_log_prob[s])
+        assert_allclose(found, [np.concatenate(t) for t in tables], rtol=1e-8)
+        assert_allclose(np.exp(new.log_weight[s]), share.sum(axis=0) / share.sum(), rtol=1e-9)
+        counts = cells.sum(axis=0).reshape(2, N_CLASSES)
+        assert_allclose(np.exp(new.log_class[s]), drawn_shares(counts, 0.5), rtol=1e-9)
+
+
+def test_conditional_is_bayes_rule_in_each_component(table):
+    search = make(table)
+    params = moved(search)
+    found = np.exp(log_conditional(params, search.data.rows, search.data.layout))
+    for s in range(3):
+        _, given = slow_posteriors(table, params, s, search.data.layout)
+        assert_allclose(found[:, s], given, rtol=1e-8)
+
+
+def test_exclusive_steps_give_each_row_to_one_component(table):
+    numeric, codes, y, _ = table
+    search = make((numeric, codes, y, np.ones(30)))
+    stats, _ = search.assign(moved(search), Chance(False, 1.0, generators(3)))
+    labelled = np.bincount(y[y >= 0], minlength=N_CLASSES)
+    assert_allclose(stats.row_weight.sum(axis=(1, 2)), 30.0)
+    assert np.all(stats.row_weight.sum(axis=1) >= labelled - 1e-9)
+    assert_allclose(stats.row_weight.sum(axis=2), np.rint(stats.row_weight.sum(axis=2)))
+
+
+def test_jobs_change_nothing(table):
+    results = [
+        run_search(
+            search, search.starts(generators(2)), Rule("era"), tol=0.0, max_iter=8,
+            rngs=generators(2),
+        ).best.histories
+        for search in (make(table, n_jobs=1), make(table, n_jobs=2))
+    ]  # fmt: skip
+    assert results[0] == results[1]
+
+
+def test_a_component_put_elsewhere_has_the_classifier_of_all_rows(table):
+    search = make(table, n_components=3)
+    params = take_starts(moved(search), [1])
+    dead = np.array([[False, False, True]])
+    after = search.reseed(params, dead, generators(1))
+    base = search.single()
+    assert_array_equal(after.log_class[0, 2], base.log_class[0, 0])
+    assert_array_equal(after.cell_mean[0, 6:], base.cell_mean[0])
+    assert_array_equal(after.log_class[0, :2], params.log_class[0, :2])
+    assert_array_equal(after.cell_mean[0, :6], params.cell_mean[0, :6])
+    assert_array_equal(after.mean[0, :2], params.mean[0, :2])
+    assert_allclose(np.exp(after.log_weight).sum(), 1.0)
+
+
+class TestDrawnShares:
+    counts = np.array([[8.0, 0.0, 2.0], [1.0, 5.0, 0.0], [0.0, 0.0, 0.0]])
+
+    def test_without_pseudo_rows_they_are_the_shares(self):
+        found = drawn_shares(self.counts[:2], 0.0)
+        assert_allclose(found, [[0.8, 0.0, 0.2], [1 / 6, 5 / 6, 0.0]])
+
+    def test_the_classes_keep_their_overall_share(self):
+        found = drawn_shares(self.counts, 1.0)
+        assert_allclose(found.sum(axis=1), 1.0)
+        assert np.all(found > 0)
+        weight = self.counts.sum(axis=1) / self.counts.sum()
+        assert_allclose(weight @ found, self.counts.sum(axis=0) / 16)
+        assert_allclose(found[2], self.counts.sum(axis=0) / 16)  # a component without rows
+        # 3 more rows beside 16, with the overall shares
+        assert_allclose(found[0], (16 * np.array([0.8, 0, 0.2]) + 3 * found[2]) / 19)
+
+    def test_one_component_is_not_drawn(self):
+        assert_allclose(drawn_shares(np.array([[3.0, 1.0]]), 5.0), [[0.75, 0.25]])
