@@ -32,7 +32,7 @@ from _timing import print_table
 from latentclass import LatentTreeClassifier
 from latentclass.engine._em import run_restarts
 from latentclass.latent_tree import _east
-from latentclass.latent_tree._east import Found, Settings, Step, search
+from latentclass.latent_tree._east import EastSettings, FoundTree, Step, search
 from latentclass.latent_tree._east_messages import Base
 from latentclass.latent_tree._east_moves import Judged, LocalEM, Move, make, prepare
 from latentclass.latent_tree._em import TreeParams, TreeProblem
@@ -73,7 +73,9 @@ def judge_by_full_passes(base: Base, moves: list[Move], how: LocalEM) -> list[Ju
     return found
 
 
-def bounded(codes: np.ndarray, n_levels: list[int], steps: int, lazy: bool) -> tuple[Found, float]:
+def bounded(
+    codes: np.ndarray, n_levels: list[int], steps: int, lazy: bool
+) -> tuple[FoundTree, float]:
     """A search that ends after some steps, and its seconds."""
     kept: list[Step] = []
 
@@ -83,7 +85,7 @@ def bounded(codes: np.ndarray, n_levels: list[int], steps: int, lazy: bool) -> t
             raise KeyboardInterrupt
 
     start = time.process_time()
-    found = search(codes, np.ones(len(codes)), n_levels, Settings(lazy=lazy), on_step=stop)
+    found = search(codes, np.ones(len(codes)), n_levels, EastSettings(lazy=lazy), on_step=stop)
     return found, time.process_time() - start
 
 

@@ -33,7 +33,7 @@ from latentclass.datasets import load_dataset
 from latentclass.engine._class_components import gather_rows
 from latentclass.exceptions import DataSetUnavailableError
 from latentclass.lcm._em import LCMProblem, Prior
-from latentclass.lcm._folds import FoldedRows, Settings, held_out_log_posterior
+from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
 
 SIZES = {"glass2": (163, 9, 2), "vehicle": (846, 18, 4)}
 
@@ -194,7 +194,7 @@ def compare_grid(n_init: int) -> list[dict[str, object]]:
             start = time.perf_counter()
             prior = Prior(1.0, 1.0, 0.5, 1.0)
             for q, m in pairs:
-                settings = Settings(
+                settings = FoldSettings(
                     q, m, True, "full", True, prior, "accuracy", n_init, 100, 1e-2, False
                 )
                 held_out_log_posterior(rows_by_fold, settings, 0)

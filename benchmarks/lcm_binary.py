@@ -40,9 +40,9 @@ def make_problem(X: object, y: np.ndarray, q: int) -> tuple[HybridProblem, Binar
     """The estimator's own problem, blocks and all."""
     model = BinaryLCMClassifier(q, n_init=1, random_state=0)
     training = model._read_training(X, y, None)
-    from latentclass.lcm._stick_breaking import learn_sticks
+    from latentclass.lcm._stick_breaking import learn_stick_breaking
 
-    model._sticks = learn_sticks(model.schema_, training.table, training.weight)
+    model._sticks = learn_stick_breaking(model.schema_, training.table, training.weight)
     model._measure(training)
     data = model._gather_blocks(training, q, 1)
     return HybridProblem(data, 1, q, True, PRIOR), model

@@ -44,7 +44,7 @@ def main() -> None:
         and (options.only is None or info.name in options.only)
     ]
     ours = LatentTreeClassifier(
-        score=options.score, search=options.search, time_budget=options.budget, random_state=0
+        criterion=options.score, search=options.search, time_budget=options.budget, random_state=0
     )
     models = {"LTC": ours, **classifiers(options.protocol)}
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ import latentclass
 ROOT = Path(latentclass.__file__).parent
 
 # What each part may import of ours, beside itself. CONTRIBUTING.md draws this as a map.
-BASE = {"_axes", "_files", "_version", "_warn", "_validation", "exceptions"}
+BASE = {"_axes", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
 BELOW = BASE | {"engine", "data"}
 SHARED = BELOW | {"estimator"}
 ALLOWED = {

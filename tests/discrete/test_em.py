@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass.discrete._em import CellParams, CellProblem, Cells
+from latentclass.discrete._em import CountLayout, CountParams, CountProblem
 from latentclass.discrete._network import Structure
 from latentclass.engine._em import Reseeding, run_restarts
 
@@ -18,17 +18,17 @@ def make_problem(alpha=1.0, holes=0.2):
     codes[rng.random(codes.shape) < holes] = -1
     codes = codes.astype(np.int32)
     n = STRUCTURE.n_cells
-    cells = Cells(
+    cells = CountLayout(
         STRUCTURE.group_starts, np.full(n, alpha), np.full(n, 0.5), np.ones(n), STRUCTURE.shared
     )  # fmt: skip
     y, weight = np.arange(80) % 2, rng.uniform(1, 2, 80)
     known = STRUCTURE.counts(codes[:20], y[:20], weight[:20], 2)
     blocks = [(codes[20:50], weight[20:50]), (codes[50:], weight[50:])]
-    return CellProblem(cells, STRUCTURE.cells, blocks, np.bincount(y[:20], weight[:20]), known)
+    return CountProblem(cells, STRUCTURE.cells, blocks, np.bincount(y[:20], weight[:20]), known)
 
 
 def start(problem):
-    return CellParams(
+    return CountParams(
         np.log(problem.known_weight / problem.known_weight.sum())[None],
         problem.cells.estimate(problem.known)[None],
     )
@@ -82,7 +82,7 @@ def test_vector_and_back():
 
 
 def test_estimates_by_hand():
-    cells = Cells(
+    cells = CountLayout(
         np.array([0, 2]),
         np.array([1.0, 1.0, 0.0, 0.0]),
         np.array([0.5, 0.5, 0.2, 0.8]),

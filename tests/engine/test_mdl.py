@@ -90,7 +90,7 @@ def test_cut_points_equal_the_twins(start):
     )
 )
 @settings(max_examples=150, deadline=None)
-def test_any_column_equals_the_twin(rows):
+def test_any_column_equals_the_unfitted_copy(rows):
     values, y, weight = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
     cuts = mdl_cut_points(values, y.astype(int), weight, 3)
     assert_allclose(cuts, twin(values, y, weight), rtol=1e-15)

@@ -82,8 +82,10 @@ def test_hard_statistics_are_soft_ones_with_indicator_weights(table):
 def test_statistics_of_parts_merge_to_those_of_the_whole(table, weights, cut):
     numeric, codes, layout = table
     rows = product.to_rows(numeric, codes, layout)
-    first = product.soft_stats(product.Rows(*(a[:cut] for a in rows)), weights[:cut], layout)
-    second = product.soft_stats(product.Rows(*(a[cut:] for a in rows)), weights[cut:], layout)
+    first = product.soft_stats(product.ProductRows(*(a[:cut] for a in rows)), weights[:cut], layout)
+    second = product.soft_stats(
+        product.ProductRows(*(a[cut:] for a in rows)), weights[cut:], layout
+    )
     merged = product.merge_stats(first, second)
     for a, b in zip(merged, product.soft_stats(rows, weights, layout), strict=True):
         assert_allclose(a, b, rtol=1e-12, atol=1e-14)

@@ -39,13 +39,13 @@ def make_problem(
     rows = product.to_rows(numeric, codes, layout)
     is_known = known >= 0
     known_stats = product.hard_stats(
-        product.Rows(*(a[is_known] for a in rows)),
+        product.ProductRows(*(a[is_known] for a in rows)),
         known[is_known], weight[is_known], n_components, layout,
     )  # fmt: skip
     known_rows = np.bincount(known[is_known], weight[is_known], n_components).astype(float)
     hidden = np.flatnonzero(~is_known)
     blocks = [
-        (product.Rows(*(a[part] for a in rows)), weight[part])
+        (product.ProductRows(*(a[part] for a in rows)), weight[part])
         for part in np.array_split(hidden, max(1, len(hidden) // block_rows))
         if len(part)
     ]
@@ -196,7 +196,7 @@ def test_starts_near_equal_or_empty_rows_differ():
     codes = np.full((2, 1), -1, dtype=np.int32)
     layout = product.Layout(np.zeros(2), np.ones(2), np.array([0, 3]))
     prior = product.Prior(1.0, 1.0, np.zeros(2), np.ones(2))
-    seeds = product.Rows(numeric, codes)
+    seeds = product.ProductRows(numeric, codes)
     one = seed_components(seeds, prior, layout, np.random.default_rng(0))
     other = seed_components(seeds, prior, layout, np.random.default_rng(1))
     for name in ("mean", "log_prob"):
@@ -246,7 +246,7 @@ class TestRestrictedRows:
         ((rows, weight),) = free.blocks
         third = len(weight) // 3
         parts = [slice(0, third), slice(third, 2 * third), slice(2 * third, None)]
-        picked = [(product.Rows(*(a[p] for a in rows)), weight[p]) for p in parts]
+        picked = [(product.ProductRows(*(a[p] for a in rows)), weight[p]) for p in parts]
         return replace(
             free,
             blocks=[picked[2]],
@@ -307,7 +307,7 @@ class TestRestrictedRows:
         copies = np.repeat(turned, 2)
 
         def starts(index, weights):
-            block = product.Rows(*(a[index] for a in rows))
+            block = product.ProductRows(*(a[index] for a in rows))
             other = replace(problem, restricted=[(block, weights, members)])
             return spread_starts(other, [np.random.default_rng(1)])
 

@@ -63,7 +63,7 @@ def test_calibration_bins_are_closed_on_the_right():
     assert_allclose(score("ece", Predictions(y, y, proba)), (0.2 + 0.81) / 2)
 
 
-def test_calibration_error_matches_a_slow_twin(predictions):
+def test_calibration_error_matches_a_slow_unfitted_copy(predictions):
     y, _, proba = predictions
     confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
     total = 0.0

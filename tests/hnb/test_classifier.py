@@ -16,7 +16,7 @@ from latentclass import HNBClassifier
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.hnb._hierarchy import Hierarchy
-from latentclass.hnb._search import Found
+from latentclass.hnb._search import FoundHierarchy
 
 
 def all_bits(n, times):
@@ -122,7 +122,7 @@ def test_without_latent_variable_it_is_naive_bayes(leaning, unlabelled, monkeypa
 
     def none(rows, n_levels, *_):
         assert len(rows.y) > 0
-        return Found(Hierarchy(n_levels), [0.5])
+        return FoundHierarchy(Hierarchy(n_levels), [0.5])
 
     monkeypatch.setattr("latentclass.hnb._classifier.search_hierarchy", none)
     fitted = HNBClassifier(random_state=0, alpha=0.5).fit(X, y)
@@ -143,7 +143,7 @@ def test_categorical_naive_bayes_of_scikit_learn_agrees(monkeypatch):
     y = (codes[:, 0] + rng.integers(0, 2, 200)) % 2
     monkeypatch.setattr(
         "latentclass.hnb._classifier.search_hierarchy",
-        lambda rows, n_levels, *_: Found(Hierarchy(n_levels), [len(rows.y)]),
+        lambda rows, n_levels, *_: FoundHierarchy(Hierarchy(n_levels), [len(rows.y)]),
     )
     fitted = HNBClassifier(categorical_features=[0, 1, 2, 3]).fit(codes, y)
     theirs = CategoricalNB().fit(codes, y).predict_proba(codes)

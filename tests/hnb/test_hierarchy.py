@@ -12,9 +12,9 @@ from scipy.stats import chi2
 
 from latentclass.engine import _content_folds as _row_parts
 from latentclass.engine._content_folds import (
-    Parts,
-    column_marks,
-    deal,
+    FoldWeights,
+    assign_folds,
+    column_fingerprints,
     distinct_rows,
     given_parts,
 )
@@ -32,7 +32,7 @@ from latentclass.hnb._hierarchy import (
     log_likelihood,
 )
 from latentclass.hnb._rules import FALSE, TRUE, RuleFinder, holds, length, write
-from latentclass.hnb._search import Settings, search_hierarchy
+from latentclass.hnb._search import HierarchySettings, search_hierarchy
 from latentclass.hnb._states import collapse_states, log_chi2_tail, pair_strength
 
 
@@ -326,9 +326,9 @@ def coded(seed=0, n_rows=120, holes=0.0, n=5, n_classes=2):
 def prepared(codes, y, weight=None, seed=0, n_classes=2, n_parts=(10, 5)):
     weight = np.ones(len(y)) if weight is None else weight
     n_levels = (3,) * codes.shape[1]
-    marks = column_marks(codes, y, weight, n_levels, n_classes)
+    marks = column_fingerprints(codes, y, weight, n_levels, n_classes)
     rows = distinct_rows(codes, y, weight, marks, seed)
-    return rows, n_levels, deal(rows, n_parts[0], 2), deal(rows, n_parts[1], 1)
+    return rows, n_levels, assign_folds(rows, n_parts[0], 2), assign_folds(rows, n_parts[1], 1)
 
 
 def test_parts_are_even_and_hold_all_weight():
@@ -419,7 +419,7 @@ def accuracy_by_refitting(hierarchy, rows, folds, alpha):
 def test_held_out_scores_are_those_of_refitting(climb):
     codes, y = coded(n_rows=150)
     rows, n_levels, subsets, folds = prepared(codes, y, n_parts=(1 if climb else 10, 5))
-    settings = Settings(climb=climb, alpha=0.7)
+    settings = HierarchySettings(climb=climb, alpha=0.7)
     search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, settings)
     hierarchies = [search.hierarchy]
     while search.step():
@@ -442,7 +442,7 @@ def test_states_are_made_anew_where_a_partner_tells_them_apart(holes):
     codes = np.where(rng.random(codes.shape) < holes, -1, codes).astype(np.int32)
     codes = np.hstack([codes, np.zeros((len(y), 2), dtype=np.int32)])  # prepared() counts 3 levels
     rows, n_levels, subsets, folds = prepared(codes, y)
-    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, Settings())
+    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, HierarchySettings())
     assert search.step()
     assert search.hierarchy.latents[0].n_states == 2
     while search.step():
@@ -465,7 +465,7 @@ def test_states_are_made_anew_where_a_partner_tells_them_apart(holes):
 def test_updated_strengths_are_those_of_a_new_search():
     codes, y = coded(n_rows=400, holes=0.05)
     rows, n_levels, subsets, folds = prepared(codes, y)
-    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, Settings())
+    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, HierarchySettings())
     while search.step():
         pass
     hierarchy = search.hierarchy
@@ -489,7 +489,7 @@ def test_updated_strengths_are_those_of_a_new_search():
 def test_held_out_scores_with_holes_sum_them_out():
     codes, y = coded(n_rows=200, holes=0.15)
     rows, n_levels, subsets, folds = prepared(codes, y)
-    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, Settings())
+    search = _hnb_search._Search(rows, n_levels, 2, subsets, folds, HierarchySettings())
     assert search.step()
     hierarchy = search.hierarchy
     within = count_within(hierarchy, rows.codes, rows.weight, 1.0)
@@ -520,10 +520,10 @@ def test_held_out_scores_with_holes_sum_them_out():
 def test_small_blocks_and_one_part_at_a_time_change_nothing(monkeypatch):
     codes, y = coded(n_rows=300, holes=0.1)
     args = prepared(codes, y)
-    whole = search_hierarchy(args[0], args[1], 2, args[2], args[3], Settings())
+    whole = search_hierarchy(args[0], args[1], 2, args[2], args[3], HierarchySettings())
     monkeypatch.setattr(_hnb_search, "BLOCK_CELLS", 1)
     monkeypatch.setattr(_hnb_search, "PARTS_BYTES", 1)
-    parts = search_hierarchy(args[0], args[1], 2, args[2], args[3], Settings())
+    parts = search_hierarchy(args[0], args[1], 2, args[2], args[3], HierarchySettings())
     assert parts.scores == whole.scores
     assert [x.children for x in parts.hierarchy.latents] == [
         x.children for x in whole.hierarchy.latents
@@ -535,7 +535,9 @@ def test_rows_in_no_fold_are_in_every_training_set():
     rows = distinct_rows(codes, y, np.ones(60), [0] * 5, 0)
     part = np.where(np.arange(60) < 20, np.arange(60) % 2, -1)
     folds = given_parts(rows, part, np.ones(60), 2)
-    found = search_hierarchy(rows, (3,) * 5, 2, Parts(*deal(rows, 1, 0)), folds, Settings())
+    found = search_hierarchy(
+        rows, (3,) * 5, 2, FoldWeights(*assign_folds(rows, 1, 0)), folds, HierarchySettings()
+    )
     expected = accuracy_by_refitting(Hierarchy((3,) * 5), rows, folds, 1.0)
     assert_allclose(found.scores[0], expected, rtol=1e-9)
 

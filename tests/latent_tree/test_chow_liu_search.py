@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from latentclass.latent_tree import _chow_liu_search as fast
 from latentclass.latent_tree._arrange import arranged, separations, with_columns
 from latentclass.latent_tree._chow_liu_search import _apart, hidden_chow_liu, search_fast
-from latentclass.latent_tree._east import Climb, Settings, search
+from latentclass.latent_tree._east import Climb, EastSettings, search
 from latentclass.latent_tree._east_messages import Base
 from latentclass.latent_tree._east_moves import Judged, Move
 from latentclass.latent_tree._inference import row_log_likelihood
@@ -60,8 +60,8 @@ def test_twins_stand_where_their_columns_stood():
 
 def test_it_comes_close_to_east(chain):
     weight, levels = np.ones(len(chain)), [3] * 12
-    quick = search_fast(chain, weight, levels, Settings())
-    slow = search(chain, weight, levels, Settings())
+    quick = search_fast(chain, weight, levels, EastSettings())
+    slow = search(chain, weight, levels, EastSettings())
     assert quick.ended == "done"
     assert_allclose(quick.steps[-1].score, slow.steps[-1].score, rtol=0.005)
     assert irregular_nodes(quick.tree) == ()
@@ -81,7 +81,7 @@ def test_many_rows_are_judged_by_some(chain, monkeypatch):
         init(self, tree, data)
 
     monkeypatch.setattr(Base, "__init__", watch)
-    found = search_fast(chain, np.ones(len(chain)), [3] * 12, Settings())
+    found = search_fast(chain, np.ones(len(chain)), [3] * 12, EastSettings())
     assert {n for n, _ in sizes} == {300}
     assert_allclose([total for _, total in sizes], 1200.0)
     total = row_log_likelihood(found.tree, chain).sum()
@@ -99,7 +99,7 @@ def test_a_round_that_does_not_help_tries_its_best_move_alone(chain, monkeypatch
         return original(self, kind, tree, numbers, touched)
 
     monkeypatch.setattr(Climb, "_try_tree", refuse_many)
-    search_fast(chain, np.ones(len(chain)), [3] * 12, Settings(max_states=3))
+    search_fast(chain, np.ones(len(chain)), [3] * 12, EastSettings(max_states=3))
     assert len(tried) > 1
     assert tried[1] < tried[0]
 
@@ -113,7 +113,7 @@ def test_moves_made_together_do_not_touch():
 
 
 def test_arranged_trees_are_the_same_distribution(chain):
-    tree = search(chain[:300], np.ones(300), [3] * 12, Settings()).tree
+    tree = search(chain[:300], np.ones(300), [3] * 12, EastSettings()).tree
     shown = arranged(tree)
     assert_allclose(row_log_likelihood(shown, chain), row_log_likelihood(tree, chain), rtol=1e-9)
     for node in shown.latent:
@@ -147,7 +147,9 @@ def test_separations_are_sorted_and_exact():
 
 @pytest.mark.parametrize("n_rows", [1, 127, 128, 300])
 def test_rows_of_all_classes_have_the_engines_likelihood(chain, n_rows):
-    trees = [search_fast(chain[i::3], np.ones(400), [3] * 12, Settings()).tree for i in range(3)]
+    trees = [
+        search_fast(chain[i::3], np.ones(400), [3] * 12, EastSettings()).tree for i in range(3)
+    ]
     got = class_log_likelihood(trees, chain[:n_rows])
     for k, tree in enumerate(trees):
         assert_allclose(got[:, k], row_log_likelihood(tree, chain[:n_rows]), rtol=1e-10)

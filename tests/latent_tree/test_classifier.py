@@ -142,7 +142,7 @@ def test_bic_is_smaller_and_fewer_states_can_be_asked_for(leaning):
     X, y = leaning
     sizes = {}
     for score in ("aic", "bic"):
-        model = LatentTreeClassifier(score=score, random_state=0).fit(X, y)
+        model = LatentTreeClassifier(criterion=score, random_state=0).fit(X, y)
         sizes[score] = sum(steps[-1].n_parameters for steps in model.search_steps_.values())
     assert sizes["bic"] <= sizes["aic"]
     model = LatentTreeClassifier(max_states=2, max_latent=1, random_state=0).fit(X, y)
@@ -323,8 +323,8 @@ def test_a_parameter_and_a_method_called_score(fitted, corral):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"score": "mdl"}, "score='mdl' must be one of 'aic', 'bic'"),
-        ({"score": 3}, "score=3 must be one of 'aic', 'bic'"),
+        ({"criterion": "mdl"}, "criterion='mdl' must be one of 'aic', 'bic'"),
+        ({"criterion": 3}, "criterion=3 must be one of 'aic', 'bic'"),
         ({"search": "slow"}, "search='slow' must be one of 'east', 'fast'"),
         ({"alpha": -1}, "alpha=-1 must be"),
         ({"max_states": 0}, "max_states=0 must be a whole number of at least 1"),

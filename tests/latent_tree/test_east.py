@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from latentclass.latent_tree import _east
-from latentclass.latent_tree._east import Settings, first_tree, search
+from latentclass.latent_tree._east import EastSettings, first_tree, search
 from latentclass.latent_tree._east_local_em import local_em, n_cells, region_log_likelihood
 from latentclass.latent_tree._east_messages import Base, Data, floored
 from latentclass.latent_tree._east_moves import (
@@ -23,7 +23,7 @@ from latentclass.latent_tree._east_moves import (
     state_moves,
 )
 from latentclass.latent_tree._east_region import make_region
-from latentclass.latent_tree._east_shape import Parts, Shape
+from latentclass.latent_tree._east_shape import LooseTree, Shape
 from latentclass.latent_tree._em import fit_tree
 from latentclass.latent_tree._inference import group_rows, node_posteriors, row_log_likelihood
 from latentclass.latent_tree._tree import (
@@ -165,7 +165,7 @@ def test_many_columns_do_not_underflow():
     n = 400
     codes = np.repeat(rng.integers(0, 9, (40, 1)), n, axis=1).astype(np.int32)
     codes[:, ::2] = rng.integers(0, 9, (40, n // 2))
-    found = search(codes, np.ones(40), [9] * n, Settings(n_init=2, max_states=2, max_latent=1))
+    found = search(codes, np.ones(40), [9] * n, EastSettings(n_init=2, max_states=2, max_latent=1))
     assert np.isfinite(found.log_likelihood)
     total = row_log_likelihood(found.tree, codes).sum()
     assert_allclose(total, found.log_likelihood, rtol=1e-6)
@@ -190,7 +190,7 @@ def test_needless_nodes_are_taken_out_without_loss():
     tables = tuple(rng.dirichlet(np.ones(t.shape[1]), len(t)) for t in even.tables)
     tree = Tree(parents, states, even.columns, tables)
     codes = observed_codes(tree, sample_nodes(tree, 50, rng))
-    tidied, _ = Parts(tree, 0).tidy().tree()
+    tidied, _ = LooseTree(tree, 0).tidy().tree()
     assert len(tidied.latent) == 1
     assert n_parameters(tidied) == Shape.of(tree).tidy().n_parameters
     assert_allclose(row_log_likelihood(tidied, codes), row_log_likelihood(tree, codes), rtol=1e-9)
@@ -208,7 +208,7 @@ def two_groups():
 
 def test_the_tree_that_made_the_rows_is_found(two_groups):
     rows = []
-    found = search(two_groups, np.ones(1500), [3] * 8, Settings(), on_step=rows.append)
+    found = search(two_groups, np.ones(1500), [3] * 8, EastSettings(), on_step=rows.append)
     tree = found.tree
     assert found.ended == "done"
     assert rows == found.steps
@@ -235,13 +235,13 @@ def test_memory_and_threads_change_nothing_that_matters(two_groups, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(_east, "judge", watch)
-        lazy = search(codes, weight, [3] * 8, Settings())
+        lazy = search(codes, weight, [3] * 8, EastSettings())
     assert set(starts) == {4, 16}
     assert starts.count(16) < 0.5 * len(starts)
-    plain = search(codes, weight, [3] * 8, Settings(lazy=False))
+    plain = search(codes, weight, [3] * 8, EastSettings(lazy=False))
     assert_allclose(lazy.steps[-1].score, plain.steps[-1].score, rtol=1e-3)
     monkeypatch.setattr(_east, "THREAD_WORK", 0)
-    threads = search(codes, weight, [3] * 8, Settings(n_jobs=2))
+    threads = search(codes, weight, [3] * 8, EastSettings(n_jobs=2))
     assert threads.tree.theta.tolist() == lazy.tree.theta.tolist()
     assert threads.tree.parents == lazy.tree.parents
 
@@ -255,22 +255,22 @@ def test_only_regular_trees_are_visited(two_groups, monkeypatch):
         keep(self, kind, tree, log_likelihood)
 
     monkeypatch.setattr(_east.Climb, "_keep", watch)
-    search(two_groups[:200], np.ones(200), [3] * 8, Settings())
+    search(two_groups[:200], np.ones(200), [3] * 8, EastSettings())
     assert len(seen) > 3
     assert all(irregular_nodes(tree) == () for tree in seen)
 
 
 def test_weight_two_is_the_row_twice(two_groups):
     codes = two_groups[:150]
-    twice = search(codes, np.full(150, 2.0), [3] * 8, Settings())
-    copied = search(np.repeat(codes, 2, axis=0), np.ones(300), [3] * 8, Settings())
+    twice = search(codes, np.full(150, 2.0), [3] * 8, EastSettings())
+    copied = search(np.repeat(codes, 2, axis=0), np.ones(300), [3] * 8, EastSettings())
     assert twice.tree.parents == copied.tree.parents
     assert twice.tree.theta.tolist() == copied.tree.theta.tolist()
 
 
 def test_independent_columns_stay_alone():
     codes = np.random.default_rng(5).integers(0, 3, (300, 6)).astype(np.int32)
-    found = search(codes, np.ones(300), [3] * 6, Settings(penalty=0.5 * np.log(300)))
+    found = search(codes, np.ones(300), [3] * 6, EastSettings(penalty=0.5 * np.log(300)))
     assert found.tree.latent_cardinalities == (1,)
     for node, column in enumerate(found.tree.columns):
         if column >= 0:
@@ -280,20 +280,20 @@ def test_independent_columns_stay_alone():
 
 def test_limits_are_kept(two_groups):
     codes, weight = two_groups[:300], np.ones(300)
-    small = search(codes, weight, [3] * 8, Settings(max_states=2))
+    small = search(codes, weight, [3] * 8, EastSettings(max_states=2))
     assert max(small.tree.latent_cardinalities) == 2
-    single = search(codes, weight, [3] * 8, Settings(max_latent=1))
+    single = search(codes, weight, [3] * 8, EastSettings(max_latent=1))
     assert len(single.tree.latent) == 1
-    bic = search(codes, weight, [3] * 8, Settings(penalty=0.5 * np.log(300)))
-    aic = search(codes, weight, [3] * 8, Settings())
+    bic = search(codes, weight, [3] * 8, EastSettings(penalty=0.5 * np.log(300)))
+    aic = search(codes, weight, [3] * 8, EastSettings())
     assert n_parameters(bic.tree) <= n_parameters(aic.tree)
 
 
 def test_out_of_time_gives_the_best_so_far_and_goes_on_from_there(two_groups):
-    late = Settings(deadline=time.monotonic())
+    late = EastSettings(deadline=time.monotonic())
     found = search(two_groups, np.ones(1500), [3] * 8, late)
     assert (found.ended, [s.move for s in found.steps]) == ("time", ["start"])
-    on = search(two_groups, np.ones(1500), [3] * 8, Settings(), start=found.tree)
+    on = search(two_groups, np.ones(1500), [3] * 8, EastSettings(), start=found.tree)
     assert on.ended == "done"
     assert on.tree.latent_cardinalities == (3, 3)
 
@@ -303,7 +303,7 @@ def test_an_interrupt_gives_the_best_so_far(two_groups):
         if step.move != "start":
             raise KeyboardInterrupt
 
-    found = search(two_groups, np.ones(1500), [3] * 8, Settings(), on_step=stop)
+    found = search(two_groups, np.ones(1500), [3] * 8, EastSettings(), on_step=stop)
     assert (found.ended, [s.move for s in found.steps]) == ("interrupt", ["start", "state+"])
     assert found.tree.latent_cardinalities == (2,)
     total = row_log_likelihood(found.tree, two_groups).sum()

@@ -38,7 +38,7 @@ def slow_step(tree, codes, weight, free, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_steps_are_those_of_the_slow_twin(seed, local, alpha):
+def test_steps_are_those_of_the_slow_unfitted_copy(seed, local, alpha):
     tree = random_tree(seed, n_latent=3, inner_observed=seed % 2 == 1)
     rng = np.random.default_rng(seed)
     codes, weight = random_rows(tree, 15, rng), rng.uniform(0.1, 2, 15)

@@ -17,7 +17,7 @@ from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.data import learn_schema
 from latentclass.engine._content_holdout import held_shares
-from latentclass.lcm._stick_breaking import Sticks, learn_sticks, promote_binary
+from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking, promote_binary
 
 
 def mixed_table(n_rows=300, seed=0):
@@ -152,7 +152,7 @@ def test_iris_with_a_column_of_text():
 
 
 def test_sticks_ask_one_question_after_the_other():
-    sticks = Sticks((np.array([2, 0, 1]), np.array([1, 0]), np.array([0])))
+    sticks = StickBreaking((np.array([2, 0, 1]), np.array([1, 0]), np.array([0])))
     codes = np.array([[2, 1, 0], [0, 0, 0], [1, -1, -1], [-1, 1, 0]], dtype=np.int32)
     assert sticks.signs(codes).T.tolist() == [[1, 0, 1], [-1, 1, -1], [-1, -1, 0], [0, 0, 1]]
     assert sticks.edges.tolist() == [0, 2, 3, 3]
@@ -167,9 +167,9 @@ def test_sticks_ask_one_question_after_the_other():
 
 def test_the_commonest_category_is_asked_for_first():
     schema, table = learn_schema([["b"], ["a"], ["b"], ["c"], ["b"], ["c"], [None]])
-    assert learn_sticks(schema, table, np.ones(7)).orders[0].tolist() == [1, 2, 0]
+    assert learn_stick_breaking(schema, table, np.ones(7)).orders[0].tolist() == [1, 2, 0]
     weight = np.array([1, 9, 1, 1, 1, 1, 1.0])
-    assert learn_sticks(schema, table, weight).orders[0].tolist() == [0, 1, 2]
+    assert learn_stick_breaking(schema, table, weight).orders[0].tolist() == [0, 1, 2]
 
 
 def test_bits_among_numbers_are_found():
@@ -198,14 +198,14 @@ def test_gradient_steps_raise_the_probability_of_the_labels():
     train, test = np.arange(400) < 250, np.arange(400) >= 250
     losses = []
     for discriminative in (False, True):
-        model = quick(discriminative=discriminative, bend=False).fit(X[train], y[train])
+        model = quick(discriminative=discriminative, power_transform=False).fit(X[train], y[train])
         log_p = model.predict_log_proba(X[test])
         losses.append(-log_p[np.arange(150), y[test]].mean())
     assert model.n_steps_ > 0
     assert model.held_out_[model.n_steps_ // 5].min() == model.held_out_.min()
     assert model.temperature_ == (1.0, 1.5, 2.0, 3.0, 5.0)[model.held_out_.min(axis=0).argmin()]
     assert losses[1] < losses[0] - 0.01
-    again = quick(discriminative=True, bend=False).fit(X[train], y[train])
+    again = quick(discriminative=True, power_transform=False).fit(X[train], y[train])
     assert again.predict_log_proba(X[test]).tolist() == log_p.tolist()
 
 
@@ -317,14 +317,14 @@ def test_a_long_tail_is_bent_and_outweighs_the_other_columns_no_more():
     X["length"] = np.exp(X["length"])
     train, test = np.arange(400) < 200, np.arange(400) >= 200
 
-    def loss(table, bend):
-        model = quick(bend=bend).fit(table[train], y[train])
+    def loss(table, power_transform):
+        model = quick(power_transform=power_transform).fit(table[train], y[train])
         return -model.predict_log_proba(table[test])[np.arange(200), y[test]].mean(), model
 
-    straight, other = loss(X, bend=False)
-    bent, model = loss(X, bend=True)
+    straight, other = loss(X, power_transform=False)
+    bent, model = loss(X, power_transform=True)
     assert bent < straight - 0.05
-    by_logarithm, _ = loss(X.assign(length=np.log(X["length"])), bend=False)
+    by_logarithm, _ = loss(X.assign(length=np.log(X["length"])), power_transform=False)
     assert bent < by_logarithm + 0.1
     # straight, much of what is drawn is below all that was seen
     below = [

@@ -20,7 +20,7 @@ from latentclass.lcm._hybrid_posterior import (
     log_bounds_given_class,
     raise_bounds,
 )
-from latentclass.lcm._logistic_bound import Rows
+from latentclass.lcm._logistic_bound import HybridRows
 
 PRIOR = Prior(loading=0.7, noise=0.9, noise_level=0.5, latent=0.8, alpha=0.6)
 
@@ -42,7 +42,7 @@ def make_problem(
     weight = np.ones(n_rows) if weight is None else weight
     n_blocks = options.pop("n_blocks", 1)
     parts = [
-        (Rows(values[:, part], signs[:, part]), y[part], weight[part])
+        (HybridRows(values[:, part], signs[:, part]), y[part], weight[part])
         for part in np.array_split(np.arange(n_rows), n_blocks)
     ]
     data = gather_blocks(parts, n_classes, np.ones((2, n_logistic)))
@@ -270,7 +270,7 @@ def test_naive_bayes_is_a_component_a_class_without_weights():
         params = params._replace(log_weight=np.log(np.eye(2) / 2)[None])
     for _ in range(60):
         params = problem.m_step(problem.e_step(params)[0])
-    rows = Rows(np.empty((0, 40)), signs)
+    rows = HybridRows(np.empty((0, 40)), signs)
     found = log_bounds_given_class(params, raise_bounds(params, rows).log_bound)[0]
     peer = BernoulliNB(alpha=1.0).fit(signs.T > 0, y)
     expected = peer.predict_joint_log_proba(signs.T > 0) - peer.class_log_prior_
@@ -286,7 +286,7 @@ def test_what_made_the_rows_is_found_again():
     a = weights[:, None] * z + offsets[:, None]
     signs = np.where(rng.random(a.shape) < 1 / (1 + np.exp(-a)), 1, -1).astype(np.int8)
     data = gather_blocks(
-        [(Rows(np.empty((0, n_rows)), signs), y, np.ones(n_rows))], 2, np.ones((2, 6))
+        [(HybridRows(np.empty((0, n_rows)), signs), y, np.ones(n_rows))], 2, np.ones((2, 6))
     )
     problem = HybridProblem(data, 1, 1, True, Prior(loading=1.0, latent=1.0, alpha=1.0))
     rngs = [np.random.default_rng(s) for s in range(2)]
@@ -299,7 +299,7 @@ def test_what_made_the_rows_is_found_again():
         latent_mean=np.array([[[-1.0], [1.0]]]),
         latent_variance=np.full((1, 2, 1), 0.36),
     )
-    rows = Rows(np.empty((0, n_rows)), signs)
+    rows = HybridRows(np.empty((0, n_rows)), signs)
     per_row = []
     for params in (fitted, truth):
         moments = raise_bounds(params, rows, moments=True).moments
@@ -317,7 +317,7 @@ def test_the_standard_form_is_the_same_model():
     for _ in range(5):
         params = problem.m_step(problem.e_step(params)[0])
     standard = canonical(params)
-    rows = Rows(values, signs)
+    rows = HybridRows(values, signs)
     assert_allclose(
         raise_bounds(standard, rows).log_bound, raise_bounds(params, rows).log_bound, atol=1e-3
     )

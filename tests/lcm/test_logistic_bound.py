@@ -18,7 +18,7 @@ from latentclass.lcm._hybrid_posterior import (
     spread_points,
 )
 from latentclass.lcm._logistic_bound import (
-    Rows,
+    HybridRows,
     best_xi,
     curvature,
     infer,
@@ -49,7 +49,7 @@ def make_rows(rng, n_gaussian, n_logistic, n_rows, holes=0.2):
     signs = rng.choice([-1, 1], (n_logistic, n_rows)).astype(np.int8)
     values[rng.random(values.shape) < holes] = np.nan
     signs[rng.random(signs.shape) < holes] = 0
-    return Rows(values, signs)
+    return HybridRows(values, signs)
 
 
 def design_of(params):
@@ -107,7 +107,7 @@ def test_example_3_of_the_paper():
     design = make_design(
         np.array([[[[0.0, 1.0]]]]), np.empty((1, 1, 0)), np.zeros((1, 1, 1)), np.ones((1, 1, 1))
     )
-    seen = read_rows(Rows(np.empty((0, 1)), np.array([[1]], dtype=np.int8)))
+    seen = read_rows(HybridRows(np.empty((0, 1)), np.array([[1]], dtype=np.int8)))
     moments, _ = infer(design, seen, np.zeros(1, dtype=np.intp), np.ones((1, 1, 1, 1)))
     _, mean, square = moments[0, 0, :, 0]
     assert_allclose(square - mean**2, 0.812, atol=5e-4)
@@ -176,7 +176,7 @@ def test_the_bound_rises_at_every_step_and_stays_below_the_likelihood(n_gaussian
 def test_without_cells_the_bound_is_one():
     rng = np.random.default_rng(4)
     params = make_params(rng)
-    rows = Rows(np.full((2, 3), np.nan), np.zeros((4, 3), dtype=np.int8))
+    rows = HybridRows(np.full((2, 3), np.nan), np.zeros((4, 3), dtype=np.int8))
     assert_allclose(raise_bounds(params, rows).log_bound, 0.0, atol=1e-12)
 
 
@@ -197,7 +197,7 @@ def test_rows_converge_by_themselves():
     rows = make_rows(rng, 2, 4, 20)
     together = raise_bounds(params, rows).log_bound
     for r in range(20):
-        alone = Rows(rows.values[:, [r]], rows.signs[:, [r]])
+        alone = HybridRows(rows.values[:, [r]], rows.signs[:, [r]])
         assert_allclose(raise_bounds(params, alone).log_bound[..., 0], together[..., r], rtol=1e-12)
 
 
@@ -226,7 +226,7 @@ def test_one_latent_variable_by_another_rule():
         np.array([[[1.7]]]),
         np.zeros((1, 0, 0, 0), dtype=np.float32),
     )
-    rows = Rows(np.empty((0, 1)), np.array([[1], [-1]], dtype=np.int8))
+    rows = HybridRows(np.empty((0, 1)), np.array([[1], [-1]], dtype=np.int8))
 
     def density(z):
         prior = np.exp(-0.5 * (z - 0.4) ** 2 / 1.7) / np.sqrt(2 * np.pi * 1.7)
@@ -292,6 +292,6 @@ def test_proposition_1_any_distribution_of_few_attributes():
         np.full((1, 2, 1), 1e-9),
         np.zeros((1, 0, 0, 0), dtype=np.float32),
     )
-    rows = Rows(np.empty((0, 8)), (2 * bits.T - 1).astype(np.int8))
+    rows = HybridRows(np.empty((0, 8)), (2 * bits.T - 1).astype(np.int8))
     found = log_bounds_given_class(params, raise_bounds(params, rows).log_bound)[0]
     assert_allclose(np.exp(found), given.T, atol=1e-6)

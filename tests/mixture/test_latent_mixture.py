@@ -31,7 +31,7 @@ SEARCHES = ["em", "kmeans", "era", "anneal"]
     [
         LatentMixture(2, random_state=0),
         LatentMixture(2, "era", max_iter=30, random_state=0),
-        LatentMixture([1, 2], "kmeans", select="cv", n_folds=3, random_state=0),
+        LatentMixture([1, 2], "kmeans", criterion="cv", n_folds=3, random_state=0),
         LatentMixture(2, "anneal", polish=True, max_iter=100, random_state=0),
     ]
 )
@@ -206,22 +206,24 @@ def test_a_stopped_search_warns(table):
 # ------------------------------------------------------------------------ number of components
 
 
-@pytest.mark.parametrize("select", ["bic", "aic", "cv"])
-def test_the_number_of_components_is_found(select):
+@pytest.mark.parametrize("criterion", ["bic", "aic", "cv"])
+def test_the_number_of_components_is_found(criterion):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(240, 2)) + 6.0 * rng.integers(0, 3, 240)[:, None]
-    model = LatentMixture(range(1, 6), select=select, random_state=0).fit(X)
+    model = LatentMixture(range(1, 6), criterion=criterion, random_state=0).fit(X)
     assert sorted(model.criteria_) == [1, 2, 3, 4, 5]
     assert model.n_components_ == min(model.criteria_, key=model.criteria_.get)
-    assert model.n_components_ == 3 if select == "bic" else model.n_components_ >= 3
-    if select != "cv":
-        assert_allclose(model.criteria_[model.n_components_], getattr(model, select)(X), rtol=1e-9)
+    assert model.n_components_ == 3 if criterion == "bic" else model.n_components_ >= 3
+    if criterion != "cv":
+        assert_allclose(
+            model.criteria_[model.n_components_], getattr(model, criterion)(X), rtol=1e-9
+        )
 
 
 def test_of_equal_criteria_the_fewest_components_are_kept():
     """One value alone: any mixture of it is the same, but for rounding."""
     X = np.full((12, 1), "a", dtype=object)
-    model = LatentMixture(range(1, 6), select="cv", random_state=0).fit(X)
+    model = LatentMixture(range(1, 6), criterion="cv", random_state=0).fit(X)
     assert_allclose(list(model.criteria_.values()), 0.0, atol=1e-12)
     assert model.n_components_ == 1
 
@@ -229,7 +231,7 @@ def test_of_equal_criteria_the_fewest_components_are_kept():
 def test_held_out_folds_by_hand():
     """k = 1, where the folds' mixtures have closed forms: total weight is tested once."""
     X = np.random.default_rng(4).normal(size=(50, 1))
-    model = LatentMixture([1, 2], select="cv", n_folds=5, prior=None, random_state=0).fit(X)
+    model = LatentMixture([1, 2], criterion="cv", n_folds=5, prior=None, random_state=0).fit(X)
     # about the log-likelihood of 50 standard normal values, a little worse than in the sample
     inside = -2 * closed_form(X)
     assert inside < model.criteria_[1] < inside + 10
@@ -387,7 +389,7 @@ def test_categories_have_probabilities(table):
             "n_components is empty: give a number of components, or some to try.",
         ),
         ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal'."),
-        ({"select": "dic"}, "select='dic' must be one of 'bic', 'aic', 'cv'."),
+        ({"criterion": "dic"}, "criterion='dic' must be one of 'bic', 'aic', 'cv'."),
         ({"n_folds": 1}, "n_folds=1 must be a whole number of at least 2."),
         *(
             (

@@ -53,7 +53,7 @@ def make_search(rows, n_components=3, n_starts=4, seed=1):
 def slow_assign(search, params, chance):
     """Statistics and objective by numpy: posteriors, responsibilities, weighted sums."""
     problem = search.mixture
-    rows = product.Rows(*(np.concatenate([b[0][i] for b in problem.blocks]) for i in (0, 1)))
+    rows = product.ProductRows(*(np.concatenate([b[0][i] for b in problem.blocks]) for i in (0, 1)))
     weight = np.concatenate([b[1] for b in problem.blocks])
     n_starts, n_components = params.log_weight.shape
     joint = product.log_density(flat_params(params), rows, problem.layout)
@@ -317,7 +317,7 @@ class TestSearch:
             joint = product.log_density(flat_params(params), rows, search.mixture.layout)
             return (joint + params.log_weight).max(axis=1).sum()
 
-        rows = product.Rows(
+        rows = product.ProductRows(
             *(np.concatenate([b[0][i] for b in search.mixture.blocks]) for i in (0, 1))
         )
         found = run_search(

@@ -64,7 +64,9 @@ class TestOneVariable:
         rng = np.random.default_rng(1)
         shape = (len(pairs), 3)
         weights = rng.dirichlet(np.ones(3), len(pairs))
-        parts = mixture.Parts(np.log(weights), rng.normal(size=shape), rng.uniform(0.2, 1, shape))
+        parts = mixture.ColumnComponents(
+            np.log(weights), rng.normal(size=shape), rng.uniform(0.2, 1, shape)
+        )
         log_likelihood, moments = mixture.expect_cells(cells, parts)
         numeric, y, row_weight = sample
         for r, pair in enumerate(pairs):
@@ -82,7 +84,7 @@ class TestOneVariable:
 
     def test_narrow_components_far_from_zero_lose_no_digits(self):
         values = 0.9 + 1e-7 * np.array([-1.0, 0.0, 2.0])
-        parts = mixture.Parts(np.zeros((1, 1)), np.array([[0.9]]), np.array([[1e-7]]))
+        parts = mixture.ColumnComponents(np.zeros((1, 1)), np.array([[0.9]]), np.array([[1e-7]]))
         _, moments = mixture.expect_cells(cells_of(values), parts)
         assert_allclose(moments.scatter[0, 0], 3 * values.var(), rtol=1e-8)
 
@@ -100,7 +102,9 @@ class TestOneVariable:
     def test_steps_are_scikit_learns(self):
         rng = np.random.default_rng(3)
         values = np.r_[rng.normal(-0.5, 0.1, 60), rng.normal(0.4, 0.2, 40)]
-        start = mixture.Parts(np.log([[0.5, 0.5]]), np.array([[-0.2, 0.1]]), np.array([[0.3, 0.3]]))
+        start = mixture.ColumnComponents(
+            np.log([[0.5, 0.5]]), np.array([[-0.2, 0.1]]), np.array([[0.3, 0.3]])
+        )
         problem = mixture.PairProblem(cells_of(values), mixture.Spread(0.0, np.array([[1.0]])))
         result = run_restarts(
             problem, mixture.RunParams(np.zeros(1), *start), tol=0.0, max_iter=8,
@@ -197,7 +201,7 @@ class TestOneVariable:
     @pytest.mark.parametrize("seed", range(5))
     def test_peaks_are_those_of_a_fine_grid(self, seed):
         rng = np.random.default_rng(seed)
-        parts = mixture.Parts(
+        parts = mixture.ColumnComponents(
             np.log(rng.dirichlet(np.ones(3), 4)),
             rng.normal(size=(4, 3)),
             rng.uniform(0.2, 1, (4, 3)),
@@ -212,7 +216,7 @@ class TestOneVariable:
 
 def test_density_in_the_datas_own_units_with_missing_cells():
     rng = np.random.default_rng(6)
-    parts = mixture.Parts(
+    parts = mixture.ColumnComponents(
         np.log(rng.dirichlet(np.ones(2), (3, 2))), rng.normal(size=(3, 2, 2)),
         rng.uniform(0.3, 1, (3, 2, 2)),
     )  # fmt: skip
@@ -220,7 +224,7 @@ def test_density_in_the_datas_own_units_with_missing_cells():
     unit = np.array([10.0, 0.1])
     out = mixture.mixture_log_density(parts, numeric, unit)
     for k in range(3):
-        one, two = (mixture.Parts(*(a[k, [j]] for a in parts)) for j in range(2))
+        one, two = (mixture.ColumnComponents(*(a[k, [j]] for a in parts)) for j in range(2))
         first = log_density_by_hand([0.1], one)[0] - np.log(10.0)
         second = log_density_by_hand([-0.4, 0.3], two) - np.log(0.1)
         assert_allclose(out[:, k], [first + second[0], second[1], 0.0], rtol=1e-10)

@@ -18,10 +18,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 BLOCK_DISTANCES = 2**21
 """Distances held at a time: 16 MB, whatever the number of rows."""
@@ -96,7 +94,7 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
     """
 
     n_neighbors_: int
-    errors_: IntArray
+    errors_: IndexArray
     classes_: npt.NDArray[Any]
 
     def __init__(

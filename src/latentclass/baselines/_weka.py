@@ -20,12 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.estimator._reading import TableReader
 from latentclass.exceptions import WekaError, WekaUnavailableError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 JAR_VARIABLE = "LATENTCLASS_WEKA"
 USUAL_JARS = (
@@ -162,7 +160,7 @@ def arff_text(
     return "\n".join(lines) + "\n"
 
 
-def parse_distributions(printed: str, n_rows: int, n_classes: int) -> tuple[IntArray, FloatArray]:
+def parse_distributions(printed: str, n_rows: int, n_classes: int) -> tuple[IndexArray, FloatArray]:
     """Predicted class (-1: none) and probabilities of each row, from Weka's `-p 0 -distribution`.
 
     A row ends in its distribution, with a star at the predicted class. What stands before it
@@ -306,7 +304,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
         chosen, _ = self._distributions(X)
         return np.asarray(self.classes_[np.where(chosen < 0, self.class_prior_.argmax(), chosen)])
 
-    def _distributions(self, X: Any) -> tuple[IntArray, FloatArray]:
+    def _distributions(self, X: Any) -> tuple[IndexArray, FloatArray]:
         table = self._read(X)
         if not self.model_:  # one class
             return np.zeros(table.n_rows, dtype=np.intp), np.ones((table.n_rows, 1))
@@ -321,7 +319,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
             self._fail("predict", printed, complaint, "A category not seen in fit is missing.")
         return parse_distributions(printed, table.n_rows, len(self.classes_))
 
-    def _arff(self, table: Any, codes: IntArray, weight: FloatArray | None) -> str:
+    def _arff(self, table: Any, codes: IndexArray, weight: FloatArray | None) -> str:
         block = table.block(slice(None))
         names = readable_names([*self.schema_.names, "class"])
         attributes, columns = [], []

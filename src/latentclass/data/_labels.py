@@ -11,6 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._read import (
     dictionary_codes,
@@ -26,9 +27,7 @@ UNLABELLED = -1
 COLUMN_VECTOR = "A column-vector y was passed when a 1d array was expected. Pass the column itself."
 
 
-def encode_labels(
-    y: Any, weight: npt.NDArray[np.float64] | None = None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+def encode_labels(y: Any, weight: FloatArray | None = None) -> tuple[npt.NDArray[Any], IndexArray]:
     """Sorted distinct labels of `y`, and each row's code (-1: unlabelled).
 
     None, NaN and NA mark unlabelled rows. The integer -1 does too, as in scikit-learn's
@@ -45,8 +44,8 @@ def encode_labels(
 
 
 def code_labels(
-    values: npt.NDArray[Any], weight: npt.NDArray[np.float64] | None = None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    values: npt.NDArray[Any], weight: FloatArray | None = None
+) -> tuple[npt.NDArray[Any], IndexArray]:
     """`encode_labels` of what `label_array` gave."""
     if not len(values):
         raise ValueError("y is empty. Give one label a row; None or NaN marks a row without label.")
@@ -146,7 +145,7 @@ def _series_array(series: nw.Series[Any]) -> npt.NDArray[Any]:
     return values
 
 
-def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _missing(values: npt.NDArray[Any]) -> BoolArray:
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
     if values.dtype.kind != "O":
@@ -168,7 +167,7 @@ def _plain(known: npt.NDArray[Any]) -> npt.NDArray[Any]:
     )
 
 
-def _refuse_infinite(known: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> None:
+def _refuse_infinite(known: npt.NDArray[Any], missing: BoolArray) -> None:
     if known.dtype.kind == "f" and np.isinf(known).any():
         place = int(np.flatnonzero(np.isinf(known))[0])
         row = int(np.flatnonzero(~missing)[place])

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from latentclass._types import CodeArray, FloatArray
 
 TABLE_SIZE = 2**16
 """Whole numbers within a range of this size are looked up in a table, others searched for."""
@@ -21,7 +22,7 @@ class NumberCoder:
     Categories that are text, or too large to be told apart as float64, are no number's.
     """
 
-    def __init__(self, categories: Sequence[Any] | npt.NDArray[np.float64]) -> None:
+    def __init__(self, categories: Sequence[Any] | FloatArray) -> None:
         if isinstance(categories, np.ndarray):
             usable, values = np.arange(len(categories)), categories
         else:
@@ -36,7 +37,7 @@ class NumberCoder:
             values = np.array([float(categories[int(code)]) for code in usable])
         order = np.argsort(values, kind="stable")
         self._order, self._sorted = usable[order], values[order]
-        self._table: npt.NDArray[np.int32] | None = None
+        self._table: CodeArray | None = None
         self._low = 0.0
         if len(values) and np.all(values == np.floor(values)):
             span = self._sorted[-1] - self._sorted[0] + 1
@@ -46,7 +47,7 @@ class NumberCoder:
                 self._table = np.full(int(span) + 1, -1, dtype=np.int32)
                 self._table[(values - self._low).astype(np.intp)] = usable
 
-    def encode(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def encode(self, values: FloatArray) -> CodeArray:
         """Code of each value."""
         if self._table is None:
             return self._search(values)
@@ -54,14 +55,14 @@ class NumberCoder:
             index = (values - self._low).astype(np.int32)
         # A number below the table is, unsigned, far above it: one bound keeps both ends inside.
         place = np.minimum(index.view(np.uint32), np.uint32(len(self._table) - 1))
-        codes: npt.NDArray[np.int32] = self._table[place]
+        codes: CodeArray = self._table[place]
         # NaN, fractions and what int32 cannot hold have been cast to anything: compare
         other = index + self._low != values
         if other.any():
             codes[other] = -1
         return codes
 
-    def _search(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+    def _search(self, values: FloatArray) -> CodeArray:
         if not len(self._sorted):
             return np.full(len(values), -1, dtype=np.int32)
         place = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
@@ -78,10 +79,10 @@ class DistinctNumbers:
     def __init__(self) -> None:
         self._found = np.empty(0)
         self._coder = NumberCoder(self._found)
-        self._pending: list[npt.NDArray[np.float64]] = []
+        self._pending: list[FloatArray] = []
         self._n_pending = 0
 
-    def add(self, values: npt.NDArray[np.float64]) -> None:
+    def add(self, values: FloatArray) -> None:
         """Take note of some more values; NaN does not count."""
         new = values[self._coder.encode(values) < 0]
         new = new[~np.isnan(new)]

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
+from latentclass._types import BoolArray, CodeArray, FloatArray
 
 
 class Numbers(NamedTuple):
@@ -31,7 +30,7 @@ class Numbers(NamedTuple):
 class Labels(NamedTuple):
     """A column of labels; code -1 is missing, `boolean` tells False/True from text."""
 
-    codes: IntArray
+    codes: CodeArray
     labels: list[Any]
     boolean: bool = False
     categorical_dtype: bool = False
@@ -335,7 +334,7 @@ def _cell_kinds(values: npt.NDArray[np.object_]) -> npt.NDArray[np.int8]:
     return kinds
 
 
-def missing_cells(values: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+def missing_cells(values: npt.NDArray[np.object_]) -> BoolArray:
     """Which of some Python objects stand for a missing value: None, NaN, NA, NaT."""
     return np.asarray(_cell_kinds(values) == _MISSING)
 
@@ -371,9 +370,7 @@ def _read_objects(values: npt.NDArray[np.object_], name: str) -> RawColumn:
     return Labels(codes, labels)
 
 
-def _to_floats(
-    values: npt.NDArray[np.object_], present: npt.NDArray[np.bool_], name: str
-) -> FloatArray:
+def _to_floats(values: npt.NDArray[np.object_], present: BoolArray, name: str) -> FloatArray:
     numbers = np.full(len(values), np.nan)
     try:
         numbers[present] = values[present].astype(np.float64)
@@ -387,7 +384,7 @@ def _to_floats(
     return numbers
 
 
-def distinct_text(values: npt.NDArray[Any]) -> tuple[list[str], IntArray]:
+def distinct_text(values: npt.NDArray[Any]) -> tuple[list[str], CodeArray]:
     """Sorted distinct strings of an array, and each one's place: np.unique, but without a sort."""
     first_seen: dict[str, int] = {}
     order = [first_seen.setdefault(value, len(first_seen)) for value in values.tolist()]

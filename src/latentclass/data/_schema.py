@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._numbers import EXACT, DistinctNumbers, NumberCoder
-from latentclass.data._read import FloatArray, IntArray, Labels, Numbers, RawTable, read_raw
+from latentclass.data._read import Labels, Numbers, RawTable, read_raw
 
 Kind = Literal["continuous", "binary", "nominal"]
 
@@ -51,7 +52,7 @@ class Block(NamedTuple):
     """Some rows of a `Table`, dense."""
 
     numeric: FloatArray
-    codes: IntArray
+    codes: CodeArray
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Table:
     """
 
     numeric: FloatArray | sp.csr_array
-    codes: IntArray | sp.csr_array
+    codes: CodeArray | sp.csr_array
 
     @property
     def n_rows(self) -> int:
@@ -78,12 +79,12 @@ class Table:
         """The rows given by index or mask."""
         return Table(self.numeric[rows], self.codes[rows])
 
-    def spans(self, *, beside: int = 0, least: int = 16) -> list[slice]:
+    def spans(self, *, extra_columns: int = 0, least: int = 16) -> list[slice]:
         """Row ranges of the blocks, in order.
 
-        `beside` columns more will stand beside each row; a block has `least` rows at least.
+        Blocks leave room for `extra_columns` more columns and have at least `least` rows.
         """
-        n_columns = self.numeric.shape[1] + self.codes.shape[1] + beside
+        n_columns = self.numeric.shape[1] + self.codes.shape[1] + extra_columns
         return block_spans(self.n_rows, n_columns, least)
 
     def block(self, rows: slice) -> Block:
@@ -143,7 +144,7 @@ class Schema:
         return {column.name: column.kind for column in self.columns}
 
     @property
-    def n_levels(self) -> npt.NDArray[np.intp]:
+    def n_levels(self) -> IndexArray:
         """Number of categories of each binary or nominal column."""
         return np.array([len(self.columns[j].categories) for j in self.discrete], dtype=np.intp)
 
@@ -231,7 +232,7 @@ def learn_schema(
     X: Any,
     *,
     categorical_features: Any = "from_dtype",
-    weight: npt.NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
     owner: str = "model",
 ) -> tuple[Schema, Table]:
     """Learn a table's schema, and code the table by it.
@@ -281,7 +282,7 @@ def learn_schema(
     return schema, table if keep is None else table.take(keep)
 
 
-def _declared_discrete(declared: Any, raw: RawTable) -> npt.NDArray[np.bool_] | None:
+def _declared_discrete(declared: Any, raw: RawTable) -> BoolArray | None:
     """Which columns are said to be discrete; None where each column's type decides."""
     n_columns = len(raw.names)
     if isinstance(declared, str) and declared == "from_dtype":
@@ -362,7 +363,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _sparse_columns(
-    raw: RawTable, declared: npt.NDArray[np.bool_] | None, keep: npt.NDArray[np.intp] | None
+    raw: RawTable, declared: BoolArray | None, keep: IndexArray | None
 ) -> tuple[Column, ...]:
     if declared is None or not declared.any():
         matrix: Any = raw.matrix if keep is None else raw.matrix[keep]  # type: ignore[index]
@@ -381,7 +382,7 @@ def _sparse_columns(
 
 
 def _matrix_columns(
-    raw: RawTable, declared: npt.NDArray[np.bool_] | None, keep: npt.NDArray[np.intp] | None
+    raw: RawTable, declared: BoolArray | None, keep: IndexArray | None
 ) -> tuple[Column, ...]:
     """Columns of one block of numbers, a block of rows at a time: it may be large."""
     matrix = np.asarray(raw.matrix)
@@ -409,7 +410,7 @@ def _learn_column(
     raw: Numbers | Labels,
     name: str,
     declared: bool | np.bool_ | None,
-    keep: npt.NDArray[np.intp] | None,
+    keep: IndexArray | None,
 ) -> Column:
     if isinstance(raw, Numbers):
         values = raw.values if keep is None else raw.values[keep]
@@ -463,7 +464,7 @@ def _numbers(raw: Numbers | Labels, column: Column) -> FloatArray:
     return values if column.observed else np.full_like(values, np.nan)
 
 
-def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> IntArray:
+def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> CodeArray:
     if isinstance(raw, Numbers):
         _refuse_infinite(raw.values[:, None], [column.name])
         coded = NumberCoder(column.categories).encode(raw.values)
@@ -476,7 +477,7 @@ def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> IntArr
     return coded
 
 
-def _refuse_unknown(coded: IntArray, raw: Numbers | Labels, column: Column) -> None:
+def _refuse_unknown(coded: CodeArray, raw: Numbers | Labels, column: Column) -> None:
     given = ~np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes >= 0
     rows = np.flatnonzero((coded < 0) & given)
     if rows.size and column.observed:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import BoolArray, IndexArray
 from latentclass.data._read import (
     Numbers,
     RawColumn,
@@ -98,7 +99,7 @@ def _to_categories(series: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def _fill_series(
-    series: nw.Series[Any], rows: npt.NDArray[np.intp], values: npt.NDArray[Any], continuous: bool
+    series: nw.Series[Any], rows: IndexArray, values: npt.NDArray[Any], continuous: bool
 ) -> nw.Series[Any]:
     dtype, cells = series.dtype, values.tolist()
     pandas_like = series.implementation.is_pandas_like()
@@ -133,9 +134,7 @@ def _in_range(dtype: Any, cells: list[Any]) -> bool:
     return bool(low <= min(cells) and max(cells) < low + 2**bits)
 
 
-def _fill_categories(
-    series: nw.Series[Any], rows: npt.NDArray[np.intp], cells: list[Any]
-) -> nw.Series[Any]:
+def _fill_categories(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.Series[Any]:
     """Fill a categorical column; categories that it lacks come after its own."""
     if series.implementation.is_pyarrow():
         return _fill_arrow(series, rows, cells)
@@ -151,9 +150,7 @@ def _fill_categories(
     return _named(native, series.name)
 
 
-def _fill_arrow(
-    series: nw.Series[Any], rows: npt.NDArray[np.intp], cells: list[Any]
-) -> nw.Series[Any]:
+def _fill_arrow(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.Series[Any]:
     """Fill a pyarrow column of any type; narwhals would do so for the most usual ones only."""
     native, pa = series.to_native(), series.__native_namespace__()
     own_type = native.type
@@ -175,9 +172,7 @@ def _named(native: Any, name: str) -> nw.Series[Any]:
     return series
 
 
-def _rebuild(
-    series: nw.Series[Any], rows: npt.NDArray[np.intp], cells: list[Any]
-) -> nw.Series[Any]:
+def _rebuild(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.Series[Any]:
     """Make a column anew whose type cannot hold the cells: all of it was missing, mostly."""
     if rows.size < len(series) and series.dtype not in (nw.Object, nw.Unknown):
         raise TypeError(
@@ -203,7 +198,7 @@ def _values(schema: Schema, table: Table, j: int) -> npt.NDArray[Any]:
     return labels[codes]
 
 
-def _missing(raw: RawColumn) -> npt.NDArray[np.bool_]:
+def _missing(raw: RawColumn) -> BoolArray:
     if isinstance(raw, Numbers):
         return np.asarray(np.isnan(raw.values))
     return np.asarray(raw.codes < 0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentclass.datasets._facts import Facts
-from latentclass.datasets._sources import Found, NotHere
+from latentclass.datasets._sources import FoundFile, NotHere
 from latentclass.datasets._table import Column, Table, nominal, text_array
 from latentclass.exceptions import DataSetUnavailableError
 
@@ -43,7 +43,7 @@ def read_index(home: Path) -> dict[str, dict[str, Any]]:
         return {entry["name"]: entry for entry in json.loads(path.read_text("utf-8"))["datasets"]}
 
 
-def from_folder(facts: Facts, home: Path | None) -> Found:
+def from_folder(facts: Facts, home: Path | None) -> FoundFile:
     """Read a data set out of the folder and check it against the index."""
     if home is None:
         raise NotHere(f"no folder given ({VARIABLE} is not set)")
@@ -65,7 +65,7 @@ def from_folder(facts: Facts, home: Path | None) -> Found:
             f"index.json says {n_rows}. The file is cut short or the index belongs to another copy."
         )
     # Where we know the differences ourselves, the index would only say them twice.
-    return Found(table, source, licence, None if facts.differs else entry.get("mismatch"))
+    return FoundFile(table, source, licence, None if facts.differs else entry.get("mismatch"))
 
 
 def _read(path: Path, entry: dict[str, Any]) -> Table:

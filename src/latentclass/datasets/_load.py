@@ -15,13 +15,13 @@ from latentclass.datasets._facts import Facts, PaperUse, paper_uses, registry, r
 from latentclass.datasets._folder import VARIABLE, folder, from_folder, read_index
 from latentclass.datasets._generate import GENERATED
 from latentclass.datasets._openml import cache_folder, from_openml
-from latentclass.datasets._sources import BUNDLED, Found, NotHere, bundled, generated
+from latentclass.datasets._sources import BUNDLED, FoundFile, NotHere, bundled, generated
 from latentclass.datasets._table import CONTAINERS, Table, to_container
 from latentclass.datasets._variants import STEPS
 from latentclass.exceptions import DataSetUnavailableError
 
 # In the order in which they are tried.
-_READERS: dict[str, Callable[[Facts, Path | None], Found]] = {
+_READERS: dict[str, Callable[[Facts, Path | None], FoundFile]] = {
     "generated": lambda facts, _: generated(facts),
     "bundled": lambda facts, _: bundled(facts),
     "folder": from_folder,
@@ -188,7 +188,7 @@ def load_dataset(
     )
 
 
-def _search(facts: Facts, sources: list[str], home: Path | None) -> tuple[str, Found]:
+def _search(facts: Facts, sources: list[str], home: Path | None) -> tuple[str, FoundFile]:
     """Return the first source that has the data set, and what it has."""
     tried = []
     for source in sources:
@@ -199,7 +199,7 @@ def _search(facts: Facts, sources: list[str], home: Path | None) -> tuple[str, F
     raise DataSetUnavailableError(_unavailable(facts, tried))
 
 
-def _from_source(facts: Facts, source: str, home: Path | None) -> Found:
+def _from_source(facts: Facts, source: str, home: Path | None) -> FoundFile:
     """Read the data set itself, else compute it from its parent out of the same source."""
     try:
         return _READERS[source](facts, home)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from latentclass._files import replacing
 from latentclass.datasets._facts import Facts
-from latentclass.datasets._sources import Found, NotHere
+from latentclass.datasets._sources import FoundFile, NotHere
 from latentclass.datasets._table import Column, Nominal, Table, text_array
 
 VARIABLE = "LATENTCLASS_CACHE"
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "latentclass"
 
 
-def from_openml(facts: Facts) -> Found:
+def from_openml(facts: Facts) -> FoundFile:
     """Take a data set from the cache, else download, check and cache it."""
     if not facts.openml:
         raise NotHere("no copy known there that fits")
@@ -46,7 +46,7 @@ def from_openml(facts: Facts) -> Found:
     if table is None:
         table = _download(facts)
         _keep(table, path)
-    return Found(table, source, facts.licence, _difference(facts, table))
+    return FoundFile(table, source, facts.licence, _difference(facts, table))
 
 
 def _download(facts: Facts) -> Table:

@@ -14,7 +14,7 @@ class NotHere(LookupError):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundFile:
     """A table and where it came from."""
 
     table: Table
@@ -23,12 +23,12 @@ class Found:
     differs: str | None = None
 
 
-def generated(facts: Facts) -> Found:
+def generated(facts: Facts) -> FoundFile:
     """Compute a data set from its definition."""
     if facts.name not in GENERATED:
         raise NotHere("cannot be computed from a definition")
     licence = "none needed: computed by this library"
-    return Found(GENERATED[facts.name](), "generated", licence)
+    return FoundFile(GENERATED[facts.name](), "generated", licence)
 
 
 # Column names and labels as in the UCI editions, so that code runs the same on any source.
@@ -58,7 +58,7 @@ BUNDLED = {
 }
 
 
-def bundled(facts: Facts) -> Found:
+def bundled(facts: Facts) -> FoundFile:
     """Take a data set that comes with scikit-learn."""
     if facts.name not in BUNDLED:
         raise NotHere("does not come with scikit-learn")
@@ -69,4 +69,4 @@ def bundled(facts: Facts) -> Found:
     bunch = getattr(datasets, f"load_{facts.name}")()
     columns = {name: bunch.data[:, i].astype(float) for i, name in enumerate(names)}
     y = text_array([labels[code] for code in bunch.target])
-    return Found(Table(columns, y), f"scikit-learn {sklearn.__version__}", facts.licence)
+    return FoundFile(Table(columns, y), f"scikit-learn {sklearn.__version__}", facts.licence)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import Codes, DiscreteClassifier, Rows
+from latentclass.discrete._base import CodedRows, DiscreteClassifier
 from latentclass.discrete._one_dependence import (
     PairModel,
     aode_log_likelihood,
@@ -17,7 +18,6 @@ from latentclass.discrete._one_dependence import (
     pair_features,
     stack_counts,
 )
-from latentclass.estimator._base import FloatArray, IntArray
 from latentclass.estimator._callbacks import FitProgress
 
 
@@ -157,7 +157,7 @@ class AODE(DiscreteClassifier):
         check_number("alpha", self.alpha, low=0, strict=True)
         check_number("min_frequency", self.min_frequency, low=0)
 
-    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
         n_levels, alpha = self._coding.n_levels, float(self.alpha)
         n = len(n_levels)
         cells = pair_cells(
@@ -168,7 +168,7 @@ class AODE(DiscreteClassifier):
             np.full((n, n), 1.0 / max(1, n)),
         )
 
-        def count(codes: Codes, y: IntArray, weight: FloatArray) -> FloatArray:
+        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
             return stack_counts(codes, y, weight, len(self.classes_), n_levels)
 
         params, stats = self._run_em(rows, cells, pair_features(n_levels), count, progress)
@@ -177,17 +177,17 @@ class AODE(DiscreteClassifier):
         )
         self.class_prior_ = np.exp(params.log_pi)
 
-    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         return aode_log_likelihood(self._model, codes)
 
-    def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
+    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         total = np.empty(len(y))
         for k in np.unique(y):
             rows = y == k
             total[rows] = aode_log_likelihood(self._model.of_class(k), codes[rows])[:, 0]
         return total
 
-    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         return draw_aode(self._model, y, rng)
 
     @property

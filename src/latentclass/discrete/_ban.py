@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import NetworkClassifier, Rows
+from latentclass.discrete._base import CodedRows, NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import Score, search_hill
 
@@ -155,7 +155,7 @@ class BAN(NetworkClassifier):
         if self.criterion == "k2":
             check_number("alpha", self.alpha, low=0, strict=True)
 
-    def _search(self, rows: Rows) -> Structure:
+    def _search(self, rows: CodedRows) -> Structure:
         order = self._by_information(rows)
         found = search_hill(
             self._sample_of(rows, order),

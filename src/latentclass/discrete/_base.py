@@ -14,15 +14,15 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Schema, Table, block_spans
-from latentclass.discrete._em import CellParams, CellProblem, Cells, CellStats
+from latentclass.discrete._em import CountLayout, CountParams, CountProblem, CountStats
 from latentclass.discrete._network import Structure, draw_codes, log_likelihood
 from latentclass.discrete._structure_search import Sample
 from latentclass.engine._counts import class_information, level_counts, level_offsets
@@ -30,11 +30,10 @@ from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._mdl import bin_codes, mdl_cut_points
 from latentclass.engine._product import LOG_2PI, SCALE_FLOOR, measure_range
-from latentclass.estimator._base import FloatArray, GenerativeClassifier, IntArray, Training
+from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
-
-Codes = npt.NDArray[np.int32]
+from latentclass.estimator._reading import Training
 
 MAX_COMPLETIONS = 4096
 """Completions of one row that are all tried in the search for the most probable one."""
@@ -42,7 +41,7 @@ MAX_COMPLETIONS = 4096
 HALF_GAUSSIAN_MEAN = float(np.sqrt(2.0 / np.pi))
 """Mean of the absolute value of a standard normal number."""
 
-FAR = 1e4
+VALUE_LIMIT = 1e4
 """Standard deviations beyond which a number counts as no further away. Its density is 0 to any
 precision, and a larger square would drown what the other columns say."""
 
@@ -81,22 +80,22 @@ class Bins:
         """Number of bins."""
         return len(self.cuts) + 1
 
-    def codes(self, values: FloatArray) -> Codes:
+    def codes(self, values: FloatArray) -> CodeArray:
         """Bin of each value; -1 if missing."""
         return bin_codes(values, self.cuts)
 
-    def log_density(self, values: FloatArray, codes: Codes) -> FloatArray:
+    def log_density(self, values: FloatArray, codes: CodeArray) -> FloatArray:
         """log density of each value within its bin; 0 if missing."""
         out: FloatArray = self.peak[codes]
         for code in {0, len(self.cuts)}:
             rows = codes == code
             z = (values[rows] - self.edge[code]) / self.scale[code]
-            z = np.clip(z, -FAR, FAR)
+            z = np.clip(z, -VALUE_LIMIT, VALUE_LIMIT)
             out[rows] -= 0.5 * z * z
         out[codes < 0] = 0.0
         return out
 
-    def draw(self, codes: Codes, rng: np.random.Generator) -> FloatArray:
+    def draw(self, codes: CodeArray, rng: np.random.Generator) -> FloatArray:
         """A number from each bin."""
         if not len(self.cuts):
             whole: FloatArray = self.edge[0] + self.scale[0] * rng.standard_normal(len(codes))
@@ -176,7 +175,7 @@ class Coding:
             for continuous, place in self.active
         )
 
-    def encode(self, block: Block) -> Codes:
+    def encode(self, block: Block) -> CodeArray:
         """Levels of the active columns, -1 missing."""
         codes = np.empty((len(block.codes), len(self.active)), dtype=np.int32)
         for j, (continuous, place) in enumerate(self.active):
@@ -195,7 +194,7 @@ class Coding:
             total += bins.log_density(values, bins.codes(values))
         return total
 
-    def empty(self, n_rows: int) -> tuple[FloatArray, Codes]:
+    def empty(self, n_rows: int) -> tuple[FloatArray, CodeArray]:
         """Cells of the inactive columns filled with all they can be, of the active ones missing."""
         numeric = np.tile(
             np.array([np.nan if len(b.cuts) else b.mean[0] for b in self.bins]), (n_rows, 1)
@@ -212,7 +211,7 @@ class Coding:
 
 
 def learn_coding(
-    schema: Schema, table: Table, y: IntArray, weight: FloatArray, n_classes: int
+    schema: Schema, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
 ) -> Coding:
     """Cut the continuous columns, and find the columns that vary."""
     labelled = y != UNLABELLED
@@ -254,13 +253,13 @@ def table_column(matrix: Any, place: int) -> FloatArray:
     return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)[:, 0]
 
 
-class Rows(NamedTuple):
+class CodedRows(NamedTuple):
     """Coded labelled rows, and rows without label, with their weights."""
 
-    codes: Codes
-    y: IntArray
+    codes: CodeArray
+    y: IndexArray
     weight: FloatArray
-    unlabelled: Codes
+    unlabelled: CodeArray
     unlabelled_weight: FloatArray
 
 
@@ -291,9 +290,9 @@ class DiscreteClassifier(GenerativeClassifier):
         codes = np.concatenate(parts)
         labelled = y != UNLABELLED
         if labelled.all():
-            rows = Rows(codes, y, weight, codes[:0], weight[:0])
+            rows = CodedRows(codes, y, weight, codes[:0], weight[:0])
         else:
-            rows = Rows(
+            rows = CodedRows(
                 codes[labelled], y[labelled], weight[labelled], codes[~labelled], weight[~labelled]
             )
         self._learn(rows, progress)
@@ -312,19 +311,19 @@ class DiscreteClassifier(GenerativeClassifier):
 
     def _run_em(
         self,
-        rows: Rows,
-        cells: Cells,
-        features: Callable[[Codes], IntArray],
-        count: Callable[[Codes, IntArray, FloatArray], FloatArray],
+        rows: CodedRows,
+        cells: CountLayout,
+        features: Callable[[CodeArray], IndexArray],
+        count: Callable[[CodeArray, IndexArray, FloatArray], FloatArray],
         progress: FitProgress | None,
-    ) -> tuple[CellParams, CellStats]:
+    ) -> tuple[CountParams, CountStats]:
         """Parameters and counts of all rows, those without label shared out by EM."""
         n_classes = len(self.classes_)
         spans = block_spans(len(rows.unlabelled), max(1, rows.codes.shape[1]))
         blocks = [(rows.unlabelled[s], rows.unlabelled_weight[s]) for s in spans]
         known = count(rows.codes, rows.y, rows.weight)
         known_weight = np.zeros(n_classes) + np.bincount(rows.y, rows.weight, n_classes)
-        problem = CellProblem(cells, features, blocks, known_weight, known, self.n_jobs)
+        problem = CountProblem(cells, features, blocks, known_weight, known, self.n_jobs)
         # without unlabelled rows the first start is the answer, and the next step confirms it
         n_starts = self.n_init if blocks else 1
         seed = check_random_state(self.random_state).randint(2**31)
@@ -335,8 +334,8 @@ class DiscreteClassifier(GenerativeClassifier):
             drawn = rows.weight * rng.standard_exponential(len(rows.weight))
             weights.append(np.zeros(n_classes) + np.bincount(rows.y, drawn, n_classes))
             counts.append(count(rows.codes, rows.y, drawn))
-        starts = problem.m_step(CellStats(np.stack(weights), np.stack(counts)))
-        result: EMResult[CellParams] = run_restarts(
+        starts = problem.m_step(CountStats(np.stack(weights), np.stack(counts)))
+        result: EMResult[CountParams] = run_restarts(
             problem,
             starts,
             tol=self.tol,
@@ -349,11 +348,11 @@ class DiscreteClassifier(GenerativeClassifier):
         if blocks:
             stats, _ = problem.e_step(result.params)
         else:
-            stats = CellStats(known_weight[None], known[None])
-        params = CellParams(*(array[0] for array in result.params))
-        return params, CellStats(*(array[0] for array in stats))
+            stats = CountStats(known_weight[None], known[None])
+        params = CountParams(*(array[0] for array in result.params))
+        return params, CountStats(*(array[0] for array in stats))
 
-    def _level_shares(self, rows: Rows) -> list[FloatArray]:
+    def _level_shares(self, rows: CodedRows) -> list[FloatArray]:
         """Share of each level of each active column among all rows, with or without label."""
         weight = np.concatenate([rows.weight, rows.unlabelled_weight])
         shares = []
@@ -378,13 +377,13 @@ class DiscreteClassifier(GenerativeClassifier):
         codes = self._coding.encode(block)
         return self._code_log_likelihood(codes) + self._coding.log_inside(block)[:, None]
 
-    def _code_joint(self, codes: Codes) -> FloatArray:
+    def _code_joint(self, codes: CodeArray) -> FloatArray:
         spans = block_spans(len(codes), max(1, codes.shape[1]))
         parts = [self._code_log_likelihood(codes[span]) for span in spans]
         with np.errstate(divide="ignore"):
             return np.concatenate(parts) + np.log(self.class_prior_)
 
-    def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
+    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         """log P(observed codes | own class): a model may save the work on the other classes."""
         spans = block_spans(len(codes), max(1, codes.shape[1]) * len(self.classes_))
         parts = [self._code_log_likelihood(codes[s])[np.arange(len(y[s])), y[s]] for s in spans]
@@ -392,7 +391,7 @@ class DiscreteClassifier(GenerativeClassifier):
 
     # ----------------------------------------------------- samples, completion
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         codes = self._sample_codes(y, rng)
         numeric, nominal = self._coding.empty(len(y))
         for place, bins in enumerate(self._coding.bins):
@@ -419,7 +418,7 @@ class DiscreteClassifier(GenerativeClassifier):
                 nominal[rows, place] = share.argmax(axis=1)
         return Table(numeric, nominal)
 
-    def _level_posterior(self, codes: Codes, j: int, posterior: FloatArray) -> FloatArray:
+    def _level_posterior(self, codes: CodeArray, j: int, posterior: FloatArray) -> FloatArray:
         """P(level of column j | observed cells), the classes mixed by `posterior`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             log_posterior = np.log(posterior)
@@ -446,7 +445,7 @@ class DiscreteClassifier(GenerativeClassifier):
                 nominal[:, place] = codes[:, j]
         return Table(numeric, nominal)
 
-    def _most_probable_codes(self, codes: Codes) -> Codes:
+    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
         """Missing codes filled by trying all completions, or, of too many, by one at a time."""
         missing = codes < 0
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
@@ -461,7 +460,7 @@ class DiscreteClassifier(GenerativeClassifier):
                 filled[rows] = self._improve(codes[rows], columns)
         return filled
 
-    def _value(self, codes: Codes, columns: IntArray) -> FloatArray:
+    def _value(self, codes: CodeArray, columns: IndexArray) -> FloatArray:
         """log of the largest joint probability with any class, numbers at their best."""
         peaks = self._coding.peaks()
         value: FloatArray = self._code_joint(codes).max(axis=1)
@@ -469,7 +468,7 @@ class DiscreteClassifier(GenerativeClassifier):
             value = value + peaks[j][codes[:, j]]
         return value
 
-    def _try_all(self, codes: Codes, columns: IntArray, levels: list[int]) -> Codes:
+    def _try_all(self, codes: CodeArray, columns: IndexArray, levels: list[int]) -> CodeArray:
         every = np.indices(levels, dtype=np.int32).reshape(len(levels), -1).T
         best, value = codes.copy(), np.full(len(codes), -np.inf)
         best[:, columns] = every[0]
@@ -481,7 +480,7 @@ class DiscreteClassifier(GenerativeClassifier):
             best[better], value[better] = tried[better], new[better]
         return best
 
-    def _improve(self, codes: Codes, columns: IntArray) -> Codes:
+    def _improve(self, codes: CodeArray, columns: IndexArray) -> CodeArray:
         for j in columns:  # first each cell given the observed ones and those filled before it
             joint = self._code_joint(codes)
             share = self._level_posterior(
@@ -504,15 +503,15 @@ class DiscreteClassifier(GenerativeClassifier):
     # ---------------------------------------------- what a discrete model must answer
 
     @abstractmethod
-    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
         """Learn from coded rows; set `class_prior_` and the attributes about the fit."""
 
     @abstractmethod
-    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         """log P(observed codes | class), shape (n_rows, n_classes)."""
 
     @abstractmethod
-    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         """Draw the active columns' codes of one row for each class code."""
 
 
@@ -527,15 +526,15 @@ class NetworkClassifier(DiscreteClassifier):
     _log_theta: FloatArray
 
     @abstractmethod
-    def _search(self, rows: Rows) -> Structure:
+    def _search(self, rows: CodedRows) -> Structure:
         """The arcs among the active columns, from the labelled rows."""
 
-    def _mass(self, rows: Rows) -> list[FloatArray]:
+    def _mass(self, rows: CodedRows) -> list[FloatArray]:
         """Pseudo-counts of each active column's levels, in every distribution of it."""
         del rows  # a column's own shares may be wanted
         return [np.full(r, float(self.alpha)) for r in self._coding.n_levels]
 
-    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
         self._structure = structure = self._search(rows)
         n_classes = len(self.classes_)
         repeats = [int(np.prod(shape[:-1])) for shape in structure.shapes]
@@ -544,7 +543,7 @@ class NetworkClassifier(DiscreteClassifier):
             parts = [np.tile(v, r) for v, r in zip(by_level, repeats, strict=True)]
             return np.concatenate([np.empty(0), *parts])
 
-        cells = Cells(
+        cells = CountLayout(
             structure.group_starts,
             laid_out(self._mass(rows)),
             laid_out(self._level_shares(rows)),
@@ -552,33 +551,33 @@ class NetworkClassifier(DiscreteClassifier):
             structure.shared,
         )
 
-        def count(codes: Codes, y: IntArray, weight: FloatArray) -> FloatArray:
+        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
             return structure.counts(codes, y, weight, n_classes)
 
         params, _ = self._run_em(rows, cells, structure.cells, count, progress)
         self._log_theta = params.log_theta
         self.class_prior_ = np.exp(params.log_pi)
 
-    def _by_information(self, rows: Rows) -> IntArray:
+    def _by_information(self, rows: CodedRows) -> IndexArray:
         """Active columns, the one that tells most about the class first."""
         offsets = level_offsets(self._coding.n_levels)
         single = level_counts(rows.codes, rows.y, rows.weight, len(self.classes_), offsets)
         information = class_information(single, offsets)
         return np.argsort(-np.round(information, 12), kind="stable")
 
-    def _sample_of(self, rows: Rows, order: IntArray) -> Sample:
+    def _sample_of(self, rows: CodedRows, order: IndexArray) -> Sample:
         """Labelled rows with the active columns in a given order."""
         n_levels = tuple(self._coding.n_levels[j] for j in order)
         codes = np.ascontiguousarray(rows.codes[:, order])
         return Sample(codes, rows.y, rows.weight, len(self.classes_), n_levels)
 
-    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         return log_likelihood(self._structure, self._log_theta, codes)
 
-    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         return draw_codes(self._structure, self._log_theta, y, rng)
 
-    def _most_probable_codes(self, codes: Codes) -> Codes:
+    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
         """Exact: each cell in turn gets the level from which the others can reach the most."""
         structure, peaks = self._structure, self._coding.peaks()
         repeats = [int(np.prod(shape[:-1])) for shape in structure.shapes]

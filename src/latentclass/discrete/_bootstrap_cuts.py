@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
+from latentclass._types import FloatArray
 from latentclass.engine._content_folds import level_words, mix_key
 from latentclass.engine._mdl import mdl_cut_points
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def redrawn_cuts(

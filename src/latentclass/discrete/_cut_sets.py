@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Schema, Table
-from latentclass.discrete._base import Codes, Coding, learn_bins, learn_coding, table_column
+from latentclass.discrete._base import Coding, learn_bins, learn_coding, table_column
 from latentclass.discrete._bootstrap_cuts import redrawn_cuts
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class CutSet:
     """
 
     cuts: tuple[FloatArray, ...]
-    level: tuple[IntArray, ...]
+    level: tuple[CodeArray, ...]
     log_share: tuple[FloatArray, ...]
 
     @property
@@ -46,21 +43,21 @@ class CutSet:
         """Own levels of each active column."""
         return tuple(int(level[-1]) + 1 for level in self.level)
 
-    def coarse(self, codes: Codes) -> Codes:
+    def coarse(self, codes: CodeArray) -> CodeArray:
         """Own levels of rows given by their fine ones; missing cells stay missing."""
         out = np.empty_like(codes)
         for j, level in enumerate(self.level):
             out[:, j] = np.append(level, -1)[codes[:, j]]
         return out
 
-    def log_inside(self, codes: Codes) -> FloatArray:
+    def log_inside(self, codes: CodeArray) -> FloatArray:
         """log P(fine levels | own levels) of each row."""
         total = np.zeros(len(codes))
         for j, share in enumerate(self.log_share):
             total += np.append(share, 0.0)[codes[:, j]]
         return total
 
-    def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
+    def draw(self, codes: CodeArray, rng: np.random.Generator) -> CodeArray:
         """Fine levels of rows given by their own ones."""
         out = np.empty_like(codes)
         for j, (level, log_share) in enumerate(zip(self.level, self.log_share, strict=True)):
@@ -77,7 +74,7 @@ class CutSet:
 def learn_cut_sets(
     schema: Schema,
     table: Table,
-    y: npt.NDArray[np.intp],
+    y: IndexArray,
     weight: FloatArray,
     n_classes: int,
     seeds: Sequence[int],

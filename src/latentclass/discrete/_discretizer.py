@@ -15,13 +15,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._read import listed_to_array, missing_cells
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns
-from latentclass.estimator._reading import FloatArray, TableReader
-
-Codes = npt.NDArray[np.int32]
+from latentclass.estimator._reading import TableReader
 
 
 class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -278,7 +277,7 @@ def _rounded(point: float, low: float, high: float) -> str:
 
 
 def _fill_array(
-    given: npt.NDArray[Any], codes: dict[int, Codes], labels: list[list[str]] | None
+    given: npt.NDArray[Any], codes: dict[int, CodeArray], labels: list[list[str]] | None
 ) -> npt.NDArray[Any]:
     dtype: Any = np.float64
     if labels is not None or (len(codes) < given.shape[1] and given.dtype.kind not in "fiub"):
@@ -315,7 +314,7 @@ def _cells(column: npt.NDArray[Any]) -> Any:
     return cells.tolist()
 
 
-def _fill_frame(frame: Any, codes: dict[int, Codes], labels: list[list[str]] | None) -> Any:
+def _fill_frame(frame: Any, codes: dict[int, CodeArray], labels: list[list[str]] | None) -> Any:
     new = []
     for j, own in codes.items():
         series = frame[:, j]
@@ -326,11 +325,11 @@ def _fill_frame(frame: Any, codes: dict[int, Codes], labels: list[list[str]] | N
     return frame.clone().with_columns(*new).to_native()
 
 
-def _float_codes(codes: Codes) -> FloatArray:
+def _float_codes(codes: CodeArray) -> FloatArray:
     return np.where(codes < 0, np.nan, codes)
 
 
-def _float_series(series: nw.Series[Any], codes: Codes) -> nw.Series[Any]:
+def _float_series(series: nw.Series[Any], codes: CodeArray) -> nw.Series[Any]:
     library, values = series.__native_namespace__(), _float_codes(codes)
     if series.implementation.is_polars():
         return _named(library.Series(values, nan_to_null=True), series.name)
@@ -339,7 +338,7 @@ def _float_series(series: nw.Series[Any], codes: Codes) -> nw.Series[Any]:
     return _named(library.Series(values, index=series.to_native().index), series.name)
 
 
-def _label_series(series: nw.Series[Any], codes: Codes, labels: list[str]) -> nw.Series[Any]:
+def _label_series(series: nw.Series[Any], codes: CodeArray, labels: list[str]) -> nw.Series[Any]:
     """An ordered category, made from codes without a Python object a row."""
     library = series.__native_namespace__()
     if series.implementation.is_polars():

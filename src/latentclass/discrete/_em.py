@@ -19,20 +19,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine._counts import indicator_rows
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
-
 
 @dataclass(frozen=True)
-class Cells:
+class CountLayout:
     """The tables of a model as one row of F cells.
 
     Attributes
@@ -94,14 +89,14 @@ class Cells:
         return np.repeat(values, lengths, axis=-1)
 
 
-class CellParams(NamedTuple):
+class CountParams(NamedTuple):
     """Parameters of S starts: log pi (S, K), log theta (S, K, F)."""
 
     log_pi: FloatArray
     log_theta: FloatArray
 
 
-class CellStats(NamedTuple):
+class CountStats(NamedTuple):
     """Statistics of S starts: weight of each class (S, K), counts (S, K, F)."""
 
     class_weight: FloatArray
@@ -109,12 +104,12 @@ class CellStats(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CellProblem:
+class CountProblem:
     """EM for rows of unknown class (see `_em.Problem`).
 
     Attributes
     ----------
-    cells : Cells
+    cells : CountLayout
     features : callable
         Codes of some rows to the cells they show, shape (n_rows, m), -1 for none.
     blocks : list of (codes, weights)
@@ -126,9 +121,9 @@ class CellProblem:
     n_jobs : int or None
     """
 
-    cells: Cells
-    features: Callable[[IntArray], IndexArray]
-    blocks: Sequence[tuple[IntArray, FloatArray]]
+    cells: CountLayout
+    features: Callable[[CodeArray], IndexArray]
+    blocks: Sequence[tuple[CodeArray, FloatArray]]
     known_weight: FloatArray
     known: FloatArray
     n_jobs: int | None = None
@@ -138,13 +133,13 @@ class CellProblem:
         """Weight of all rows."""
         return float(self.known_weight.sum() + sum(weight.sum() for _, weight in self.blocks))
 
-    def e_step(self, params: CellParams) -> tuple[CellStats, FloatArray]:
+    def e_step(self, params: CountParams) -> tuple[CountStats, FloatArray]:
         """Expected counts, and the penalised criterion per row."""
         n_starts, n_classes = params.log_pi.shape
         n_cells = self.known.shape[1]
         table = self.cells.criterion(params.log_theta).reshape(n_starts * n_classes, n_cells)
 
-        def visit(block: tuple[IntArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        def visit(block: tuple[CodeArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
             codes, weight = block
             shown = indicator_rows(self.features(codes), n_cells)
             score = (shown @ table.T).reshape(-1, n_starts, n_classes) + params.log_pi
@@ -165,21 +160,21 @@ class CellProblem:
             class_weight += weight
             counts += part.reshape(counts.shape)
         objective = objective + self.cells.log_prior(params.log_theta)
-        return CellStats(class_weight, counts), objective / self.total_weight
+        return CountStats(class_weight, counts), objective / self.total_weight
 
-    def m_step(self, stats: CellStats) -> CellParams:
+    def m_step(self, stats: CountStats) -> CountParams:
         """Shares: of the classes plain, of the cells smoothed."""
         with np.errstate(divide="ignore"):
             log_pi = np.log(stats.class_weight / self.total_weight)
-        return CellParams(log_pi, self.cells.estimate(stats.counts))
+        return CountParams(log_pi, self.cells.estimate(stats.counts))
 
-    def to_vector(self, params: CellParams) -> FloatArray:
+    def to_vector(self, params: CountParams) -> FloatArray:
         """All logarithms side by side."""
         n_starts = len(params.log_pi)
         return np.concatenate([a.reshape(n_starts, -1) for a in params], axis=1)
 
-    def from_vector(self, vector: FloatArray) -> CellParams:
+    def from_vector(self, vector: FloatArray) -> CountParams:
         """Invert `to_vector`, probabilities made to sum to one."""
         n_classes, n_cells = self.known.shape
         log_theta = vector[:, n_classes:].reshape(len(vector), n_classes, n_cells)
-        return CellParams(log_normalise(vector[:, :n_classes]), self.cells.normalise(log_theta))
+        return CountParams(log_normalise(vector[:, :n_classes]), self.cells.normalise(log_theta))

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import Codes, DiscreteClassifier, Rows
+from latentclass.discrete._base import CodedRows, DiscreteClassifier
 from latentclass.discrete._one_dependence import (
     HiddenModel,
     draw_hidden,
@@ -24,7 +25,6 @@ from latentclass.engine._counts import (
     level_offsets,
     pair_counts,
 )
-from latentclass.estimator._base import FloatArray, IntArray
 from latentclass.estimator._callbacks import FitProgress
 
 
@@ -124,7 +124,7 @@ class HiddenNaiveBayes(DiscreteClassifier):
     """
 
     _model: HiddenModel
-    _order: IntArray
+    _order: IndexArray
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class HiddenNaiveBayes(DiscreteClassifier):
         super()._check_parameters()
         check_number("alpha", self.alpha, low=0, strict=True)
 
-    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
         n_levels, n_classes = self._coding.n_levels, len(self.classes_)
         offsets = level_offsets(n_levels)
         pairs = pair_counts(rows.codes, rows.y, rows.weight, n_classes, offsets)
@@ -170,24 +170,24 @@ class HiddenNaiveBayes(DiscreteClassifier):
             weights.T,
         )
 
-        def count(codes: Codes, y: IntArray, weight: FloatArray) -> FloatArray:
+        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
             return stack_counts(codes, y, weight, n_classes, n_levels)
 
         params, stats = self._run_em(rows, cells, pair_features(n_levels), count, progress)
         self._model = hidden_tables(stats.counts, weights, n_levels, float(self.alpha))
         self.class_prior_ = np.exp(params.log_pi)
 
-    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         return hidden_log_likelihood(self._model, codes)
 
-    def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
+    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         total = np.empty(len(y))
         for k in np.unique(y):
             rows = y == k
             total[rows] = hidden_log_likelihood(self._model.of_class(k), codes[rows])[:, 0]
         return total
 
-    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         return draw_hidden(self._model, self._order, y, rng)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import NetworkClassifier, Rows
+from latentclass.discrete._base import CodedRows, NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import Score, search_k2
 
@@ -147,7 +147,7 @@ class K2(NetworkClassifier):
         check_number("max_parents", self.max_parents, low=1, whole=True)
         check_option("order", self.order, ("information", "columns"))
 
-    def _search(self, rows: Rows) -> Structure:
+    def _search(self, rows: CodedRows) -> Structure:
         order = np.arange(rows.codes.shape[1])
         if self.order == "information":
             order = self._by_information(rows)

@@ -18,16 +18,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine._counts import indicator_rows
 from latentclass.engine._logspace import log_sum_exp
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 MAX_CELLS = 2**26
 """Largest table that summing out may need for one row."""
@@ -85,7 +81,7 @@ class Structure:
         return np.concatenate([np.empty(0, dtype=np.intp), *starts])
 
     @cached_property
-    def shared(self) -> npt.NDArray[np.bool_]:
+    def shared(self) -> BoolArray:
         """Cells whose distribution does not depend on the class, shape (F,)."""
         return np.repeat(~np.array(self.class_parent, dtype=bool), np.diff(self.offsets))
 
@@ -111,7 +107,7 @@ class Structure:
             pairs |= {(u, v) for i, u in enumerate(family) for v in family[i + 1 :]}
         return sorted(pairs)
 
-    def cells(self, codes: IntArray) -> IndexArray:
+    def cells(self, codes: CodeArray) -> IndexArray:
         """Cell of each family in each row, shape (n_rows, n); -1 if any of the family is missing.
 
         This is what `counts` counts and what `log_likelihood` adds up.
@@ -127,7 +123,7 @@ class Structure:
         return out
 
     def counts(
-        self, codes: IntArray, y: IndexArray, weight: FloatArray, n_classes: int
+        self, codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int
     ) -> FloatArray:
         """Weight of each cell in each class, shape (K, F), over the rows with the whole family."""
         total = np.zeros((n_classes, self.n_cells))
@@ -159,7 +155,7 @@ class Structure:
 
 
 def log_likelihood(
-    structure: Structure, log_theta: FloatArray, codes: IntArray, *, maximise: bool = False
+    structure: Structure, log_theta: FloatArray, codes: CodeArray, *, maximise: bool = False
 ) -> FloatArray:
     """log p(observed attributes | class), shape (n_rows, K).
 
@@ -179,7 +175,7 @@ def log_likelihood(
 
 
 def _missing_groups(
-    structure: Structure, codes: IntArray
+    structure: Structure, codes: CodeArray
 ) -> Iterator[tuple[tuple[int, ...], IndexArray]]:
     """Sets of missing attributes connected by families, each with its rows."""
     missing = codes < 0
@@ -216,7 +212,7 @@ def _sum_out(
     structure: Structure,
     tables: list[FloatArray],
     group: tuple[int, ...],
-    codes: IntArray,
+    codes: CodeArray,
     maximise: bool,
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Sum (or maximise) the families that touch `group` over its attributes, rows in blocks."""
@@ -270,7 +266,7 @@ def _elimination_order(
 
 
 def _slice_family(
-    structure: Structure, table: FloatArray, j: int, group: tuple[int, ...], codes: IntArray
+    structure: Structure, table: FloatArray, j: int, group: tuple[int, ...], codes: CodeArray
 ) -> Factor:
     """A family's table at the observed attributes of each row."""
     family = (*structure.parents[j], j)
@@ -298,7 +294,7 @@ def _multiply(factors: list[Factor], last: int) -> Factor:
 
 def draw_codes(
     structure: Structure, log_theta: FloatArray, y: IndexArray, rng: np.random.Generator
-) -> IntArray:
+) -> CodeArray:
     """One row of attributes for each class code."""
     codes = np.zeros((len(y), len(structure.n_levels)), dtype=np.int32)
     tables = structure.tables(log_theta)
@@ -308,8 +304,8 @@ def draw_codes(
     return codes
 
 
-def draw_levels(probability: FloatArray, rng: np.random.Generator) -> IntArray:
+def draw_levels(probability: FloatArray, rng: np.random.Generator) -> CodeArray:
     """One level for each row of probabilities."""
     edges = np.cumsum(probability, axis=1)[:, :-1]
-    drawn: IntArray = (rng.random((len(probability), 1)) >= edges).sum(axis=1).astype(np.int32)
+    drawn: CodeArray = (rng.random((len(probability), 1)) >= edges).sum(axis=1).astype(np.int32)
     return drawn

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass.discrete._em import Cells
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.discrete._em import CountLayout
 from latentclass.discrete._network import draw_levels
 from latentclass.engine._counts import (
     column_sums,
@@ -23,10 +23,6 @@ from latentclass.engine._counts import (
     pair_counts,
 )
 from latentclass.engine._logspace import log_sum_exp
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 BLOCK_CELLS = 2**20
 """Entries of the indicators, or of the tables, that one block of rows needs."""
@@ -42,7 +38,7 @@ def pair_cells(
     shares: list[FloatArray],
     single_value: FloatArray,
     pair_value: FloatArray,
-) -> Cells:
+) -> CountLayout:
     """The cells of such a model for EM.
 
     `mass` and `shares` go by child column; `single_value` (n,) and `pair_value` (n, n), parent
@@ -54,7 +50,7 @@ def pair_cells(
     starts = (n_all * np.arange(n_all + 1)[:, None] + offsets[:-1]).ravel()
     by_pair = np.where(np.eye(n, dtype=bool), 0.0, pair_value)[column][:, column]
     value = np.concatenate([single_value[column], by_pair.ravel()])
-    return Cells(
+    return CountLayout(
         starts,
         np.tile(np.concatenate([np.empty(0), *mass]), n_all + 1),
         np.tile(np.concatenate([np.empty(0), *shares]), n_all + 1),
@@ -63,12 +59,12 @@ def pair_cells(
     )
 
 
-def pair_features(n_levels: tuple[int, ...]) -> Callable[[IntArray], IndexArray]:
+def pair_features(n_levels: tuple[int, ...]) -> Callable[[CodeArray], IndexArray]:
     """A function from codes to the cells that rows show, shape (n_rows, n + n (n - 1))."""
     offsets = level_offsets(n_levels)
     n_all = int(offsets[-1])
 
-    def features(codes: IntArray) -> IndexArray:
+    def features(codes: CodeArray) -> IndexArray:
         level = np.where(codes >= 0, codes + offsets[:-1], -1)
         pairs = _pair_index(level, n_all)
         pairs = np.where(pairs >= 0, pairs + n_all, -1)
@@ -112,7 +108,7 @@ def picked_sums(table: FloatArray, level: IndexArray) -> FloatArray:
 
 
 def stack_counts(
-    codes: IntArray,
+    codes: CodeArray,
     y: IndexArray,
     weight: FloatArray,
     n_classes: int,
@@ -164,7 +160,7 @@ class PairModel(NamedTuple):
     log_super: FloatArray
     log_single: FloatArray
     log_class: FloatArray
-    frequent: npt.NDArray[np.bool_]
+    frequent: BoolArray
     log_total: FloatArray
 
     def of_class(self, k: int) -> PairModel:
@@ -229,7 +225,7 @@ def aode_tables(
     return model._replace(log_total=log_sum_exp(terms.T))
 
 
-def aode_log_likelihood(model: PairModel, codes: IntArray) -> FloatArray:
+def aode_log_likelihood(model: PairModel, codes: CodeArray) -> FloatArray:
     """log p(observed columns | class), shape (n_rows, K)."""
     n_rows, n = codes.shape
     total = np.empty((n_rows, len(model.log_total)))
@@ -298,7 +294,7 @@ def _naive(model: PairModel, level: IndexArray) -> FloatArray:
     return out
 
 
-def draw_aode(model: PairModel, y: IndexArray, rng: np.random.Generator) -> IntArray:
+def draw_aode(model: PairModel, y: IndexArray, rng: np.random.Generator) -> CodeArray:
     """One row for each class code: a super-parent's value, then the other columns given it."""
     n_all, n = len(model.log_super), len(model.offsets) - 1
     rare = model.log_class + model.log_rare.sum(axis=0)
@@ -381,7 +377,7 @@ def hidden_tables(
     )
 
 
-def hidden_log_likelihood(model: HiddenModel, codes: IntArray) -> FloatArray:
+def hidden_log_likelihood(model: HiddenModel, codes: CodeArray) -> FloatArray:
     """log prod_i sum_j W_ij P(x_i | x_j, k) over the observed columns i and j, weights rescaled."""
     n_rows, n = codes.shape
     n_all, n_classes = model.single.shape
@@ -412,7 +408,7 @@ def hidden_log_likelihood(model: HiddenModel, codes: IntArray) -> FloatArray:
 
 def draw_hidden(
     model: HiddenModel, order: IndexArray, y: IndexArray, rng: np.random.Generator
-) -> IntArray:
+) -> CodeArray:
     """One row for each class code: columns in `order`, each given those drawn before it."""
     n = len(model.offsets) - 1
     codes = np.zeros((len(y), n), dtype=np.int32)

@@ -9,17 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import gammaln
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.discrete._network import Structure
 from latentclass.engine._counts import column_sums, indicator_rows, level_offsets
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 MAX_FAMILY_CELLS = 2**18
 """Families with more cells than this, the class included, are not considered."""
@@ -52,7 +47,7 @@ def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ..
 class Sample(NamedTuple):
     """Labelled rows to learn a structure from, attributes in the order that breaks ties."""
 
-    codes: IntArray
+    codes: CodeArray
     y: IndexArray
     weight: FloatArray
     n_classes: int

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.discrete._base import NetworkClassifier, Rows
+from latentclass.discrete._base import CodedRows, NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import maximum_spanning_tree
 from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
-from latentclass.estimator._base import FloatArray
 
 
 class TAN(NetworkClassifier):
@@ -156,7 +156,7 @@ class TAN(NetworkClassifier):
         ):
             raise ValueError(f"root={self.root!r} must be a column's name, its position, or None.")
 
-    def _search(self, rows: Rows) -> Structure:
+    def _search(self, rows: CodedRows) -> Structure:
         n_levels = self._coding.n_levels
         offsets = level_offsets(n_levels)
         counts = pair_counts(rows.codes, rows.y, rows.weight, len(self.classes_), offsets)
@@ -164,7 +164,7 @@ class TAN(NetworkClassifier):
         parents = maximum_spanning_tree(information, self._root_place(rows))
         return Structure(n_levels, parents, (True,) * len(n_levels))
 
-    def _root_place(self, rows: Rows) -> int:
+    def _root_place(self, rows: CodedRows) -> int:
         positions = self._coding.positions
         if self.root is None:
             return int(self._by_information(rows)[0]) if positions else 0
@@ -182,7 +182,7 @@ class TAN(NetworkClassifier):
         # a column of one level is not in the tree: the first of the rest takes its place
         return positions.index(place) if place in positions else 0
 
-    def _mass(self, rows: Rows) -> list[FloatArray]:
+    def _mass(self, rows: CodedRows) -> list[FloatArray]:
         if self.smoothing == "laplace":
             return super()._mass(rows)
         return [self.alpha * share for share in self._level_shares(rows)]

@@ -5,9 +5,9 @@ an unlabelled one to any; discrete columns depend on the class alone. S counts s
 M components, n continuous columns, L levels of the discrete columns, G weightings of the rows
 (folds of a cross-validation, say): each start follows one of them.
 
-The model turns its parameters into `Cells`; `expect` gives the moments of each cell. Where nothing
-is hidden, one component, labels, no holes, the moments never change: they are summed once, and
-an E-step costs nothing in the number of rows.
+The model turns its parameters into `ClassComponents`; `expect` gives the moments of each of them.
+Where nothing is hidden (one component, all rows labelled, no missing cells) the moments never
+change: they are summed once, and an E-step costs nothing in the number of rows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._parallel import map_blocks
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 UNLABELLED = -1
 
@@ -33,14 +30,14 @@ BLOCK_FEATURES = 2**18
 BLOCK_ROWS = 64
 """Least rows in such a block: what is done once a block would take over where columns are many."""
 
-FAR = 1e100
+VALUE_LIMIT = 1e100
 """Values are counted as no farther out than this, so that squares stay finite."""
 
 KEPT_FEATURES = 2**24
 """Features are kept from one step to the next up to this many numbers (128 MB)."""
 
 
-class Cells(NamedTuple):
+class ClassComponents(NamedTuple):
     """S models: shares of the cells, their Gaussians, and the discrete columns.
 
     Attributes
@@ -56,14 +53,14 @@ class Cells(NamedTuple):
         The covariances once more, where this form makes rows with holes cheap.
     """
 
-    weighting: IntArray
+    weighting: IndexArray
     log_weight: FloatArray
     gaussians: gaussian.Gaussians
     log_prob: FloatArray
     factors: gaussian.Factors | None = None
 
 
-class CellStats(NamedTuple):
+class ComponentStats(NamedTuple):
     """Expected moments of each cell, leading axes (S, Y, M), and level counts (S, Y, L)."""
 
     weight: FloatArray
@@ -80,11 +77,11 @@ class _Group(NamedTuple):
     table: FloatArray | None
     patterns: gaussian.Patterns | None
     weight: FloatArray
-    codes: npt.NDArray[np.int32]
+    codes: CodeArray
 
 
 @dataclass(frozen=True)
-class CellData:
+class ComponentData:
     """Rows as the E-step wants them.
 
     Attributes
@@ -107,7 +104,7 @@ class CellData:
     known: FloatArray
     known_counts: FloatArray
     labelled: FloatArray
-    offsets: npt.NDArray[np.intp]
+    offsets: IndexArray
     total_weight: FloatArray
     n_jobs: int | None = None
 
@@ -119,16 +116,16 @@ class CellData:
 
 def gather_rows(
     values: FloatArray,
-    codes: npt.NDArray[np.int32],
-    y: IntArray,
+    codes: CodeArray,
+    y: IndexArray,
     weights: FloatArray,
     *,
     n_classes: int,
     one_component: bool,
-    offsets: npt.NDArray[np.intp],
+    offsets: IndexArray,
     width: int = 1,
     n_jobs: int | None = None,
-) -> CellData:
+) -> ComponentData:
     """Sort rows into groups.
 
     Parameters
@@ -145,7 +142,7 @@ def gather_rows(
         Whether a labelled row's class is its cell.
     offsets : array
     width : int
-        Cells of all starts that will stand beside a row; blocks are made to hold them.
+        Components of all starts that will stand beside a row; blocks are made to hold them.
     n_jobs : int or None
     """
     n = values.shape[1]
@@ -180,10 +177,10 @@ def gather_rows(
             groups.append(
                 _Group(label, patterns.rows, None, patterns, weights[:, rows], codes[rows])
             )
-    return CellData(groups, known, counts, labelled, offsets, weights.sum(axis=1), n_jobs)
+    return ComponentData(groups, known, counts, labelled, offsets, weights.sum(axis=1), n_jobs)
 
 
-def add_known(data: CellData, part: CellData) -> CellData:
+def add_known(data: ComponentData, part: ComponentData) -> ComponentData:
     """The data with the rows of `part`, all of which are summed up already."""
     return replace(
         data,
@@ -194,13 +191,13 @@ def add_known(data: CellData, part: CellData) -> CellData:
     )
 
 
-def known_data(known: FloatArray, offsets: npt.NDArray[np.intp], counts: FloatArray) -> CellData:
+def known_data(known: FloatArray, offsets: IndexArray, counts: FloatArray) -> ComponentData:
     """Data that are all summed up: `known` (G, Y, f), level `counts` (G, Y, L)."""
     labelled = known[..., 0]
-    return CellData([], known, counts, labelled, offsets, labelled.sum(axis=1))
+    return ComponentData([], known, counts, labelled, offsets, labelled.sum(axis=1))
 
 
-def column_ranks(data: CellData) -> IntArray:
+def column_ranks(data: ComponentData) -> IndexArray:
     """A place for each column, shape (G, n), that moves with it when columns change their order.
 
     Random numbers are dealt out by it, so that a start does not depend on the order of columns,
@@ -226,7 +223,7 @@ def column_ranks(data: CellData) -> IntArray:
 
 
 def draw_rows(
-    data: CellData, weighting: int, direction: FloatArray, chance: FloatArray
+    data: ComponentData, weighting: int, direction: FloatArray, chance: FloatArray
 ) -> FloatArray:
     """Rows at given shares (`chance`) of the weight when rows are sorted along a direction.
 
@@ -260,7 +257,7 @@ def sum_features(block: FloatArray, weights: FloatArray) -> FloatArray:
     return out
 
 
-def expect(data: CellData, cells: Cells) -> tuple[CellStats, FloatArray]:
+def expect(data: ComponentData, cells: ClassComponents) -> tuple[ComponentStats, FloatArray]:
     """Expected moments of the cells, and log-likelihood, shape (S,)."""
     n_starts, n_classes, n_components = cells.log_weight.shape
     sums = np.zeros((n_starts, n_classes, n_components, data.known.shape[2]))
@@ -289,11 +286,11 @@ def expect(data: CellData, cells: Cells) -> tuple[CellStats, FloatArray]:
         if part_counts is not None:
             counts = counts + part_counts
     weight, total, square = gaussian.unpack_moments(sums)
-    return CellStats(weight, total, square, counts), log_likelihood
+    return ComponentStats(weight, total, square, counts), log_likelihood
 
 
 def _expect_group(
-    data: CellData, cells: Cells, weights: FloatArray, group: _Group
+    data: ComponentData, cells: ClassComponents, weights: FloatArray, group: _Group
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Log-likelihood (S,), sums of features (S, classes, M, f), level counts of a group.
 
@@ -354,10 +351,10 @@ def _expect_group(
 
 
 def log_joint_rows(
-    cells: Cells, values: FloatArray, codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.intp]
+    cells: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
 ) -> FloatArray:
     """log p(x, class, component) of rows in any state, shape (S, Y, M, n_rows)."""
-    values = np.clip(values, -FAR, FAR)
+    values = np.clip(values, -VALUE_LIMIT, VALUE_LIMIT)
     shape = cells.log_weight.shape
     gaussians = flatten_gaussians(cells.gaussians)
     out = np.empty((len(gaussians.mean), len(values)))
@@ -428,21 +425,17 @@ def _normalise(log_joint: FloatArray) -> FloatArray:
     return result
 
 
-def discrete_log_density(
-    log_prob: FloatArray, codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.intp]
-) -> FloatArray:
+def discrete_log_density(log_prob: FloatArray, codes: CodeArray, offsets: IndexArray) -> FloatArray:
     """log P(discrete cells | class), shape (S, Y, n_rows)."""
     n_starts, n_classes, n_levels = log_prob.shape
     none = np.zeros((n_starts * n_classes, 0))
     params = product.Params(none, none, log_prob.reshape(len(none), n_levels))
     layout = product.Layout(np.zeros(0), np.ones(0), offsets)
-    rows = product.Rows(np.zeros((len(codes), 0)), codes)
+    rows = product.ProductRows(np.zeros((len(codes), 0)), codes)
     return product.log_density(params, rows, layout).T.reshape(n_starts, n_classes, -1)
 
 
-def _level_counts(
-    responsibility: FloatArray, codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.intp]
-) -> FloatArray:
+def _level_counts(responsibility: FloatArray, codes: CodeArray, offsets: IndexArray) -> FloatArray:
     """Expected level counts, shape (S, Y, L), from shares of shape (S, Y, M, n_rows)."""
     by_class = responsibility.sum(axis=2)
     shape = by_class.shape[:2]

@@ -14,9 +14,8 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
+from latentclass._types import CodeArray, FloatArray, IndexArray
+
 KeyArray = npt.NDArray[np.uint64]
 
 
@@ -35,15 +34,15 @@ class DistinctRows(NamedTuple):
         Which of these each row given is.
     """
 
-    codes: IntArray
+    codes: CodeArray
     y: IndexArray
     weight: FloatArray
     key: KeyArray
     number: IndexArray
 
 
-def column_marks(
-    codes: IntArray, y: IndexArray, weight: FloatArray, n_levels: Sequence[int], n_classes: int
+def column_fingerprints(
+    codes: CodeArray, y: IndexArray, weight: FloatArray, n_levels: Sequence[int], n_classes: int
 ) -> list[int]:
     """A number for each column made of what it holds: the weight of its levels in each class.
 
@@ -61,7 +60,7 @@ def column_marks(
 
 
 def distinct_rows(
-    codes: IntArray, y: IndexArray, weight: FloatArray, marks: Sequence[int], seed: int
+    codes: CodeArray, y: IndexArray, weight: FloatArray, marks: Sequence[int], seed: int
 ) -> DistinctRows:
     """Join equal rows of one class; the columns' `marks` and `seed` decide the hash."""
     first, number = _group(codes, y)
@@ -88,7 +87,7 @@ def level_words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
     return np.asarray(np.roll(table, -1)[column])
 
 
-def _group(codes: IntArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
+def _group(codes: CodeArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
     """First row of each distinct one, and which of them each row is."""
     key = level_words([0], y.astype(np.int64))
     for j in range(codes.shape[1]):
@@ -111,7 +110,7 @@ def mix_key(key: KeyArray) -> KeyArray:
     return np.asarray(key ^ (key >> np.uint64(31)))
 
 
-class Parts(NamedTuple):
+class FoldWeights(NamedTuple):
     """How the weight of distinct rows is dealt out: `weight[e]` of row `row[e]` to `part[e]`.
 
     Part `n_parts` (one more) holds what is in every training set.
@@ -123,7 +122,7 @@ class Parts(NamedTuple):
     n_parts: int
 
 
-def deal(rows: DistinctRows, n_parts: int, salt: int) -> Parts:
+def assign_folds(rows: DistinctRows, n_parts: int, salt: int) -> FoldWeights:
     """Deal every class out over the parts, a unit of weight at a time, in the order of a hash."""
     shuffled = mix_key(rows.key + np.uint64(salt))
     order = np.lexsort((shuffled, rows.y))
@@ -142,7 +141,7 @@ def deal(rows: DistinctRows, n_parts: int, salt: int) -> Parts:
         has = np.flatnonzero(share > 1e-9 * weight)
         found.append((order[has], np.full(len(has), part), share[has]))
     row, number, share = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Parts(row, number, share, n_parts)
+    return FoldWeights(row, number, share, n_parts)
 
 
 def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
@@ -151,9 +150,11 @@ def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
     return np.asarray(rounds + np.clip(rest - part, 0.0, 1.0))
 
 
-def given_parts(rows: DistinctRows, part: IndexArray, weight: FloatArray, n_parts: int) -> Parts:
-    """Parts of the rows as given, -1 for a row that is in every training set."""
+def given_parts(
+    rows: DistinctRows, part: IndexArray, weight: FloatArray, n_parts: int
+) -> FoldWeights:
+    """Folds of the rows as given, -1 for a row that is in every training set."""
     part = np.where(part < 0, n_parts, part)
     pairs, entry = np.unique(rows.number * (n_parts + 1) + part, return_inverse=True)
     total = np.bincount(entry.reshape(-1), weight, len(pairs)).astype(np.float64)
-    return Parts(pairs // (n_parts + 1), pairs % (n_parts + 1), total, n_parts)
+    return FoldWeights(pairs // (n_parts + 1), pairs % (n_parts + 1), total, n_parts)

@@ -19,13 +19,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass.engine._content_folds import DistinctRows, column_marks, deal, level_words, mix_key
+from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.engine._content_folds import (
+    DistinctRows,
+    assign_folds,
+    column_fingerprints,
+    level_words,
+    mix_key,
+)
 from latentclass.engine._mixture_rows import join_rows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 KeyArray = npt.NDArray[np.uint64]
-Chunks = Callable[[], Iterator[npt.NDArray[np.int32]]]
+Chunks = Callable[[], Iterator[CodeArray]]
 
 N_PARTS = 5
 """Parts that the rows are dealt into; each is held out in its turn."""
@@ -46,9 +51,9 @@ N_ROUNDS = 2
 def held_shares(
     numeric: Any,
     codes: Any,
-    y: IntArray,
+    y: IndexArray,
     weight: FloatArray,
-    n_levels: npt.NDArray[np.intp],
+    n_levels: IndexArray,
     seed: int,
 ) -> FloatArray:
     """Share of each row that each of some parts holds out, shape (parts, rows).
@@ -60,7 +65,7 @@ def held_shares(
     at most, and none if there is nothing to hold out.
     """
     rows = gather_rows(numeric, codes, y, weight, n_levels, seed)
-    parts = deal(rows, N_PARTS, salt=1)
+    parts = assign_folds(rows, N_PARTS, salt=1)
     by_class = np.bincount(rows.y + 1, rows.weight)
     stays = (rows.y < 0) | (by_class[rows.y + 1] < N_PARTS * (1.0 - SLIVER))
     out = []
@@ -82,9 +87,9 @@ def held_shares(
 def gather_rows(
     numeric: Any,
     codes: Any,
-    y: IntArray,
+    y: IndexArray,
     weight: FloatArray,
-    n_levels: npt.NDArray[np.intp],
+    n_levels: IndexArray,
     seed: int,
 ) -> DistinctRows:
     """Equal rows of one class joined; their numbers are an order that contents alone decide."""
@@ -101,12 +106,12 @@ def gather_rows(
     return rows
 
 
-def _dense_chunks(bits: Any) -> Iterator[npt.NDArray[np.int32]]:
+def _dense_chunks(bits: Any) -> Iterator[CodeArray]:
     for begin in range(0, bits.shape[1], N_COLUMNS):
         yield bits[:, begin : begin + N_COLUMNS].toarray().astype(np.int32)
 
 
-def _ranks(numeric: FloatArray) -> npt.NDArray[np.int32]:
+def _ranks(numeric: FloatArray) -> CodeArray:
     """Levels of continuous columns, -1 in holes."""
     out = np.full(numeric.shape, -1, dtype=np.int32)
     for column, ranks in zip(numeric.T, out.T, strict=True):
@@ -115,7 +120,7 @@ def _ranks(numeric: FloatArray) -> npt.NDArray[np.int32]:
     return out
 
 
-def colour_columns(chunks: Chunks, y: IntArray, weight: FloatArray) -> IntArray:
+def colour_columns(chunks: Chunks, y: IndexArray, weight: FloatArray) -> IndexArray:
     """A number for each column, one for columns that no relation to others or to y tells apart.
 
     `chunks` gives the levels of some columns at a time, (rows, columns), -1 in holes.
@@ -124,7 +129,9 @@ def colour_columns(chunks: Chunks, y: IntArray, weight: FloatArray) -> IntArray:
     colours = [
         mark
         for levels in chunks()
-        for mark in column_marks(levels, all_one, weight, (levels.max(axis=0) + 1).tolist(), 1)
+        for mark in column_fingerprints(
+            levels, all_one, weight, (levels.max(axis=0) + 1).tolist(), 1
+        )
     ]
     for _ in range(N_ROUNDS):
         key = np.zeros(len(y), dtype=np.uint64)
@@ -141,7 +148,7 @@ def colour_columns(chunks: Chunks, y: IntArray, weight: FloatArray) -> IntArray:
     return np.array(colours, dtype=np.intp)
 
 
-def _columns(chunks: Chunks) -> Iterator[npt.NDArray[np.int32]]:
+def _columns(chunks: Chunks) -> Iterator[CodeArray]:
     for levels in chunks():
         yield from levels.T
 
@@ -152,7 +159,7 @@ def _mark(weight: FloatArray, key: KeyArray) -> int:
     return crc32(f"{float(weight @ (key >> np.uint64(11)).astype(np.float64)):.9g}".encode())
 
 
-def _join_bits(codes: Any, y: IntArray, weight: FloatArray, seed: int) -> DistinctRows:
+def _join_bits(codes: Any, y: IndexArray, weight: FloatArray, seed: int) -> DistinctRows:
     """Equal rows of a sparse table of bits, with keys and order of one key as by `join_rows`.
 
     Some columns are made dense at a time.
@@ -163,7 +170,7 @@ def _join_bits(codes: Any, y: IntArray, weight: FloatArray, seed: int) -> Distin
     all_one = np.zeros(len(y), dtype=np.intp)
     for begin in range(0, columns.shape[1], N_COLUMNS):
         bits = columns[:, begin : begin + N_COLUMNS].toarray().astype(np.int32)
-        marks = column_marks(bits, all_one, weight, [2] * bits.shape[1], 1)
+        marks = column_fingerprints(bits, all_one, weight, [2] * bits.shape[1], 1)
         for j in np.flatnonzero((bits != bits[:1]).any(axis=0)):
             key += level_words([seed, marks[j]], bits[:, j])
             identity += level_words([1, begin + int(j)], bits[:, j])
@@ -177,7 +184,7 @@ def _join_bits(codes: Any, y: IntArray, weight: FloatArray, seed: int) -> Distin
     return DistinctRows(nothing, y[first], total, mix_key(key)[first], number)
 
 
-def _by_levels(codes: Any, rows: IntArray) -> IntArray:
+def _by_levels(codes: Any, rows: IndexArray) -> IndexArray:
     """Order of some rows of a sparse table of bits by their levels, the first column first."""
     table = sp.csr_array(codes)[rows]
     table.eliminate_zeros()

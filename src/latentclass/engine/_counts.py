@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
+from latentclass._types import CodeArray, FloatArray, IndexArray
 
 MAX_BYTES = 2**31
 """Largest table of pair counts that is made."""
@@ -46,7 +44,7 @@ def check_size(n_classes: int, n_levels: int) -> None:
 
 
 def pair_counts(
-    codes: IntArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
+    codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
 ) -> FloatArray:
     """Weight of each pair of levels in each class, shape (n_classes, L, L).
 
@@ -111,7 +109,7 @@ def conditional_mutual_information(counts: FloatArray, offsets: IndexArray) -> F
 
 
 def level_counts(
-    codes: IntArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
+    codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
 ) -> FloatArray:
     """Weight of each level in each class, shape (n_classes, L): the diagonal of `pair_counts`."""
     single = np.zeros((n_classes, int(offsets[-1])))

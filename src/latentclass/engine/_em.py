@@ -15,11 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 P = TypeVar("P", bound=tuple[Any, ...])
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -93,7 +90,7 @@ class EMResult(Generic[P]):
     converged: bool
     restarts: dict[str, npt.NDArray[Any]]
     histories: list[list[float]]
-    order: IntArray
+    order: IndexArray
 
 
 @dataclass
@@ -185,7 +182,7 @@ def run_restarts(
 def run_groups(
     problem: Problem[P, S],
     params: P,
-    groups: IntArray,
+    groups: IndexArray,
     *,
     tol: float,
     max_iter: int,
@@ -210,7 +207,7 @@ def run_groups(
     alive = np.arange(n_starts)
     stopped = False
 
-    def ranking(starts: IntArray) -> list[IntArray]:
+    def ranking(starts: IndexArray) -> list[IndexArray]:
         """The starts of each group, best first."""
         objective = batch.objective[starts]
         first = objective if score is None else score(take_starts(batch.params, starts))
@@ -218,7 +215,7 @@ def run_groups(
         ends = np.bincount(groups[starts], minlength=groups.max() + 1).cumsum()
         return np.split(starts[order], ends[:-1])
 
-    def moving() -> IntArray:
+    def moving() -> IndexArray:
         return alive[~converged[alive] & (n_iter[alive] < max_iter)]
 
     n_rounds = 0

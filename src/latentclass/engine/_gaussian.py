@@ -15,11 +15,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
+from latentclass._types import BoolArray, FloatArray, IndexArray
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -66,7 +63,7 @@ class Patterns(NamedTuple):
 
     rows: FloatArray
     observed: BoolArray
-    pattern: IntArray
+    pattern: IndexArray
 
 
 def from_covariance(mean: FloatArray, covariance: FloatArray) -> Gaussians:
@@ -105,7 +102,7 @@ def count_features(n_columns: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def upper_cells(n: int) -> tuple[IntArray, IntArray]:
+def upper_cells(n: int) -> tuple[IndexArray, IndexArray]:
     """Rows and columns of the upper half of a matrix, in the order of the features."""
     return np.triu_indices(n)
 
@@ -192,7 +189,7 @@ def move_moments(moments: Moments, shift: FloatArray, scale: FloatArray) -> Mome
     )
 
 
-def group_patterns(rows: FloatArray) -> tuple[Patterns, IntArray]:
+def group_patterns(rows: FloatArray) -> tuple[Patterns, IndexArray]:
     """Rows sorted by which cells they show, and the order that sorts them."""
     observed, pattern = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
     pattern = pattern.reshape(-1)
@@ -312,7 +309,7 @@ MANY_ROWS = 8
 """Rows a pattern has on average above which patterns are visited one by one."""
 
 
-def _by_pattern(matrices: FloatArray, vectors: FloatArray, pattern: IntArray) -> FloatArray:
+def _by_pattern(matrices: FloatArray, vectors: FloatArray, pattern: IndexArray) -> FloatArray:
     """matrices[pattern[r], k] @ vectors[r, k] for every row r and Gaussian k."""
     n_patterns, n_rows = len(matrices), len(vectors)
     if n_rows < MANY_ROWS * n_patterns:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from latentclass._types import FloatArray
 
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:

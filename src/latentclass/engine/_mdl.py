@@ -36,9 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 
 BATCH_ENTRIES = 2**15
 """Entries of the columns that are cut together: enough that the cost of a numpy call does not
@@ -75,7 +73,7 @@ class _Counts(NamedTuple):
     """Class weights of one column: `key` is value's place in `distinct` * n_classes + class."""
 
     distinct: FloatArray
-    key: IntArray
+    key: IndexArray
     weight: FloatArray
 
 
@@ -87,12 +85,12 @@ class _Entries(NamedTuple):
     has blocks offsets[j] to offsets[j + 1] - 1.
     """
 
-    block: IntArray
-    label: IntArray
+    block: IndexArray
+    label: IndexArray
     weight: FloatArray
     low: FloatArray
     high: FloatArray
-    offsets: IntArray
+    offsets: IndexArray
 
 
 def mdl_cut_points(
@@ -124,7 +122,7 @@ def mdl_cut_points(
     return next(cut_columns([column], y, weight, n_classes)).points
 
 
-def bin_codes(values: npt.ArrayLike, cuts: npt.ArrayLike) -> npt.NDArray[np.int32]:
+def bin_codes(values: npt.ArrayLike, cuts: npt.ArrayLike) -> CodeArray:
     """Interval of each value: 0 up to and including cuts[0], and so on; -1 for NaN.
 
     Examples
@@ -172,7 +170,7 @@ def cut_columns(
 # ------------------------------------------------------------------- from rows to entries
 
 
-def _count(values: FloatArray, y: IntArray, weight: FloatArray | None, n_classes: int) -> _Counts:
+def _count(values: FloatArray, y: IndexArray, weight: FloatArray | None, n_classes: int) -> _Counts:
     """Weight of each class at each distinct value of a column without holes."""
     n_rows = len(values)
     whole = _whole_numbers(values, 4 * n_rows // n_classes) if n_rows else None
@@ -205,7 +203,7 @@ def _count(values: FloatArray, y: IntArray, weight: FloatArray | None, n_classes
     return _Counts(distinct, key, sums)
 
 
-def _whole_numbers(values: FloatArray, limit: int) -> tuple[FloatArray, IntArray] | None:
+def _whole_numbers(values: FloatArray, limit: int) -> tuple[FloatArray, IndexArray] | None:
     """All numbers of a short range of whole ones, and the place of each value in it."""
     low, high = float(values.min()), float(values.max())
     # beyond 2**52 neighbouring floats are more than 1 apart, and low + 1 may be no value
@@ -284,9 +282,9 @@ class _Open(NamedTuple):
     all classes up to and with the entry, counted through all columns.
     """
 
-    segment: IntArray
-    block: IntArray
-    label: IntArray
+    segment: IndexArray
+    block: IndexArray
+    label: IndexArray
     weight: FloatArray
     before: FloatArray
     up_to: FloatArray
@@ -295,13 +293,13 @@ class _Open(NamedTuple):
 class _Segments(NamedTuple):
     """Ranges of blocks: first and last block, class weights inside, and below in the column."""
 
-    first: IntArray
-    last: IntArray
+    first: IndexArray
+    last: IndexArray
     totals: FloatArray
     base: FloatArray
 
 
-def _find_cuts(entries: _Entries, n_classes: int) -> IntArray:
+def _find_cuts(entries: _Entries, n_classes: int) -> IndexArray:
     """Blocks after which there is a cut, in ascending order."""
     block, label, weight, low, _, offsets = entries
     n_columns = len(offsets) - 1
@@ -344,7 +342,7 @@ def _keep(open_: _Open, segments: _Segments, wanted: BoolArray) -> tuple[_Open, 
     return _Open(number[segment], *rest), _Segments(*left)
 
 
-def _best_cuts(open_: _Open, segments: _Segments) -> IntArray:
+def _best_cuts(open_: _Open, segments: _Segments) -> IndexArray:
     """Last block below the best cut of each segment."""
     segment, block, label, weight, before, up_to = open_
     place = segment * segments.totals.shape[1] + label
@@ -388,14 +386,14 @@ def _f(count: FloatArray) -> FloatArray:
 
 
 def _table(
-    row: IntArray, label: IntArray, weight: FloatArray, shape: tuple[int, int]
+    row: IndexArray, label: IndexArray, weight: FloatArray, shape: tuple[int, int]
 ) -> FloatArray:
     """Sum of the weights of each row and class."""
     sums = np.bincount(row * shape[1] + label, weight, minlength=shape[0] * shape[1])
     return sums.astype(np.float64, copy=False).reshape(shape)
 
 
-def _weight_before(group: IntArray, weight: FloatArray) -> FloatArray:
+def _weight_before(group: IndexArray, weight: FloatArray) -> FloatArray:
     """Sum of the weights of earlier entries of the same group."""
     short = len(group) > 0 and int(group.max()) < 2**16  # such numbers are sorted much faster
     order = np.argsort(group.astype(np.uint16) if short else group, kind="stable")

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
-from latentclass.engine._content_folds import DistinctRows, column_marks, distinct_rows
+from latentclass.engine._content_folds import DistinctRows, column_fingerprints, distinct_rows
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._product_mixture import (
     MixtureParams,
@@ -23,21 +23,18 @@ from latentclass.engine._product_mixture import (
     spread_starts,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
 START_CELLS = 2**23
 """Rows times starts times components that are held at once while starts are made."""
 
 
 def join_rows(
     numeric: FloatArray,
-    codes: npt.NDArray[np.int32],
-    y: IntArray,
+    codes: CodeArray,
+    y: IndexArray,
     weight: FloatArray,
-    n_levels: npt.NDArray[np.intp],
+    n_levels: IndexArray,
     seed: int,
-) -> tuple[DistinctRows, IntArray]:
+) -> tuple[DistinctRows, IndexArray]:
     """Join equal rows of one class, and tell where the first of each stands.
 
     Ordered by a hash of their contents; rows of one content by their class's weight.
@@ -48,7 +45,7 @@ def join_rows(
         ranks.append(np.where(np.isnan(column), -1, rank.reshape(-1)).astype(np.int32))
         marks.append(_shape_mark(column, weight))
     all_one = np.zeros(len(y), dtype=np.intp)
-    marks += column_marks(codes, all_one, weight, n_levels.tolist(), 1)
+    marks += column_fingerprints(codes, all_one, weight, n_levels.tolist(), 1)
     columns = np.stack([*ranks, *codes.T], axis=1) if marks else np.empty((len(y), 0), np.int32)
     varies = (columns != columns[:1]).any(axis=0)
     used = [mark for mark, keep in zip(marks, varies, strict=True) if keep]
@@ -85,13 +82,13 @@ class MixtureRows:
 
     Attributes
     ----------
-    rows : product.Rows
+    rows : product.ProductRows
     weight : array of shape (n_rows,)
     prior : product.Prior
     layout : product.Layout
     """
 
-    rows: product.Rows
+    rows: product.ProductRows
     weight: FloatArray
     prior: product.Prior
     layout: product.Layout
@@ -100,9 +97,9 @@ class MixtureRows:
     def measure(
         cls,
         numeric: FloatArray,
-        codes: npt.NDArray[np.int32],
+        codes: CodeArray,
         weight: FloatArray,
-        n_levels: npt.NDArray[np.intp],
+        n_levels: IndexArray,
         *,
         alpha: float,
         strength: float,
@@ -117,9 +114,9 @@ class MixtureRows:
         prior = product.Prior(alpha, strength, overall.mean[0], variance)
         return cls(rows, weight, prior, layout)
 
-    def take(self, keep: npt.NDArray[np.bool_], weight: FloatArray) -> MixtureRows:
+    def take(self, keep: BoolArray, weight: FloatArray) -> MixtureRows:
         """Some rows with other weights; units and prior stay."""
-        rows = product.Rows(self.rows.numeric[keep], self.rows.codes[keep])
+        rows = product.ProductRows(self.rows.numeric[keep], self.rows.codes[keep])
         return replace(self, rows=rows, weight=weight)
 
     def problem(
@@ -127,7 +124,7 @@ class MixtureRows:
     ) -> MixtureProblem:
         """EM of a mixture of these rows, whose blocks are given by their spans."""
         blocks = [
-            (product.Rows(self.rows.numeric[span], self.rows.codes[span]), self.weight[span])
+            (product.ProductRows(self.rows.numeric[span], self.rows.codes[span]), self.weight[span])
             for span in spans
         ]
         nothing = product.empty_stats(n_components, self.layout)

@@ -16,11 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
+from latentclass._types import CodeArray, FloatArray, IndexArray
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -49,14 +47,14 @@ class Layout(NamedTuple):
 
     centre: FloatArray
     unit: FloatArray
-    offsets: npt.NDArray[np.intp]
+    offsets: IndexArray
 
 
-class Rows(NamedTuple):
+class ProductRows(NamedTuple):
     """A block of rows in the engine's units: `numeric` by (x - centre) / unit, NaN missing."""
 
     numeric: FloatArray
-    codes: IntArray
+    codes: CodeArray
 
 
 class Params(NamedTuple):
@@ -112,12 +110,12 @@ def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatA
     return centre, np.where(unit > 0, unit, 1.0)
 
 
-def to_rows(numeric: FloatArray, codes: IntArray, layout: Layout) -> Rows:
+def to_rows(numeric: FloatArray, codes: CodeArray, layout: Layout) -> ProductRows:
     """A block of table rows in the engine's units."""
-    return Rows((numeric - layout.centre) / layout.unit, codes)
+    return ProductRows((numeric - layout.centre) / layout.unit, codes)
 
 
-def one_hot(codes: IntArray, offsets: npt.NDArray[np.intp]) -> sp.csr_array:
+def one_hot(codes: CodeArray, offsets: IndexArray) -> sp.csr_array:
     """Codes as an (n_rows, L) indicator; a missing cell has no entry."""
     levels = codes + offsets[:-1]
     seen = codes >= 0
@@ -127,7 +125,7 @@ def one_hot(codes: IntArray, offsets: npt.NDArray[np.intp]) -> sp.csr_array:
     return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
 
 
-def log_density(params: Params, rows: Rows, layout: Layout) -> FloatArray:
+def log_density(params: Params, rows: ProductRows, layout: Layout) -> FloatArray:
     """log p(x | k) of the observed cells, shape (n_rows, K), in the data's own units."""
     n_rows, n_components = len(rows.numeric), len(params.mean)
     out = np.zeros((n_rows, n_components))
@@ -174,7 +172,7 @@ def _add_squares(
 
 
 def _add_categorical(
-    out: FloatArray, log_prob: FloatArray, codes: IntArray, offsets: npt.NDArray[np.intp]
+    out: FloatArray, log_prob: FloatArray, codes: CodeArray, offsets: IndexArray
 ) -> None:
     table = np.ascontiguousarray(log_prob.T)
     for j in range(codes.shape[1]):
@@ -190,7 +188,7 @@ def empty_stats(n_components: int, layout: Layout) -> Stats:
     return Stats(np.zeros(shape), np.zeros(shape), np.zeros(shape), counts)
 
 
-def soft_stats(rows: Rows, weights: FloatArray, layout: Layout) -> Stats:
+def soft_stats(rows: ProductRows, weights: FloatArray, layout: Layout) -> Stats:
     """Statistics of rows that belong to component k with weight weights[:, k]."""
     missing = np.isnan(rows.numeric)
     holes = missing.any()
@@ -212,8 +210,8 @@ def soft_stats(rows: Rows, weights: FloatArray, layout: Layout) -> Stats:
 
 
 def hard_stats(
-    rows: Rows,
-    component: npt.NDArray[np.intp],
+    rows: ProductRows,
+    component: IndexArray,
     weight: FloatArray,
     n_components: int,
     layout: Layout,
@@ -287,7 +285,7 @@ def to_scale(variance: FloatArray, prior: Prior) -> FloatArray:
     return np.where(prior.variance > 0, np.maximum(np.sqrt(variance), SCALE_FLOOR), 1.0)
 
 
-def log_probabilities(counts: FloatArray, offsets: npt.NDArray[np.intp]) -> FloatArray:
+def log_probabilities(counts: FloatArray, offsets: IndexArray) -> FloatArray:
     """Log shares of each column's levels; even where a column has no count."""
     if not counts.shape[1]:
         return np.zeros(counts.shape)

@@ -13,15 +13,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
 from latentclass.engine._logspace import log_normalise, split_shares
 from latentclass.engine._parallel import map_blocks
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
 
 DEAD_SHARE = 1e-3
 """A component with less than this part of an even share of the rows is dead."""
@@ -32,7 +28,7 @@ COLLAPSED = 1e-3
 describes equal values, not a distribution, and is not chosen."""
 
 
-FAR = 1e3
+PARAMETER_LIMIT = 1e3
 """Bound on extrapolated means and scales, in the engine's units."""
 
 
@@ -76,13 +72,13 @@ class MixtureProblem:
         side. Only those components' densities are computed for them.
     """
 
-    blocks: list[tuple[product.Rows, FloatArray]]
+    blocks: list[tuple[product.ProductRows, FloatArray]]
     known_rows: FloatArray
     known: product.Stats
     prior: product.Prior
     layout: product.Layout
     n_jobs: int | None = None
-    restricted: list[tuple[product.Rows, FloatArray, slice]] = field(default_factory=list)
+    restricted: list[tuple[product.ProductRows, FloatArray, slice]] = field(default_factory=list)
 
     @cached_property
     def total_weight(self) -> float:
@@ -90,7 +86,7 @@ class MixtureProblem:
         return float(self.known_rows.sum() + sum(weight.sum() for _, weight, _ in self._items))
 
     @property
-    def _items(self) -> list[tuple[product.Rows, FloatArray, slice]]:
+    def _items(self) -> list[tuple[product.ProductRows, FloatArray, slice]]:
         free = [(rows, weight, slice(None)) for rows, weight in self.blocks]
         return free + self.restricted
 
@@ -102,7 +98,7 @@ class MixtureProblem:
         stats = product.empty_stats(n_starts * n_components, self.layout)
 
         def visit(
-            item: tuple[product.Rows, FloatArray, slice],
+            item: tuple[product.ProductRows, FloatArray, slice],
         ) -> tuple[FloatArray, FloatArray, product.Stats]:
             rows, weight, members = item
             chosen = MixtureParams(*(array[:, members] for array in params))
@@ -166,10 +162,12 @@ class MixtureProblem:
             if end > first:
                 log_prob[..., first:end] = log_normalise(log_prob[..., first:end])
         # All values are within [-1, 1]: parameters far outside are an extrapolation gone wrong.
-        scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(FAR)))
+        scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(PARAMETER_LIMIT)))
         return MixtureParams(
             log_normalise(log_weight),
-            np.clip(mean, -FAR, FAR).reshape(n_starts, n_components, n_numeric),
+            np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT).reshape(
+                n_starts, n_components, n_numeric
+            ),
             scale.reshape(n_starts, n_components, n_numeric),
             log_prob,
         )
@@ -200,14 +198,14 @@ class MixtureProblem:
             arrays.log_weight[s] = np.log(weight / weight.sum())
         return arrays
 
-    def _draw_rows(self, n_rows: int, rng: np.random.Generator) -> product.Rows:
+    def _draw_rows(self, n_rows: int, rng: np.random.Generator) -> product.ProductRows:
         weights = np.concatenate([weight for _, weight in self.blocks])
         chosen = rng.choice(len(weights), size=n_rows, p=weights / weights.sum())
         ends = np.cumsum([len(weight) for _, weight in self.blocks])
         block = np.searchsorted(ends, chosen, side="right")
         inside = chosen - np.concatenate([[0], ends])[block]
         picked = [(self.blocks[b][0], i) for b, i in zip(block, inside, strict=True)]
-        return product.Rows(
+        return product.ProductRows(
             np.array([rows.numeric[i] for rows, i in picked]),
             np.array([rows.codes[i] for rows, i in picked]),
         )
@@ -234,7 +232,10 @@ def _merge_into(total: product.Stats, part: product.Stats, members: slice, n_sta
 
 
 def seed_components(
-    seeds: product.Rows, prior: product.Prior, layout: product.Layout, rng: np.random.Generator
+    seeds: product.ProductRows,
+    prior: product.Prior,
+    layout: product.Layout,
+    rng: np.random.Generator,
 ) -> product.Params:
     """Components that break symmetry: each stands near one row, as wide as its columns.
 
@@ -270,7 +271,9 @@ def spread_starts(problem: MixtureProblem, rngs: list[np.random.Generator]) -> M
     chances = np.stack([rng.random(n_components) for rng in rngs])
     for (first, end), items in slices:
         blocks = list(items)
-        rows = product.Rows(*(np.concatenate([b[0][part] for b in blocks]) for part in (0, 1)))
+        rows = product.ProductRows(
+            *(np.concatenate([b[0][part] for b in blocks]) for part in (0, 1))
+        )
         weight = np.concatenate([block[1] for block in blocks])
         nearest = _nearest_seeds(rows, weight, chances[:, : end - first], problem)
         share = (nearest[:, :, None] == np.arange(end - first)) * weight[:, None, None]
@@ -285,8 +288,8 @@ def spread_starts(problem: MixtureProblem, rngs: list[np.random.Generator]) -> M
 
 
 def _nearest_seeds(
-    rows: product.Rows, weight: FloatArray, chances: FloatArray, problem: MixtureProblem
-) -> npt.NDArray[np.intp]:
+    rows: product.ProductRows, weight: FloatArray, chances: FloatArray, problem: MixtureProblem
+) -> IndexArray:
     """Which of the drawn rows explains each row best, shape (n_rows, n_starts)."""
     # in the engine's units: a density in the data's own would put rows with holes elsewhere
     layout = problem.layout._replace(unit=np.ones_like(problem.layout.unit))

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Block, Table
@@ -28,9 +29,7 @@ from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._explanation import Explanation
-from latentclass.estimator._reading import FloatArray, IntArray, TableReader, Training
-
-__all__ = ["FloatArray", "GenerativeClassifier", "IntArray", "Training"]
+from latentclass.estimator._reading import TableReader, Training
 
 
 class GenerativeClassifier(
@@ -133,8 +132,8 @@ class GenerativeClassifier(
         )
 
     def _calibrate(self, training: Training) -> None:
-        def held_out(train: IntArray, test: IntArray) -> FloatArray:
-            fold = self._twin()
+        def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
+            fold = self._unfitted_copy()
             fold.schema_, fold.classes_ = self.schema_, self.classes_
             part = Training(training.table.take(train), training.y[train], training.weight[train])
             with warnings.catch_warnings():
@@ -151,7 +150,7 @@ class GenerativeClassifier(
             random_state=check_random_state(self.random_state),
         )
 
-    def _twin(self) -> Any:
+    def _unfitted_copy(self) -> Any:
         """An unfitted model that learns as this one did, for the folds of `calibrate`."""
         return clone(self).set_params(calibrate=False)
 
@@ -307,7 +306,7 @@ class GenerativeClassifier(
         return self._by_block(self._log_likelihood, table)
 
     def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
-        spans = table.spans(beside=len(self.classes_))
+        spans = table.spans(extra_columns=len(self.classes_))
         parts = map_blocks(lambda rows: function(table.block(rows)), spans, self.n_jobs)
         return np.concatenate(list(parts))
 
@@ -344,7 +343,7 @@ class GenerativeClassifier(
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(values))
 
-    def _label_codes(self, y: Any, n_rows: int) -> IntArray:
+    def _label_codes(self, y: Any, n_rows: int) -> IndexArray:
         labels = np.atleast_1d(np.asarray(y))
         if len(labels) == 1:
             labels = np.repeat(labels, n_rows)
@@ -374,7 +373,7 @@ class GenerativeClassifier(
         """log p(observed cells | class), shape (n_rows, n_classes)."""
 
     @abstractmethod
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """Draw one row for each class code."""
 
     @abstractmethod
@@ -393,7 +392,7 @@ class GenerativeClassifier(
         return [str(label) for label in self.classes_]
 
 
-def _log_odds(log_posterior: FloatArray, target: IntArray) -> FloatArray:
+def _log_odds(log_posterior: FloatArray, target: IndexArray) -> FloatArray:
     """log p - log(1 - p) of each row's target class, exact even where p rounds to 1."""
     rows = np.arange(len(target))
     others = log_posterior.copy()

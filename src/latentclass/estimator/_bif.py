@@ -8,11 +8,9 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._files import replacing
-
-FloatArray = npt.NDArray[np.float64]
+from latentclass._types import FloatArray
 
 
 class BifVariable(NamedTuple):

@@ -12,13 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
 from latentclass.engine._logspace import log_normalise
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 N_FOLDS = 5
 LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
@@ -29,8 +26,8 @@ PRIOR_SPREAD = 1.0
 
 
 def learn_temperature(
-    held_out: Callable[[IntArray, IntArray], FloatArray],
-    y: IntArray,
+    held_out: Callable[[IndexArray, IndexArray], FloatArray],
+    y: IndexArray,
     weight: FloatArray,
     log_prior: FloatArray,
     *,
@@ -68,13 +65,13 @@ def learn_temperature(
             evidence[fold == f] = held_out(train, test)
     rows = (evidence, y[labelled], weight[labelled])
 
-    def loss(temperature: float, chosen: npt.NDArray[np.bool_], least: float) -> float:
+    def loss(temperature: float, chosen: BoolArray, least: float) -> float:
         part_evidence, part_y, part_weight = (array[chosen] for array in rows)
         log_proba = log_normalise(part_evidence / temperature + log_prior)
         of_class = log_proba[np.arange(len(part_y)), part_y]
         return float(-part_weight @ np.maximum(of_class, least))
 
-    def learned(chosen: npt.NDArray[np.bool_]) -> float:
+    def learned(chosen: BoolArray) -> float:
         # Not clipped: that would make plateaus. Without rows that are impossible at any
         # temperature the loss is convex in 1 / T.
         possible = chosen & np.isfinite(evidence[np.arange(len(labelled)), y[labelled]])
@@ -98,7 +95,7 @@ def learn_temperature(
     return (temperature if after < before else 1.0), facts
 
 
-def _deal(y: IntArray, random_state: np.random.RandomState) -> IntArray:
+def _deal(y: IndexArray, random_state: np.random.RandomState) -> IndexArray:
     """Fold of each row: every class spread evenly, one class going on where the last ended."""
     fold = np.empty(len(y), dtype=np.intp)
     shuffled = random_state.permutation(len(y))

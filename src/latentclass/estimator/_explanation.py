@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import FloatArray
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -31,10 +33,10 @@ class Explanation:
         Names of the rows: the data frame's index where it has one, else 0, 1, ...
     """
 
-    weights: npt.NDArray[np.float64]
+    weights: FloatArray
     target: npt.NDArray[Any]
-    log_odds: npt.NDArray[np.float64]
-    prior_log_odds: npt.NDArray[np.float64]
+    log_odds: FloatArray
+    prior_log_odds: FloatArray
     feature_names: list[str]
     index: npt.NDArray[Any]
 

@@ -1,8 +1,8 @@
-"""Base of the models that are Gaussian given the class and a component (see `core._cells`).
+"""Base of the models that are Gaussian given the class and a component.
 
 Continuous columns that vary are standardised and go to the model; discrete columns are independent
 of all others given the class, as in naive Bayes; a column with one value only is the same in all
-classes. What a subclass learns are `Cells`: all verbs follow from them here.
+classes. What a subclass learns are `ClassComponents`: all verbs follow from them here.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
-    FAR,
-    CellData,
-    Cells,
+    VALUE_LIMIT,
+    ClassComponents,
+    ComponentData,
     add_known,
     discrete_log_density,
     flatten_factors,
@@ -30,7 +30,8 @@ from latentclass.engine._class_components import (
 )
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
 from latentclass.engine._parallel import map_blocks
-from latentclass.estimator._base import FloatArray, GenerativeClassifier, IntArray, Training
+from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._reading import Training
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -46,8 +47,8 @@ class Scaling(NamedTuple):
     deviation, or value and size of a constant.
     """
 
-    varies: npt.NDArray[np.bool_]
-    constant: npt.NDArray[np.bool_]
+    varies: BoolArray
+    constant: BoolArray
     centre: FloatArray
     unit: FloatArray
 
@@ -62,7 +63,7 @@ class Scaling(NamedTuple):
         for j in np.flatnonzero(self.constant):
             rows = shown[:, j]
             distance = (numeric[rows, j] - self.centre[j]) / self.unit[j]
-            distance = np.clip(distance, -FAR, FAR)
+            distance = np.clip(distance, -VALUE_LIMIT, VALUE_LIMIT)
             out[rows] -= 0.5 * (distance**2 + LOG_2PI) + np.log(self.unit[j])
         return out
 
@@ -83,11 +84,11 @@ class Scaling(NamedTuple):
 
 
 class CellClassifier(GenerativeClassifier):
-    """Base of the models made of cells; a subclass sets `_cells` (see `Cells`)."""
+    """Base of the models made of cells; a subclass sets `_cells` (see `ClassComponents`)."""
 
     _scaling: Scaling
-    _offsets: npt.NDArray[np.intp]
-    _cells: Cells
+    _offsets: IndexArray
+    _cells: ClassComponents
     _outside_log_likelihood: float
     """What to add to the model's log-likelihood of the training rows to give the columns' own."""
 
@@ -126,16 +127,16 @@ class CellClassifier(GenerativeClassifier):
         self._outside_log_likelihood = self._scaling.outside_log_likelihood(seen)
         self._offsets = np.concatenate([[0], np.cumsum(self.schema_.n_levels)]).astype(np.intp)
 
-    def _gather(self, training: Training, *, one_component: bool, width: int) -> CellData:
+    def _gather(self, training: Training, *, one_component: bool, width: int) -> ComponentData:
         """Rows as the E-step wants them."""
         table, y, weight = training
         n_classes, scaling, offsets = len(self.classes_), self._scaling, self._offsets
 
-        def read(span: slice) -> tuple[FloatArray, npt.NDArray[np.int32]]:
+        def read(span: slice) -> tuple[FloatArray, CodeArray]:
             numeric, codes = table.block(span)
             return scaling.values(numeric), codes
 
-        def sums(span: slice) -> tuple[CellData, npt.NDArray[np.bool_], Any]:
+        def sums(span: slice) -> tuple[ComponentData, BoolArray, Any]:
             """Sums over the rows that hide nothing, and the other rows."""
             values, codes = read(span)
             known = (y[span] != UNLABELLED) & ~np.isnan(values).any(axis=1)
@@ -188,11 +189,11 @@ class CellClassifier(GenerativeClassifier):
 
     def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
         # of each row all cells of all models are held at once
-        spans = table.spans(beside=self._cells.log_weight.size // 8)
+        spans = table.spans(extra_columns=self._cells.log_weight.size // 8)
         parts = map_blocks(lambda rows: function(table.block(rows)), spans, self.n_jobs)
         return np.concatenate(list(parts))
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         cells = flatten_starts(self._cells)
         log_weight = cells.log_weight[0]
         n_classes, n_components = log_weight.shape
@@ -232,7 +233,7 @@ class CellClassifier(GenerativeClassifier):
         numeric = np.where(np.isnan(numeric), filled.numeric, numeric)
         levels = np.where(codes < 0, filled.codes, codes)
 
-        def best_joint(trial: npt.NDArray[np.int32], rows: IntArray) -> FloatArray:
+        def best_joint(trial: CodeArray, rows: IndexArray) -> FloatArray:
             evidence = self._evidence(Table(numeric[rows], trial[rows]))
             return np.asarray((evidence + np.log(self.class_prior_)).max(axis=1))
 
@@ -286,7 +287,7 @@ class CellClassifier(GenerativeClassifier):
                     levels[:, place] = (by_class @ np.exp(log_prob)).argmax(axis=1)
             return Table(self._scaling.restore(filled), levels)
 
-        spans = table.spans(beside=n_cells // 8)
+        spans = table.spans(extra_columns=n_cells // 8)
         parts = list(map_blocks(visit, spans, self.n_jobs))
         return Table(
             np.concatenate([part.numeric for part in parts]),
@@ -327,7 +328,7 @@ def _log_mean(log_values: FloatArray) -> FloatArray:
     return log_sum_exp(np.moveaxis(log_values, 0, -1)) - float(np.log(len(log_values)))
 
 
-def flatten_starts(cells: Cells) -> Cells:
+def flatten_starts(cells: ClassComponents) -> ClassComponents:
     """Several models as the components of one."""
     n_starts, n_classes, n_components = cells.log_weight.shape
     if n_starts == 1:
@@ -337,7 +338,7 @@ def flatten_starts(cells: Cells) -> Cells:
         moved = np.moveaxis(array, 0, 1)
         return moved.reshape(1, n_classes, n_starts * n_components, *array.shape[3:])
 
-    return Cells(
+    return ClassComponents(
         cells.weighting[:1],
         flatten(cells.log_weight) - np.log(n_starts),
         gaussian.Gaussians(*(flatten(array) for array in cells.gaussians)),
@@ -358,20 +359,20 @@ class Visit(NamedTuple):
     and `peak` (n_rows, K), the log-density of the holes at their mode.
     """
 
-    rows: IntArray
+    rows: IndexArray
     joint: FloatArray
     shift: FloatArray | None
     peak: FloatArray | float
 
 
 def visit_rows(
-    cells: Cells,
+    cells: ClassComponents,
     values: FloatArray,
-    codes: npt.NDArray[np.int32],
-    offsets: npt.NDArray[np.intp],
+    codes: CodeArray,
+    offsets: IndexArray,
 ) -> Iterator[Visit]:
     """All rows, those with holes by their patterns, in parts that memory holds."""
-    values = np.clip(values, -FAR, FAR)
+    values = np.clip(values, -VALUE_LIMIT, VALUE_LIMIT)
     incomplete = np.isnan(values).any(axis=1)
     rows = np.flatnonzero(~incomplete)
     if rows.size:

@@ -6,18 +6,18 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import check_cv
 
+from latentclass._types import BoolArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._labels import UNLABELLED, label_array
-from latentclass.estimator._reading import IntArray, TableReader, Training
+from latentclass.estimator._reading import TableReader, Training
 
 
 class InnerFolds(TableReader):
     """Mixin of estimators with a parameter `cv`: remembers which rows of the table were kept."""
 
-    _numbers: IntArray
+    _numbers: IndexArray
     _n_given: int
     """Rows of the table as given; `_numbers` are those that count."""
 
@@ -37,8 +37,8 @@ def check_inner_cv(cv: Any) -> None:
 
 
 def given_folds(
-    y: IntArray, cv: Any, numbers: IntArray, n_given: int
-) -> tuple[IntArray, int, npt.NDArray[np.bool_] | None]:
+    y: IndexArray, cv: Any, numbers: IndexArray, n_given: int
+) -> tuple[IndexArray, int, BoolArray | None]:
     """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested.
 
     `numbers` are those of the rows of y in a table of `n_given` rows, whose numbers a list has.
@@ -51,7 +51,7 @@ def given_folds(
     place = np.full(n_given, -1)
     place[numbers] = np.arange(len(numbers))
 
-    def find(part: Any) -> IntArray:
+    def find(part: Any) -> IndexArray:
         """Rows of a part, from their numbers or a mask."""
         rows = np.asarray(part)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)

@@ -8,20 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._read import listed_to_array, refuse_non_table
 from latentclass.data._schema import Schema, Table, learn_schema
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 class Training(NamedTuple):
     """What a model learns from: coded rows, class codes (-1: unlabelled), positive weights."""
 
     table: Table
-    y: IntArray
+    y: IndexArray
     weight: FloatArray
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass._validation import check_option
 from latentclass.evaluation import _reports, _significance
 from latentclass.evaluation._folds import Fold
@@ -18,8 +18,6 @@ from latentclass.evaluation._run import predictions_of
 from latentclass.evaluation._significance import FriedmanResult, PairResult
 from latentclass.evaluation._store import Record
 from latentclass.evaluation._tables import LEAK, TextTable, csv_text, data_frame
-
-FloatArray = npt.NDArray[np.float64]
 
 ON_FOLDS = ("corrected", "paired")
 """Tests of two classifiers on one data set."""

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils import indexable
 
+from latentclass._types import IndexArray
 from latentclass._validation import check_number
 from latentclass.data._labels import UNLABELLED, encode_labels
-from latentclass.evaluation._problem import IntArray, Problem
+from latentclass.evaluation._problem import Problem
 from latentclass.evaluation._store import checksum
 
 
@@ -63,7 +64,7 @@ class LabelledKFold(BaseCrossValidator):
         X: Any,
         y: Any = None,
         groups: Any = None,  # noqa: ARG002
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    ) -> Iterator[tuple[IndexArray, IndexArray]]:
         """Row numbers of each training and test part; `groups` is not used."""
         if y is None:
             raise ValueError(
@@ -98,8 +99,8 @@ class Fold(NamedTuple):
     """
 
     number: int
-    train: IntArray
-    test: IntArray
+    train: IndexArray
+    test: IndexArray
     checksum: str
 
 
@@ -136,7 +137,7 @@ def make_folds(problem: Problem, cv: Any, random_state: int) -> list[Fold]:
 
 
 def _pairs(
-    problem: Problem, cv: Any, labelled: IntArray, random_state: int
+    problem: Problem, cv: Any, labelled: IndexArray, random_state: int
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     """Row numbers of the parts; only labelled rows are shared out by a splitter."""
     if isinstance(cv, str) and cv == "split":
@@ -179,7 +180,7 @@ def _check_seeded(cv: Any) -> None:
         )
 
 
-def _check_fold(problem: Problem, number: int, train: IntArray, test: IntArray) -> None:
+def _check_fold(problem: Problem, number: int, train: IndexArray, test: IndexArray) -> None:
     where = f"Fold {number} of data set {problem.name!r}"
     if not len(test):
         raise ValueError(f"{where} has no labelled row to test on.")

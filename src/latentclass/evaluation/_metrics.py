@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from latentclass._types import FloatArray, IndexArray
 
 SMALLEST = 1e-15
 """Probabilities below this count as this in the log-loss: one sure mistake is not infinite."""
@@ -35,8 +33,8 @@ class Predictions(NamedTuple):
         Probabilities; None if the classifier gives none.
     """
 
-    y: IntArray
-    predicted: IntArray
+    y: IndexArray
+    predicted: IndexArray
     proba: FloatArray | None
 
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from latentclass._axes import make_axes
 from latentclass.evaluation._significance import groups_alike
 
-FloatArray = npt.NDArray[np.float64]
-
 SHORT_LEAK = "Discretised on all rows: test folds leaked"
 
 

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import IndexArray
 from latentclass.data._labels import UNLABELLED, encode_labels
 from latentclass.data._read import listed_to_array
 from latentclass.data._schema import Column, Kind, Schema, Table, learn_schema
 from latentclass.data._write import build_table
 from latentclass.datasets import Dataset, load_dataset
-
-IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class Problem:
     name: str
     X: Any
     labels: npt.NDArray[Any]
-    codes: IntArray
+    codes: IndexArray
     classes: npt.NDArray[Any]
     split: npt.NDArray[Any] | None
     checksum: str
@@ -92,7 +91,7 @@ def _read_problem(entry: Any) -> Problem:
     )
 
 
-def _labels(classes: npt.NDArray[Any], codes: IntArray) -> npt.NDArray[Any]:
+def _labels(classes: npt.NDArray[Any], codes: IndexArray) -> npt.NDArray[Any]:
     if not np.any(codes == UNLABELLED):
         return np.asarray(classes[codes])
     labels = np.empty(len(codes), dtype=object)  # so that None marks the rows without label
@@ -100,7 +99,7 @@ def _labels(classes: npt.NDArray[Any], codes: IntArray) -> npt.NDArray[Any]:
     return labels
 
 
-def data_checksum(X: Any, codes: IntArray, classes: npt.NDArray[Any]) -> str:
+def data_checksum(X: Any, codes: IndexArray, classes: npt.NDArray[Any]) -> str:
     """SHA-256 of a table and its labels: container, column names, types, kinds and all cells."""
     schema, table = learn_schema(X, owner="compare")
     digest = hashlib.sha256()

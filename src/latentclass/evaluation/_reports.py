@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray
 from latentclass._validation import check_option
 from latentclass.evaluation._metrics import METRICS, Metric
 from latentclass.evaluation._significance import (
@@ -87,8 +87,8 @@ def score_table(
 
 def _score_data(
     comparison: Comparison,
-    scores: npt.NDArray[np.float64],
-    spread: npt.NDArray[np.float64] | None,
+    scores: FloatArray,
+    spread: FloatArray | None,
     published: dict[tuple[str, str], float],
 ) -> dict[str, list[Any]]:
     data: dict[str, list[Any]] = {"data set": list(comparison.datasets)}
@@ -103,7 +103,7 @@ def _score_data(
     return data
 
 
-def _best(scores: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[np.bool_]:
+def _best(scores: FloatArray, metric: Metric) -> BoolArray:
     """The best of each row, all of them if several are equal."""
     signed = np.where(np.isnan(scores), -np.inf, scores if metric.greater_is_better else -scores)
     return np.asarray((signed == signed.max(axis=1, keepdims=True)) & ~np.isnan(scores))
@@ -112,7 +112,7 @@ def _best(scores: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[np.boo
 def _marks(
     comparison: Comparison,
     dataset: str,
-    best: npt.NDArray[np.bool_],
+    best: BoolArray,
     test: str | None,
     alpha: tuple[float, ...],
     metric: Metric,
@@ -131,9 +131,7 @@ def _marks(
     return marks
 
 
-def _foot(
-    scores: npt.NDArray[np.float64], best: npt.NDArray[np.bool_], metric: Metric
-) -> list[tuple[str | Cell, ...]]:
+def _foot(scores: FloatArray, best: BoolArray, metric: Metric) -> list[tuple[str | Cell, ...]]:
     """Averages over the data sets where every classifier has a score: the others are unfair."""
     if len(scores) < 2:
         return []
@@ -199,7 +197,7 @@ def summary_table(comparison: Comparison, metric: Any, test: str | None, alpha: 
 
 
 def _times_worse(
-    comparison: Comparison, best: npt.NDArray[np.bool_], test: str, alpha: float, metric: Metric
+    comparison: Comparison, best: BoolArray, test: str, alpha: float, metric: Metric
 ) -> list[int]:
     marks = [
         _marks(comparison, dataset, best[i], test, (alpha,), metric)

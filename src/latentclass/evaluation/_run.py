@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from latentclass._types import IndexArray
 from latentclass.evaluation._folds import Fold
 from latentclass.evaluation._identity import derived_seed
 from latentclass.evaluation._metrics import Predictions
@@ -98,7 +99,7 @@ def seeded(estimator: Any, seed: int) -> Any:
     return model.set_params(**{name: derived_seed(seed, name) for name in free})
 
 
-def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IndexArray:
     """Positions of labels in the list of classes; -1 for a label that is none of them."""
     position = {label: code for code, label in enumerate(classes.tolist())}
     return np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)

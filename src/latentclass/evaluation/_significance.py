@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-FloatArray = npt.NDArray[np.float64]
+from latentclass._types import FloatArray
 
 
 class PairResult(NamedTuple):

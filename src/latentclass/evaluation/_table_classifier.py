@@ -9,10 +9,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from latentclass._types import FloatArray
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Table
-from latentclass.estimator._reading import FloatArray, TableReader
+from latentclass.estimator._reading import TableReader
 
 
 def _has_proba(model: TableClassifier) -> bool:

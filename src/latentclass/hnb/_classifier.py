@@ -10,17 +10,24 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
-from latentclass.discrete._base import Codes, DiscreteClassifier, Rows
-from latentclass.discrete._em import Cells
+from latentclass.discrete._base import CodedRows, DiscreteClassifier
+from latentclass.discrete._em import CountLayout
 from latentclass.discrete._network import draw_levels
-from latentclass.engine._content_folds import column_marks, deal, distinct_rows, given_parts
-from latentclass.estimator._base import FloatArray, IntArray, Training, _log_odds
+from latentclass.engine._content_folds import (
+    assign_folds,
+    column_fingerprints,
+    distinct_rows,
+    given_parts,
+)
+from latentclass.estimator._base import _log_odds
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._inner_folds import InnerFolds, check_inner_cv, given_folds
+from latentclass.estimator._reading import Training
 from latentclass.hnb._explanation import RuleExplanation, write_intervals
 from latentclass.hnb._hierarchy import (
     Hierarchy,
@@ -34,7 +41,7 @@ from latentclass.hnb._hierarchy import (
 )
 from latentclass.hnb._network import enlarged_network
 from latentclass.hnb._rules import RuleFinder, write
-from latentclass.hnb._search import Settings, search_hierarchy
+from latentclass.hnb._search import HierarchySettings, search_hierarchy
 
 MAX_LENGTH = 300
 """Characters up to which a rule is written out over the columns, unless told otherwise."""
@@ -49,7 +56,7 @@ class _TopPart(NamedTuple):
 
     name: str
     leaves: tuple[int, ...]
-    states: Codes
+    states: CodeArray
     conditions: list[str]
 
 
@@ -197,7 +204,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
 
     _model: Model
     _support: list[FloatArray]
-    _numbers: IntArray
+    _numbers: IndexArray
 
     def __init__(
         self,
@@ -247,7 +254,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
 
     # ------------------------------------------------------------------ fit
 
-    def _twin(self) -> Any:
+    def _unfitted_copy(self) -> Any:
         # row numbers mean nothing in a part of the rows
         cv = self.cv if isinstance(self.cv, int | np.integer) else 5
         return self._with(calibrate=False, cv=cv)
@@ -295,7 +302,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         super()._fit_training(training, progress)
         del self._folds_of
 
-    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
         if self._members:
             self._take_average()
         else:
@@ -314,7 +321,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         self.restarts_ = longest.restarts_
         self.converged_ = all(one.converged_ for one in self._members)
 
-    def _learn_one(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn_one(self, rows: CodedRows, progress: FitProgress | None) -> None:
         hierarchy = self._search_hierarchy(rows)
         n_classes, sizes = len(self.classes_), hierarchy.sizes
         n_cells = int(hierarchy.offsets[-1])
@@ -326,7 +333,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             seen = states[:, v] >= 0
             counts = np.bincount(states[seen, v], weight[seen], sizes[v]) + 1e-300
             fallback.append(counts / counts.sum())
-        cells = Cells(
+        cells = CountLayout(
             hierarchy.offsets[:-1],
             np.full(n_cells, float(self.alpha)),
             np.concatenate(fallback),
@@ -334,7 +341,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             np.zeros(n_cells, dtype=bool),
         )
 
-        def count(codes: Codes, y: IntArray, weight: FloatArray) -> FloatArray:
+        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
             place = hierarchy.top_cells(codes)
             total = np.zeros(n_classes * n_cells)
             for column in place.T:
@@ -356,9 +363,9 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             support = np.bincount(place, rows.weight[seen], sizes[v] * n_classes).astype(np.float64)
             self._support.append(support.reshape(sizes[v], n_classes))
 
-    def _search_hierarchy(self, rows: Rows) -> Hierarchy:
+    def _search_hierarchy(self, rows: CodedRows) -> Hierarchy:
         n_levels, n_classes = self._coding.n_levels, len(self.classes_)
-        marks = column_marks(rows.codes, rows.y, rows.weight, n_levels, n_classes)
+        marks = column_fingerprints(rows.codes, rows.y, rows.weight, n_levels, n_classes)
         # by what they hold, so that their order cannot decide between equal pairs
         order = sorted(range(len(marks)), key=lambda j: marks[j])
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -366,16 +373,18 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         distinct = distinct_rows(codes, rows.y, rows.weight, sorted(marks), seed)
         climb = self.search == "hill_climbing"
         if self._folds_of is None:
-            folds = deal(distinct, int(self.cv), salt=1)
+            folds = assign_folds(distinct, int(self.cv), salt=1)
         else:
             folds = given_parts(distinct, self._folds_of[0], rows.weight, self._folds_of[1])
         found = search_hierarchy(
             distinct,
             tuple(n_levels[j] for j in order),
             n_classes,
-            deal(distinct, 1 if climb else int(self.n_candidates), salt=2),
+            assign_folds(distinct, 1 if climb else int(self.n_candidates), salt=2),
             folds,
-            Settings(self.pair_measure, self.collapse == "exact", climb, float(self.alpha)),
+            HierarchySettings(
+                self.pair_measure, self.collapse == "exact", climb, float(self.alpha)
+            ),
         )
         self.cv_scores_ = found.scores
         # back to the columns' own order
@@ -388,7 +397,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
 
     # ----------------------------------------------------------- prediction, samples
 
-    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         if not self._members:
             return log_likelihood(self._model, codes)
         total = np.full((len(codes), len(self.classes_)), -np.inf)
@@ -398,7 +407,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             np.logaddexp(total, log_likelihood(one._model, codes) + log_weight, out=total)
         return total
 
-    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         if not self._members:
             return draw_codes(self._model, y, rng)
         number = draw_levels(self._model_shares.T[y], rng)
@@ -408,7 +417,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             codes[rows] = draw_codes(one._model, y[rows], rng)
         return codes
 
-    def _most_probable_codes(self, codes: Codes) -> Codes:
+    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
         """Exact: each cell in turn gets the level from which the others can reach the most.
 
         Not so for an average, which has no tree to send the best along: see the base class.

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latentclass.discrete._base import Codes
-from latentclass.estimator._base import FloatArray
+from latentclass._types import CodeArray, FloatArray
 from latentclass.estimator._explanation import Explanation
 
 
@@ -29,7 +28,7 @@ class RuleExplanation(Explanation):
 
     variables: list[str]
     variable_weights: FloatArray
-    states: Codes
+    states: CodeArray
     conditions: list[list[str]]
 
     def describe(self, row: int = 0, *, n_top: int = 5) -> str:

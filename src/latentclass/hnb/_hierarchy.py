@@ -21,12 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._network import draw_levels
 from latentclass.engine._counts import level_offsets
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 BLOCK_CELLS = 2**21
 """Cells of the tables of one block of rows while summing out."""
@@ -45,7 +42,7 @@ class Latent:
     """
 
     children: tuple[int, int]
-    states: IntArray
+    states: CodeArray
 
     @cached_property
     def n_states(self) -> int:
@@ -53,7 +50,7 @@ class Latent:
         return int(self.states.max()) + 1
 
     @cached_property
-    def with_holes(self) -> IntArray:
+    def with_holes(self) -> CodeArray:
         """States with one more row and column for a missing child; -1 where that leaves it open.
 
         As code -1 is the last row or column, a lookup needs no case for missing cells.
@@ -112,17 +109,17 @@ class Hierarchy:
         first, second = latent.children
         return tuple(sorted((*self.leaves(first), *self.leaves(second))))
 
-    def join(self, first: int, second: int, states: IntArray) -> Hierarchy:
+    def join(self, first: int, second: int, states: CodeArray) -> Hierarchy:
         """The hierarchy with one more latent variable on top of two variables."""
         return Hierarchy(self.n_levels, (*self.latents, Latent((first, second), states)))
 
-    def revise(self, variable: int, states: IntArray) -> Hierarchy:
+    def revise(self, variable: int, states: CodeArray) -> Hierarchy:
         """The hierarchy with other states of a latent variable on top, given for each cell."""
         t = variable - len(self.n_levels)
         latent = Latent(self.latents[t].children, states.reshape(self.latents[t].states.shape))
         return Hierarchy(self.n_levels, (*self.latents[:t], latent, *self.latents[t + 1 :]))
 
-    def encode(self, codes: IntArray) -> IntArray:
+    def encode(self, codes: CodeArray) -> CodeArray:
         """States of all variables, shape (n_rows, n + number of latent ones), -1 where open."""
         n = len(self.n_levels)
         out = np.empty((len(codes), len(self.sizes)), dtype=np.int32, order="F")
@@ -132,7 +129,7 @@ class Hierarchy:
             out[:, n + t] = latent.with_holes[out[:, first], out[:, second]]
         return out
 
-    def top_cells(self, codes: IntArray) -> IndexArray:
+    def top_cells(self, codes: CodeArray) -> IndexArray:
         """Place of each row's top states in a row of all of them, -1 where open."""
         every = self.encode(codes)[:, self.tops]
         return np.where(every >= 0, every + self.offsets[:-1], -1)
@@ -153,7 +150,7 @@ class Tables(NamedTuple):
 
 
 def count_within(
-    hierarchy: Hierarchy, codes: IntArray, weight: FloatArray, alpha: float
+    hierarchy: Hierarchy, codes: CodeArray, weight: FloatArray, alpha: float
 ) -> tuple[FloatArray, ...]:
     """log P(levels of the children | state) of every latent variable: smoothed shares of rows."""
     every = hierarchy.encode(codes)
@@ -205,7 +202,7 @@ class Model:
         return [theta[a:b] for a, b in pairwise(ends)]
 
 
-def log_likelihood(model: Model, codes: IntArray) -> FloatArray:
+def log_likelihood(model: Model, codes: CodeArray) -> FloatArray:
     """log p(observed attributes | class), shape (n_rows, K)."""
     holes = (codes < 0).any(axis=1)
     if not holes.any():
@@ -218,7 +215,7 @@ def log_likelihood(model: Model, codes: IntArray) -> FloatArray:
     return out
 
 
-def best_log_likelihood(model: Model, codes: IntArray, bonus: list[FloatArray]) -> FloatArray:
+def best_log_likelihood(model: Model, codes: CodeArray, bonus: list[FloatArray]) -> FloatArray:
     """As `log_likelihood`, the missing attributes set to their best together, not summed out.
 
     `bonus` is a log density to add for each level of each attribute.
@@ -230,7 +227,7 @@ def best_log_likelihood(model: Model, codes: IntArray, bonus: list[FloatArray]) 
     return out
 
 
-def _complete(model: Model, codes: IntArray) -> FloatArray:
+def _complete(model: Model, codes: CodeArray) -> FloatArray:
     hierarchy, n_rows = model.hierarchy, len(codes)
     n = len(hierarchy.n_levels)
     columns: list[npt.NDArray[np.integer]] = [codes[:, j] for j in range(n)]
@@ -271,7 +268,9 @@ class Messages(NamedTuple):
     log_scale: FloatArray
 
 
-def send_messages(model: Model, codes: IntArray, bonus: list[FloatArray] | None = None) -> Messages:
+def send_messages(
+    model: Model, codes: CodeArray, bonus: list[FloatArray] | None = None
+) -> Messages:
     """From the attributes upwards; with `bonus` the best instead of the sum (see above)."""
     hierarchy = model.hierarchy
     up: list[FloatArray] = []
@@ -321,7 +320,7 @@ def _join_messages(model: Model, messages: Messages, *, maximise: bool = False) 
     return total
 
 
-def latent_posterior(model: Model, codes: IntArray, log_posterior: FloatArray) -> list[FloatArray]:
+def latent_posterior(model: Model, codes: CodeArray, log_posterior: FloatArray) -> list[FloatArray]:
     """P(state | observed attributes) of each latent variable, the classes mixed as told.
 
     Parameters
@@ -345,7 +344,7 @@ def latent_posterior(model: Model, codes: IntArray, log_posterior: FloatArray) -
     return out
 
 
-def _send_down(model: Model, codes: IntArray, posterior: FloatArray) -> list[FloatArray]:
+def _send_down(model: Model, codes: CodeArray, posterior: FloatArray) -> list[FloatArray]:
     hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
     up = send_messages(model, codes).up
     down: list[FloatArray] = [np.empty(0)] * len(up)
@@ -370,7 +369,7 @@ def _shares(values: FloatArray) -> FloatArray:
     return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
-def draw_codes(model: Model, y: IndexArray, rng: np.random.Generator) -> IntArray:
+def draw_codes(model: Model, y: IndexArray, rng: np.random.Generator) -> CodeArray:
     """One row of attributes for each class code."""
     hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
     codes = np.zeros((len(y), len(hierarchy.sizes)), dtype=np.int32)

@@ -6,20 +6,16 @@ This module loads numba; import it only where a model is fitted.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._compiled import compiled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-
 
 _compiled = compiled()
 
 
 @_compiled
 def add_counts(
-    counts: FloatArray, group: IntArray, row: IntArray, weight: FloatArray, codes: IntArray
+    counts: FloatArray, group: CodeArray, row: CodeArray, weight: FloatArray, codes: CodeArray
 ) -> None:
     """Add the weight of each entry to `counts[group, code of its row]`.
 
@@ -34,7 +30,7 @@ def add_counts(
 
 @_compiled
 def add_logs(
-    log_joint: FloatArray, fold: IntArray, row: IntArray, evidence: IntArray, table: FloatArray
+    log_joint: FloatArray, fold: CodeArray, row: CodeArray, evidence: CodeArray, table: FloatArray
 ) -> None:
     """Add log P(evidence | class) in each entry's fold; `table` is (folds, K, evidence)."""
     for k in range(log_joint.shape[0]):
@@ -45,13 +41,13 @@ def add_logs(
 @_compiled
 def exchange_logs(
     log_joint: FloatArray,
-    fold: IntArray,
-    row: IntArray,
-    first: IntArray,
+    fold: CodeArray,
+    row: CodeArray,
+    first: CodeArray,
     first_table: FloatArray,
-    second: IntArray,
+    second: CodeArray,
     second_table: FloatArray,
-    new: IntArray,
+    new: CodeArray,
     new_table: FloatArray,
 ) -> FloatArray:
     """The same with a new variable in the place of two; evidence and table of each."""
@@ -65,7 +61,7 @@ def exchange_logs(
 
 
 @_compiled
-def weight_right(log_joint: FloatArray, own: IntArray, weight: FloatArray) -> float:
+def weight_right(log_joint: FloatArray, own: CodeArray, weight: FloatArray) -> float:
     """Weight of the entries whose best class is their own; ties are shared."""
     right = 0.0
     for e in range(len(own)):

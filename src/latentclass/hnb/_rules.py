@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-from latentclass.hnb._hierarchy import Hierarchy, IntArray
+from latentclass._types import BoolArray, CodeArray
+from latentclass.hnb._hierarchy import Hierarchy
 
 MAX_RECTANGLES = 12
 """Rectangles up to which the shortest cover of all is found; of more, a greedy one."""
@@ -60,7 +60,7 @@ Proposition = In | Same | All | Any
 TRUE, FALSE = All(()), Any(())
 
 
-def holds(proposition: Proposition, codes: IntArray) -> npt.NDArray[np.bool_]:
+def holds(proposition: Proposition, codes: CodeArray) -> BoolArray:
     """In which complete rows a proposition is true; a column for every variable in it."""
     if isinstance(proposition, In):
         return np.isin(codes[:, proposition.variable], proposition.levels)
@@ -136,7 +136,7 @@ class RuleFinder:
             return self.find(child, states)
         return In(child, tuple(sorted(states)))
 
-    def _cover(self, region: npt.NDArray[np.bool_], first: int, second: int) -> Proposition:
+    def _cover(self, region: BoolArray, first: int, second: int) -> Proposition:
         rectangles = []
         for a, b in _maximal_rectangles(region):
             parts = [
@@ -162,7 +162,7 @@ def _flat(kind: type[All] | type[Any], parts: list[Proposition]) -> Proposition:
 
 
 def _maximal_rectangles(
-    region: npt.NDArray[np.bool_],
+    region: BoolArray,
 ) -> list[tuple[list[int], list[int]]]:
     """Rectangles inside the region that cannot be made larger (of very many, a part)."""
     rows = {tuple(np.flatnonzero(row).tolist()) for row in region if row.any()}
@@ -180,9 +180,7 @@ def _maximal_rectangles(
     return [(list(a), list(b)) for a, b in found]
 
 
-def _shortest_cover(
-    region: npt.NDArray[np.bool_], rectangles: list[tuple[npt.NDArray[np.bool_], float]]
-) -> list[int]:
+def _shortest_cover(region: BoolArray, rectangles: list[tuple[BoolArray, float]]) -> list[int]:
     """Numbers of the rectangles that cover the region at least cost."""
     if len(rectangles) <= MAX_RECTANGLES:
         best: tuple[float, tuple[int, ...]] | None = None

@@ -15,17 +15,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from latentclass.engine._content_folds import DistinctRows, Parts
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.engine._content_folds import DistinctRows, FoldWeights
 from latentclass.engine._counts import level_offsets, pair_counts
 from latentclass.engine._logspace import log_normalise
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._states import collapse_states, pair_strength
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 IMPOSSIBLE = -1e6
 """Stands for log 0 in held-out scores, which are updated by adding and subtracting."""
@@ -44,7 +40,7 @@ MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Settings:
+class HierarchySettings:
     """How to search.
 
     Attributes
@@ -64,7 +60,7 @@ class Settings:
     alpha: float = 1.0
 
 
-class Found(NamedTuple):
+class FoundHierarchy(NamedTuple):
     """A hierarchy, and held-out accuracies of naive Bayes and after each latent variable."""
 
     hierarchy: Hierarchy
@@ -81,11 +77,11 @@ class _Slot:
 
     variable: int
     size: int
-    evidence: IntArray
+    evidence: CodeArray
     partial: FloatArray
 
     @property
-    def codes(self) -> IntArray:
+    def codes(self) -> CodeArray:
         if not len(self.partial):
             return self.evidence
         return np.where(self.evidence < self.size, self.evidence, -1)
@@ -98,14 +94,14 @@ class _Entries(NamedTuple):
     part * K + class.
     """
 
-    row: IntArray
-    part: IntArray
-    group: IntArray
+    row: CodeArray
+    part: CodeArray
+    group: CodeArray
     weight: FloatArray
     n_parts: int
 
 
-def _entries(parts: Parts, y: IndexArray, n_classes: int) -> _Entries:
+def _entries(parts: FoldWeights, y: IndexArray, n_classes: int) -> _Entries:
     order = np.argsort(parts.row, kind="stable")
     row, part = parts.row[order], parts.part[order]
     group = part * n_classes + y[row]
@@ -126,10 +122,10 @@ class _Candidate(NamedTuple):
     """
 
     pair: tuple[int, int]
-    states: IntArray
+    states: CodeArray
     slot: _Slot
     table: FloatArray
-    revised: dict[int, IntArray]
+    revised: dict[int, CodeArray]
     children: tuple[_Slot, _Slot]
 
 
@@ -137,10 +133,10 @@ def search_hierarchy(
     rows: DistinctRows,
     n_levels: tuple[int, ...],
     n_classes: int,
-    subsets: Parts,
-    folds: Parts,
-    settings: Settings,
-) -> Found:
+    subsets: FoldWeights,
+    folds: FoldWeights,
+    settings: HierarchySettings,
+) -> FoundHierarchy:
     """Add latent variables as long as the held-out accuracy rises (Algorithm 3).
 
     Where it stays the same, the held-out log-loss decides.
@@ -150,16 +146,16 @@ def search_hierarchy(
     rows : DistinctRows
     n_levels : tuple of int
     n_classes : int
-    subsets : Parts
+    subsets : FoldWeights
         Each subset from which candidates come is all rows but one part; a single part is all rows.
-    folds : Parts
+    folds : FoldWeights
         Folds of the held-out accuracy.
-    settings : Settings
+    settings : HierarchySettings
     """
     search = _Search(rows, n_levels, n_classes, subsets, folds, settings)
     while search.step():
         pass
-    return Found(search.hierarchy, search.scores)
+    return FoundHierarchy(search.hierarchy, search.scores)
 
 
 class _Search:
@@ -168,9 +164,9 @@ class _Search:
         rows: DistinctRows,
         n_levels: tuple[int, ...],
         n_classes: int,
-        subsets: Parts,
-        folds: Parts,
-        settings: Settings,
+        subsets: FoldWeights,
+        folds: FoldWeights,
+        settings: HierarchySettings,
     ) -> None:
         from latentclass.hnb import (
             _kernels as _hnb_kernels,  # loads numba, which nothing else here needs
@@ -201,7 +197,7 @@ class _Search:
         self._strength: FloatArray | None = None
         # of pairs that were proposed, to be used again in the next step: counts, then states
         self._cells: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
-        self._states: dict[tuple[int, int, int, int, int], IntArray] = {}
+        self._states: dict[tuple[int, int, int, int, int], CodeArray] = {}
         self._below: dict[int, tuple[_Slot, _Slot]] = {}  # what each latent variable joins
         weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
         self._subset_weight = _without(weights, subsets.n_parts).tolist()
@@ -229,7 +225,7 @@ class _Search:
         counts = self._count(self.folds, slot.evidence, slot.size)
         return self._smooth(slot, counts)
 
-    def _count(self, entries: _Entries, codes: IntArray, size: int) -> FloatArray:
+    def _count(self, entries: _Entries, codes: CodeArray, size: int) -> FloatArray:
         """Weight by part, class and level, shape (n_parts + 1, K, size)."""
         counts = np.zeros(((entries.n_parts + 1) * self.n_classes, size))
         self._kernels.add_counts(counts, entries.group, entries.row, entries.weight, codes)
@@ -337,7 +333,7 @@ class _Search:
 
     def _revised(
         self, both: list[_Slot], place: int, i: int
-    ) -> tuple[_Slot, IntArray, IntArray] | None:
+    ) -> tuple[_Slot, CodeArray, CodeArray] | None:
         """A latent variable of a pair with the states that its partner needs; the pair's states.
 
         Its states were made by the class alone. Cells that say the same of the class are one, even
@@ -370,7 +366,7 @@ class _Search:
         table = table[start[order]]
         return slot, states, (table if place == 0 else table.T).reshape(-1)
 
-    def _pair_states(self, first: _Slot, second: _Slot, i: int) -> IntArray:
+    def _pair_states(self, first: _Slot, second: _Slot, i: int) -> CodeArray:
         """States for a pair from subset i (Algorithm 2)."""
         key = (first.variable, first.size, second.variable, second.size)
         if key not in self._cells:
@@ -396,7 +392,7 @@ class _Search:
         assert slot is not None
         return slot
 
-    def _pair_codes(self, first: _Slot, second: _Slot) -> IntArray:
+    def _pair_codes(self, first: _Slot, second: _Slot) -> CodeArray:
         a, b = first.codes, second.codes
         cells = a * np.int32(second.size) + b
         if len(first.partial) or len(second.partial):
@@ -408,8 +404,8 @@ class _Search:
         pair: tuple[int, int],
         first: _Slot,
         second: _Slot,
-        states: IntArray,
-        revised: dict[int, IntArray],
+        states: CodeArray,
+        revised: dict[int, CodeArray],
     ) -> tuple[_Candidate, FloatArray]:
         """The candidate with its tables, and the held-out log joint probabilities with it.
 
@@ -432,7 +428,7 @@ class _Search:
         shaped = states.reshape(first.size, second.size)
         return _Candidate(pair, shaped, slot, table, revised, (first, second)), log_joint
 
-    def _joined(self, first: _Slot, second: _Slot, states: IntArray, cells: IntArray) -> _Slot:
+    def _joined(self, first: _Slot, second: _Slot, states: CodeArray, cells: CodeArray) -> _Slot:
         """The latent variable's evidence in each row."""
         variable, size = len(self.hierarchy.sizes), int(states.max()) + 1
         if not (len(first.partial) or len(second.partial)):
@@ -495,7 +491,7 @@ class _Search:
                 )
         return strength
 
-    def _pair_counts(self, which: npt.NDArray[np.bool_], offsets: IndexArray) -> FloatArray:
+    def _pair_counts(self, which: BoolArray, offsets: IndexArray) -> FloatArray:
         row = self.subsets.row[which]
         y, weight = self.rows.y[row], self.subsets.weight[which]
         return pair_counts(self.rows.codes[row], y, weight, self.n_classes, offsets)

@@ -9,14 +9,10 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaincc, gammaln
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._counts import column_sums
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 TIES = 1e-11
 """Relative difference up to which two sums count as equal: they differ by rounding alone."""
@@ -34,7 +30,7 @@ def log_fit(counts: FloatArray) -> FloatArray:
 
 def collapse_states(
     counts: FloatArray, expected: FloatArray, n_rows: float, *, exact: bool = False
-) -> IntArray:
+) -> CodeArray:
     """States for cells by predictive description length (Algorithm 2), shape (S,).
 
     Two states with class counts a and b are one if that shortens the description:

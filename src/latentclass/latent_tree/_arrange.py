@@ -7,12 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.latent_tree._tree import Tree, marginals, permute_states, reroot
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 
 def with_columns(tree: Tree, columns: Sequence[int]) -> Tree:
@@ -22,8 +19,8 @@ def with_columns(tree: Tree, columns: Sequence[int]) -> Tree:
 
 def with_leaves(
     tree: Tree,
-    codes: IntArray,
-    other: IntArray,
+    codes: CodeArray,
+    other: CodeArray,
     weight: FloatArray,
     n_levels: Sequence[int],
 ) -> Tree:

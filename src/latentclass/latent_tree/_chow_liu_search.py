@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._structure_search import maximum_spanning_tree
 from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
 from latentclass.latent_tree._east import (
     LEAST_GAIN,
     Climb,
-    Found,
-    Settings,
+    EastSettings,
+    FoundTree,
     Step,
     first_tree,
     move_key,
@@ -42,10 +42,6 @@ from latentclass.latent_tree._east_moves import (
 )
 from latentclass.latent_tree._tree import Tree, irregular_nodes, n_parameters
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
-
 BLUR = 0.2
 """Share of an even distribution in the tables that EM starts from."""
 
@@ -60,20 +56,20 @@ STEPS = 12
 
 
 def search_fast(
-    codes: IntArray,
+    codes: CodeArray,
     weight: FloatArray,
     n_levels: Sequence[int],
-    settings: Settings,
+    settings: EastSettings,
     *,
     start: Tree | None = None,
     on_step: Callable[[Step], None] | None = None,
-) -> Found:
+) -> FoundTree:
     """Look for a tree in a few rounds; parameters and result as in `_east.search`."""
     return _Rounds(codes, weight, n_levels, settings, on_step).find(start)
 
 
 def hidden_chow_liu(
-    codes: IntArray, weight: FloatArray, n_levels: Sequence[int], max_latent: int
+    codes: CodeArray, weight: FloatArray, n_levels: Sequence[int], max_latent: int
 ) -> Tree:
     """Chow-Liu tree with latent twins of two states; the twins' tables follow its counts.
 
@@ -165,10 +161,10 @@ class _Rounds(Climb):
 
     def __init__(
         self,
-        codes: IntArray,
+        codes: CodeArray,
         weight: FloatArray,
         n_levels: Sequence[int],
-        settings: Settings,
+        settings: EastSettings,
         on_step: Callable[[Step], None] | None,
     ) -> None:
         super().__init__(codes, weight, n_levels, settings, on_step)

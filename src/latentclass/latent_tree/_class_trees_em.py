@@ -17,14 +17,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.latent_tree._em import TreeProblem, TreeStats, tree_problem
-from latentclass.latent_tree._inference import Rows, expected_counts, plan_rows, row_log_likelihood
+from latentclass.latent_tree._inference import (
+    RowPatterns,
+    expected_counts,
+    plan_rows,
+    row_log_likelihood,
+)
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class ClassTreesParams(NamedTuple):
@@ -57,8 +60,8 @@ class ClassTreesProblem:
     """
 
     trees: tuple[Tree, ...]
-    labelled: tuple[Rows | None, ...]
-    unlabelled: Rows | None
+    labelled: tuple[RowPatterns | None, ...]
+    unlabelled: RowPatterns | None
     alpha: float
     n_jobs: int | None = None
 
@@ -122,7 +125,7 @@ class ClassTreesProblem:
 
     def _share_out(
         self,
-        rows: Rows,
+        rows: RowPatterns,
         log_pi: FloatArray,
         theta: FloatArray,
         weight: FloatArray,

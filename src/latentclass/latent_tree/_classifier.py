@@ -14,20 +14,19 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Block, Table
-from latentclass.discrete._base import Codes, Coding, Rows
+from latentclass.discrete._base import CodedRows, Coding
 from latentclass.discrete._cut_sets import CutSet, learn_cut_sets
-from latentclass.engine._content_folds import column_marks
+from latentclass.engine._content_folds import column_fingerprints
 from latentclass.engine._em import run_restarts
-from latentclass.engine._side_by_side import side_by_side
-from latentclass.estimator._base import FloatArray, IntArray
+from latentclass.engine._parallel import run_interruptible
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._gaussian_model import mix_models
 from latentclass.estimator._reading import Training
 from latentclass.latent_tree._inspection import TreeReading
-from latentclass.latent_tree._score_name import ScoreParameter
 from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes
 
 SEARCHES = ("east", "fast")
@@ -45,7 +44,7 @@ class LatentTreeClassifier(TreeReading):
 
     Parameters
     ----------
-    score : {"aic", "bic"}, default="aic"
+    criterion : {"aic", "bic"}, default="aic"
         What the search raises: the log-likelihood less 1 (AIC) or half the logarithm of the
         number of rows of the class (BIC) for each parameter.
     search : {"east", "fast"}, default="east"
@@ -174,7 +173,6 @@ class LatentTreeClassifier(TreeReading):
     1.0
     """
 
-    score: Any = ScoreParameter()
     _priors: list[FloatArray]
     _searched: tuple[Any, list[Tree]]
 
@@ -184,7 +182,7 @@ class LatentTreeClassifier(TreeReading):
     def __init__(
         self,
         *,
-        score: str = "aic",
+        criterion: str = "aic",
         search: str = "east",
         alpha: float = 1.0,
         n_cuts: int = 10,
@@ -202,7 +200,7 @@ class LatentTreeClassifier(TreeReading):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.score = score
+        self.criterion = criterion
         self.search = search
         self.alpha = alpha
         self.n_cuts = n_cuts
@@ -220,13 +218,9 @@ class LatentTreeClassifier(TreeReading):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters as they were given; see scikit-learn's `BaseEstimator.get_params`."""
-        return {**super().get_params(deep), "score": vars(self)["score"]}
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_option("score", vars(self)["score"], ("aic", "bic"))
+        check_option("criterion", self.criterion, ("aic", "bic"))
         check_option("search", self.search, SEARCHES)
         check_option("warm_start", self.warm_start, (True, False))
         check_number("n_cuts", self.n_cuts, low=1, whole=True)
@@ -238,7 +232,7 @@ class LatentTreeClassifier(TreeReading):
 
     # ------------------------------------------------------------------ fit
 
-    def _twin(self) -> Any:
+    def _unfitted_copy(self) -> Any:
         return clone(self).set_params(calibrate=False, warm_start=False)
 
     def _learn_coding(self, training: Training) -> Coding:
@@ -248,7 +242,7 @@ class LatentTreeClassifier(TreeReading):
         )
         return fine
 
-    def _learn(self, rows: Rows, progress: FitProgress | None) -> None:
+    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
         from latentclass.latent_tree._arrange import arranged, with_leaves
 
         own = [rows.y == k for k in range(len(self.classes_))]
@@ -278,14 +272,18 @@ class LatentTreeClassifier(TreeReading):
         self.class_prior_ = np.mean(self._priors, axis=0)
         self._name_latents()
 
-    def _seen(self, rows: Rows, cuts: CutSet) -> Rows:
+    def _seen(self, rows: CodedRows, cuts: CutSet) -> CodedRows:
         """The rows by the levels of one set of cut points."""
         if len(self._sets) == 1:
             return rows
         return rows._replace(codes=cuts.coarse(rows.codes), unlabelled=cuts.coarse(rows.unlabelled))
 
     def _learn_tables(
-        self, trees: list[Tree], rows: Rows, own: list[Any], progress: FitProgress | None = None
+        self,
+        trees: list[Tree],
+        rows: CodedRows,
+        own: list[Any],
+        progress: FitProgress | None = None,
     ) -> tuple[list[Tree], FloatArray]:
         """EM for the tables of all trees from all rows; the trees, and the classes' shares."""
         from latentclass.latent_tree._class_trees_em import ClassTreesProblem
@@ -311,10 +309,10 @@ class LatentTreeClassifier(TreeReading):
             self.converged_, self.restarts_ = result.converged, result.restarts
         return list(problem.fitted(result.params.theta[0])), np.exp(result.params.log_pi[0])
 
-    def _search_trees(self, rows: Rows, own: list[Any]) -> list[Tree]:
+    def _search_trees(self, rows: CodedRows, own: list[Any]) -> list[Tree]:
         from latentclass.latent_tree._arrange import with_columns
         from latentclass.latent_tree._chow_liu_search import search_fast
-        from latentclass.latent_tree._east import Found, Settings, first_tree, search
+        from latentclass.latent_tree._east import EastSettings, FoundTree, first_tree, search
 
         n_levels, n_classes = self._sets[0].n_levels, len(self.classes_)
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -325,15 +323,17 @@ class LatentTreeClassifier(TreeReading):
         n_threads = min(joblib.effective_n_jobs(self.n_jobs), n_classes)
         stop = threading.Event()
 
-        def visit(k: int) -> Found:
+        def visit(k: int) -> FoundTree:
             codes, weight = rows.codes[own[k]], rows.weight[own[k]]
             if not len(codes):
-                return Found(first_tree(n_levels), -np.inf, [], "done")
-            marks = column_marks(codes, np.zeros(len(codes), dtype=np.intp), weight, n_levels, 1)
+                return FoundTree(first_tree(n_levels), -np.inf, [], "done")
+            marks = column_fingerprints(
+                codes, np.zeros(len(codes), dtype=np.intp), weight, n_levels, 1
+            )
             # columns by what they hold, so that their order decides nothing
             order = sorted(range(len(marks)), key=lambda j: marks[j])
-            settings = Settings(
-                penalty=1.0 if vars(self)["score"] == "aic" else 0.5 * float(np.log(weight.sum())),
+            settings = EastSettings(
+                penalty=1.0 if self.criterion == "aic" else 0.5 * float(np.log(weight.sum())),
                 n_init=int(self.n_init),
                 max_states=int(self.max_states),
                 max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
@@ -353,7 +353,7 @@ class LatentTreeClassifier(TreeReading):
             )
             return found._replace(tree=with_columns(found.tree, order))
 
-        every = side_by_side([partial(visit, k) for k in range(n_classes)], n_threads, stop)
+        every = run_interruptible([partial(visit, k) for k in range(n_classes)], n_threads, stop)
         labels = self.classes_.tolist()
         self.search_steps_ = {label: f.steps for label, f in zip(labels, every, strict=True)}
         self.search_ended_ = {label: f.ended for label, f in zip(labels, every, strict=True)}
@@ -388,7 +388,7 @@ class LatentTreeClassifier(TreeReading):
 
     # ----------------------------------------------------------- prediction, samples
 
-    def _code_log_likelihood(self, codes: Codes) -> FloatArray:
+    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         from latentclass.latent_tree._predict_kernels import class_log_likelihood
 
         if not self._models:
@@ -402,7 +402,7 @@ class LatentTreeClassifier(TreeReading):
         with np.errstate(divide="ignore"):  # a fold of `calibrate` may lack a class
             return mix_models(np.stack(evidence), np.log(self._priors), self.class_prior_)
 
-    def _own_log_likelihood(self, codes: Codes, y: IntArray) -> FloatArray:
+    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         from latentclass.latent_tree._predict_kernels import class_log_likelihood
 
         if len(self._models) > 1:
@@ -412,7 +412,7 @@ class LatentTreeClassifier(TreeReading):
             out[y == k] = class_log_likelihood([tree], codes[y == k])[:, 0]
         return out
 
-    def _sample_codes(self, y: IntArray, rng: np.random.Generator) -> Codes:
+    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         codes = np.empty((len(y), len(self._coding.n_levels)), dtype=np.int32)
         chosen = rng.integers(len(self._models), size=len(y)) if len(self._models) > 1 else 0 * y
         for number, (trees, cuts) in enumerate(zip(self._models, self._sets, strict=False)):
@@ -457,5 +457,5 @@ class LatentTreeClassifier(TreeReading):
         ]
 
 
-def _zeros(codes: Codes) -> Codes:
+def _zeros(codes: CodeArray) -> CodeArray:
     return np.zeros((len(codes), 1), dtype=np.int32)

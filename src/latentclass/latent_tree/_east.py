@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import joblib
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._parallel import map_blocks
 from latentclass.latent_tree._east_messages import Base, Data, floored
 from latentclass.latent_tree._east_moves import (
@@ -47,11 +47,8 @@ from latentclass.latent_tree._east_moves import (
 )
 from latentclass.latent_tree._east_shape import Shape
 from latentclass.latent_tree._em import fit_tree
-from latentclass.latent_tree._inference import Rows, group_rows
+from latentclass.latent_tree._inference import RowPatterns, group_rows
 from latentclass.latent_tree._tree import Tree, n_parameters
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 LOCAL_STEPS = 40
 """Steps of local EM (section 4.1 of the paper)."""
@@ -72,7 +69,7 @@ THREAD_WORK = 2_000_000
 """Rows times moves from which on threads pay."""
 
 
-class Settings(NamedTuple):
+class EastSettings(NamedTuple):
     """What the search may do.
 
     Attributes
@@ -133,7 +130,7 @@ class Step(NamedTuple):
     seconds: float
 
 
-class Found(NamedTuple):
+class FoundTree(NamedTuple):
     """What a search came to: the tree, its log-likelihood, the steps, and how it ended.
 
     `ended` is "done", "time" or "interrupt".
@@ -165,14 +162,14 @@ def first_tree(n_levels: Sequence[int]) -> Tree:
 
 
 def search(
-    codes: IntArray,
+    codes: CodeArray,
     weight: FloatArray,
     n_levels: Sequence[int],
-    settings: Settings,
+    settings: EastSettings,
     *,
     start: Tree | None = None,
     on_step: Callable[[Step], None] | None = None,
-) -> Found:
+) -> FoundTree:
     """Look for a tree of high score.
 
     Parameters
@@ -182,7 +179,7 @@ def search(
     weight : array of shape (n_rows,)
     n_levels : sequence of int
         Levels of each column.
-    settings : Settings
+    settings : EastSettings
     start : Tree, optional
         Where to set out; by default `first_tree`.
     on_step : callable, optional
@@ -196,7 +193,7 @@ def search(
     ...     (-1, 0, 0, 0, 0), (2,) * 5, (-1, 0, 1, 2, 3), ([[0.4, 0.6]], *([sharp] * 4))
     ... )
     >>> codes = observed_codes(truth, sample_nodes(truth, 1000, np.random.default_rng(0)))
-    >>> found = search(codes, np.ones(1000), [2] * 4, Settings())
+    >>> found = search(codes, np.ones(1000), [2] * 4, EastSettings())
     >>> found.tree.latent_cardinalities, [step.move for step in found.steps]
     ((2,), ['start', 'state+'])
     """
@@ -215,14 +212,14 @@ class Climb:
 
     def __init__(
         self,
-        codes: IntArray,
+        codes: CodeArray,
         weight: FloatArray,
         n_levels: Sequence[int],
-        settings: Settings,
+        settings: EastSettings,
         on_step: Callable[[Step], None] | None,
     ) -> None:
         self.n_levels = tuple(n_levels)
-        self.rows: Rows = group_rows(codes, weight)
+        self.rows: RowPatterns = group_rows(codes, weight)
         self.data = Data(
             np.concatenate([block.codes for block in self.rows.blocks]),
             np.concatenate([block.weight for block in self.rows.blocks]),
@@ -236,7 +233,7 @@ class Climb:
 
     # ------------------------------------------------------------------ phases
 
-    def find(self, start: Tree | None) -> Found:
+    def find(self, start: Tree | None) -> FoundTree:
         """Search until the end, whatever ends it."""
         ended = "done"
         try:
@@ -249,7 +246,7 @@ class Climb:
             if self.settings.stop is not None:
                 self.settings.stop.set()
         tree = first_tree(self.n_levels) if self.base is None else self.base.tree
-        return Found(tree, self.log_likelihood, self.steps, ended)
+        return FoundTree(tree, self.log_likelihood, self.steps, ended)
 
     def first(self) -> Tree:
         """Where to set out."""

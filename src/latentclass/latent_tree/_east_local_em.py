@@ -27,11 +27,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.uint32]
 
 RESCALE = 8

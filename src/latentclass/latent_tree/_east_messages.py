@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.latent_tree._tree import Tree, marginals
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 Places = npt.NDArray[np.uint32]
 
 FLOOR = 1e-10
@@ -34,7 +33,7 @@ RESCALE = 8
 class Data(NamedTuple):
     """Distinct rows: codes with -1 for a missing cell, and weights."""
 
-    codes: IntArray
+    codes: CodeArray
     weight: FloatArray
 
 

@@ -22,8 +22,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass.latent_tree._east_local_em import (
     Region,
     local_em,
@@ -33,10 +33,8 @@ from latentclass.latent_tree._east_local_em import (
 )
 from latentclass.latent_tree._east_messages import Base
 from latentclass.latent_tree._east_region import make_region
-from latentclass.latent_tree._east_shape import Parts, Shape, largest_regular
+from latentclass.latent_tree._east_shape import LooseTree, Shape, largest_regular
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Move(NamedTuple):
@@ -363,7 +361,7 @@ def make(tree: Tree, judged: Judged, *, tidy: bool = True) -> tuple[Tree, dict[i
     needless are taken out.
     """
     move, cells = judged.move, judged.theta
-    parts = Parts(tree, move.node)
+    parts = LooseTree(tree, move.node)
     place = 0
 
     def take(rows: int, columns: int) -> FloatArray:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.latent_tree._east_local_em import Region
 from latentclass.latent_tree._east_messages import Base
 
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.intp]
 Places = npt.NDArray[np.uint32]
 
 GROUP_SHARE = 0.1

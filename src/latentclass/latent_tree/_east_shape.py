@@ -4,7 +4,7 @@ A shape is what the search compares by size: which nodes are neighbours, and how
 has. A latent node that a move leaves behind with one neighbour says nothing; one with two
 neighbours and no fewer states than one of these says no more than an edge between them (Zhang
 2004). Both are taken out, of the shape when a move is thought of (`tidy`), of the tree when it is
-made (`Parts.tidy`), by the same rules.
+made (`LooseTree.tidy`), by the same rules.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass.latent_tree._tree import Tree, reroot
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Shape:
@@ -124,7 +122,7 @@ def largest_regular(neighbours: Iterable[int]) -> int:
     return bound - 1 if len(states) == 2 else bound
 
 
-class Parts:
+class LooseTree:
     """A tree taken apart, to be changed and put together again.
 
     Attributes
@@ -159,7 +157,7 @@ class Parts:
         latent = {node for node, column in self.columns.items() if column < 0}
         return Shape(around, dict(self.states), latent)
 
-    def tidy(self) -> Parts:
+    def tidy(self) -> LooseTree:
         """Itself, needless latent nodes taken out; no distribution of the columns is lost."""
         while (node := self.shape().needless()) is not None:
             if node == self.root:

@@ -22,13 +22,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.engine._em import EMResult, run_restarts
-from latentclass.latent_tree._inference import Plan, Rows, expected_counts, group_rows, plan_rows
+from latentclass.latent_tree._inference import (
+    Plan,
+    RowPatterns,
+    expected_counts,
+    group_rows,
+    plan_rows,
+)
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 NOTHING = 1e-200
 """A state of less weight than this has no rows; its distributions become even."""
@@ -107,11 +111,11 @@ class TreeProblem:
         return TreeParams(np.where(self.free_cells, share, theta))
 
     @property
-    def _starts(self) -> npt.NDArray[np.intp]:
+    def _starts(self) -> IndexArray:
         return self.plan.tree.distribution_starts
 
     @cached_property
-    def _lengths(self) -> npt.NDArray[np.intp]:
+    def _lengths(self) -> IndexArray:
         """Cells of each distribution."""
         return np.diff(np.append(self._starts, len(self.plan.tree.theta)))
 
@@ -122,7 +126,7 @@ class TreeProblem:
 
 def tree_problem(
     tree: Tree,
-    codes: npt.ArrayLike | Rows,
+    codes: npt.ArrayLike | RowPatterns,
     *,
     weight: npt.ArrayLike | None = None,
     free: Iterable[int] | None = None,
@@ -135,11 +139,11 @@ def tree_problem(
     ----------
     tree : Tree
         Its shape, and the values of the tables that are not learned.
-    codes : array of shape (n_rows, n_columns), or Rows
+    codes : array of shape (n_rows, n_columns), or RowPatterns
         Codes with -1 for a missing cell; or what `group_rows` made of them, which saves the
         grouping when several trees are fitted to the same rows.
     weight : array of shape (n_rows,), optional
-        By default 1; part of the rows if `codes` is a `Rows`.
+        By default 1; part of the rows if `codes` is a `RowPatterns`.
     free : iterable of int, optional
         Nodes whose tables are learned; by default all.
     alpha : float
@@ -151,7 +155,7 @@ def tree_problem(
     chosen = list(range(n_nodes)) if free is None else sorted(set(free))
     if not chosen or chosen[0] < 0 or chosen[-1] >= n_nodes:
         raise ValueError(f"free={chosen} must name at least one of the nodes 0 to {n_nodes - 1}.")
-    if isinstance(codes, Rows):
+    if isinstance(codes, RowPatterns):
         if weight is not None:
             raise ValueError("weight is part of the rows already; give it to group_rows.")
         rows = codes
@@ -186,7 +190,7 @@ class TreeFit(NamedTuple):
 
 def fit_tree(
     tree: Tree,
-    codes: npt.ArrayLike | Rows,
+    codes: npt.ArrayLike | RowPatterns,
     *,
     weight: npt.ArrayLike | None = None,
     free: Iterable[int] | None = None,

@@ -12,15 +12,13 @@ from typing import Any
 
 import joblib
 import numpy as np
-import numpy.typing as npt
 
-from latentclass.engine._tree_threads import map_threads
+from latentclass._types import FloatArray
+from latentclass.engine._parallel import map_threads
 from latentclass.latent_tree._message_kernels import expect, upward
-from latentclass.latent_tree._row_patterns import Rows, check_columns, trim_cache
+from latentclass.latent_tree._row_patterns import RowPatterns, check_columns, trim_cache
 from latentclass.latent_tree._schedule import Numbers, Program, Site, make_program, make_sites
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
 
 THREAD_WORK = 2**21
 """Steps of the inner loops (a quarter of a nanosecond or so each) from which on threads pay: to
@@ -70,13 +68,13 @@ class Plan:
         return {"tree": self.tree, "parts": self.parts, "_rooms": []}
 
 
-def plan_rows(tree: Tree, rows: Rows, free: Iterable[int] | None = None) -> Plan:
+def plan_rows(tree: Tree, rows: RowPatterns, free: Iterable[int] | None = None) -> Plan:
     """Prepare passes of a tree over rows.
 
     Parameters
     ----------
     tree : Tree
-    rows : Rows
+    rows : RowPatterns
     free : iterable of int, optional
         Nodes whose tables will vary; the other tables are the tree's own. What these say is then
         computed here once. By default all tables vary.

@@ -6,8 +6,9 @@ back: posteriors of the rows that share a pattern are added up before they go do
 that of the two passes of Pearl's propagation for each row, and the cost is the number of patterns
 instead of rows; near the leaves there are few of them.
 
-Rows and their patterns are in `_tree_rows`, the units of work in `_tree_program`, the compiled
-passes in `_tree_kernels`, expected counts in `_tree_plan`; here are the answers for each row.
+Rows and their patterns are in `_row_patterns`, the units of work in `_schedule`, the compiled
+passes in `_message_kernels`, expected counts in `_expected_counts`; here are the
+answers for each row.
 
 This module loads numba; import it only where a tree is fitted or used.
 """
@@ -20,16 +21,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._parallel import map_blocks
 from latentclass.latent_tree._expected_counts import Plan, expected_counts, messages, plan_rows
 from latentclass.latent_tree._message_kernels import edge_posterior, root_posterior, row_logs
-from latentclass.latent_tree._row_patterns import Block, Rows, check_columns, group_rows
+from latentclass.latent_tree._row_patterns import (
+    PatternBlock,
+    RowPatterns,
+    check_columns,
+    group_rows,
+)
 from latentclass.latent_tree._schedule import Program, make_program, make_sites
 from latentclass.latent_tree._tree import Tree
 
 __all__ = [
     "Plan",
-    "Rows",
+    "RowPatterns",
     "expected_counts",
     "group_rows",
     "most_probable_states",
@@ -38,14 +45,14 @@ __all__ = [
     "row_log_likelihood",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-
 
 def _map_rows(
-    function: Callable[[Block], Any], tree: Tree, codes: npt.ArrayLike | Rows, n_jobs: int | None
-) -> tuple[Rows, list[Any]]:
-    rows = codes if isinstance(codes, Rows) else group_rows(codes)
+    function: Callable[[PatternBlock], Any],
+    tree: Tree,
+    codes: npt.ArrayLike | RowPatterns,
+    n_jobs: int | None,
+) -> tuple[RowPatterns, list[Any]]:
+    rows = codes if isinstance(codes, RowPatterns) else group_rows(codes)
     check_columns(tree, rows)
     return rows, list(map_blocks(function, rows.blocks, n_jobs if len(rows.blocks) > 4 else 1))
 
@@ -56,7 +63,7 @@ def _root_room(program: Program) -> FloatArray:
 
 
 def row_log_likelihood(
-    tree: Tree, codes: npt.ArrayLike | Rows, n_jobs: int | None = None
+    tree: Tree, codes: npt.ArrayLike | RowPatterns, n_jobs: int | None = None
 ) -> FloatArray:
     """log p(observed cells) of each row; -inf for a row that cannot be.
 
@@ -67,7 +74,7 @@ def row_log_likelihood(
     [0.125, 0.5, 1.0]
     """
 
-    def visit(block: Block) -> FloatArray:
+    def visit(block: PatternBlock) -> FloatArray:
         sites = make_sites(tree, block)
         program, _, _ = make_program(tree, sites, [True] * len(sites))
         numbers = messages(program, tree.theta)
@@ -80,7 +87,7 @@ def row_log_likelihood(
 
 def node_posteriors(
     tree: Tree,
-    codes: npt.ArrayLike | Rows,
+    codes: npt.ArrayLike | RowPatterns,
     nodes: Sequence[int] | None = None,
     n_jobs: int | None = None,
 ) -> list[FloatArray]:
@@ -89,7 +96,7 @@ def node_posteriors(
     Parameters
     ----------
     tree : Tree
-    codes : array of shape (n_rows, n_columns), or Rows
+    codes : array of shape (n_rows, n_columns), or RowPatterns
     nodes : sequence of int, optional
         By default the latent nodes. For an observed node the posterior is of interest where its
         cell is missing.
@@ -108,7 +115,7 @@ def node_posteriors(
         if node in needed:
             needed.add(tree.parents[node])
 
-    def visit(block: Block) -> list[FloatArray]:
+    def visit(block: PatternBlock) -> list[FloatArray]:
         sites = make_sites(tree, block)
         program, _, _ = make_program(tree, sites, [True] * len(sites))
         numbers = messages(program, tree.theta)
@@ -132,8 +139,8 @@ def node_posteriors(
 
 
 def most_probable_states(
-    tree: Tree, codes: npt.ArrayLike | Rows, n_jobs: int | None = None
-) -> tuple[IntArray, FloatArray]:
+    tree: Tree, codes: npt.ArrayLike | RowPatterns, n_jobs: int | None = None
+) -> tuple[CodeArray, FloatArray]:
     """The most probable states of all nodes together, given the observed cells of each row.
 
     Of states that are equally probable (to the bit) the lowest is taken, first at the root, then
@@ -150,7 +157,7 @@ def most_probable_states(
     with np.errstate(divide="ignore"):
         log_tables = [np.log(table) for table in tree.tables]
 
-    def visit(block: Block) -> tuple[IntArray, FloatArray]:
+    def visit(block: PatternBlock) -> tuple[CodeArray, FloatArray]:
         sites = make_sites(tree, block)
         message: list[FloatArray] = []
         choice: dict[int, npt.NDArray[np.integer]] = {}

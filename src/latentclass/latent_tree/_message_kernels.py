@@ -17,11 +17,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._compiled import compiled
 from latentclass.latent_tree._schedule import Numbers, Program
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 PlaceArray = npt.NDArray[np.uint32]
 
 BITS = 256
@@ -116,7 +115,7 @@ def upward(program: Program, theta: FloatArray, numbers: Numbers, static: Number
 @_compiled
 def _input(
     program: Program, numbers: Numbers, static: Numbers, site: int, number: int
-) -> tuple[FloatArray, IntArray, PlaceArray, float]:
+) -> tuple[FloatArray, CodeArray, PlaceArray, float]:
     """Message of a site's input, its exponents (none if all are 0), its places and floor."""
     source = program.inputs[program.input_start[site] + number]
     size = program.size[site]
@@ -171,7 +170,7 @@ def _multiply_two(
 
 
 @_compiled
-def _rescale(lam: FloatArray, lam_e: IntArray) -> bool:
+def _rescale(lam: FloatArray, lam_e: CodeArray) -> bool:
     """Bring numbers to at least 2**-256 with exponents; whether there were any below."""
     k, size = lam.shape
     low = False
@@ -188,7 +187,7 @@ def _rescale(lam: FloatArray, lam_e: IntArray) -> bool:
 
 
 @_compiled
-def _add_exponents(lam_e: IntArray, given_e: IntArray, places: PlaceArray) -> bool:
+def _add_exponents(lam_e: CodeArray, given_e: CodeArray, places: PlaceArray) -> bool:
     """Add an input's exponents, if it has any; whether it has."""
     for s in range(len(given_e)):
         for u in range(lam_e.shape[1]):
@@ -198,8 +197,8 @@ def _add_exponents(lam_e: IntArray, given_e: IntArray, places: PlaceArray) -> bo
 
 @_compiled
 def _send(
-    rows: FloatArray, lam: FloatArray, lam_e: IntArray, scaled: bool, look: bool,
-    message: FloatArray, message_e: IntArray,
+    rows: FloatArray, lam: FloatArray, lam_e: CodeArray, scaled: bool, look: bool,
+    message: FloatArray, message_e: CodeArray,
 ) -> bool:  # fmt: skip
     """Message of a node, m(p) = sum_s P(s | p) lam(s); whether anything has an exponent.
 
@@ -246,7 +245,7 @@ def _send(
 @_compiled
 def root_posterior(
     program: Program, theta: FloatArray, numbers: Numbers, share: FloatArray
-) -> tuple[FloatArray, IntArray]:
+) -> tuple[FloatArray, CodeArray]:
     """Probability of each pattern of the root, as x and e (none if all are 1) of x * 2**(-256 e).
 
     `share` gets the root's posteriors, and may be its `lam`. A row that cannot be has x = 0, and
@@ -284,7 +283,7 @@ def root_posterior(
 
 
 @_compiled
-def row_logs(x: FloatArray, e: IntArray) -> FloatArray:
+def row_logs(x: FloatArray, e: CodeArray) -> FloatArray:
     """Logarithms of what `root_posterior` gives; -inf for 0."""
     out = np.empty(len(x))
     for u in range(len(x)):
@@ -294,7 +293,7 @@ def row_logs(x: FloatArray, e: IntArray) -> FloatArray:
 
 
 @_compiled
-def _sum_logs(x: FloatArray, e: IntArray, weight: FloatArray) -> float:
+def _sum_logs(x: FloatArray, e: CodeArray, weight: FloatArray) -> float:
     """Weighted sum of the same; three rows of one weight, as most are, share a logarithm."""
     total, u = 0.0, 0
     while u < len(x):
@@ -409,7 +408,7 @@ def _divide(above: FloatArray, message: FloatArray) -> None:
 
 @_compiled
 def _spread_scaled(
-    rows: FloatArray, lam: FloatArray, lam_e: IntArray, message_e: IntArray, above: FloatArray,
+    rows: FloatArray, lam: FloatArray, lam_e: CodeArray, message_e: CodeArray, above: FloatArray,
     count: FloatArray,
 ) -> None:  # fmt: skip
     """As `_spread`, with exponents."""
@@ -543,7 +542,7 @@ def expect(
 
 @_compiled
 def edge_posterior(
-    given: FloatArray, ids: IntArray, table: FloatArray, program: Program, site: int,
+    given: FloatArray, ids: CodeArray, table: FloatArray, program: Program, site: int,
     numbers: Numbers,
 ) -> FloatArray:  # fmt: skip
     """Posterior of a node in each row, from its parent's."""

@@ -16,12 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 BLOCK = 128
 """Rows that go up a tree together: their numbers stay in the processor's nearest memory."""
@@ -64,7 +61,7 @@ def _program(tree: Tree) -> _Program:
     )
 
 
-def class_log_likelihood(trees: Sequence[Tree], codes: IntArray) -> FloatArray:
+def class_log_likelihood(trees: Sequence[Tree], codes: CodeArray) -> FloatArray:
     """log p(observed cells | class), shape (n_rows, n_classes); -inf where it cannot be.
 
     Parameters

@@ -13,11 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 BLOCK_ROWS = 5000
 """Distinct rows in a block, until there are `MAX_BLOCKS`."""
@@ -40,34 +37,34 @@ class Pattern(NamedTuple):
         A row of each pattern.
     """
 
-    ids: IntArray
+    ids: CodeArray
     first: IndexArray
 
 
-class Block(NamedTuple):
+class PatternBlock(NamedTuple):
     """Some distinct rows: codes, weights, and the patterns found in them so far."""
 
-    codes: IntArray
+    codes: CodeArray
     weight: FloatArray
     patterns: dict[frozenset[int], Pattern]
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowPatterns:
     """A table's distinct rows, in blocks; made once for all trees.
 
     Attributes
     ----------
-    blocks : tuple of Block
+    blocks : tuple of PatternBlock
     index : array
         Place of each given row among the distinct ones.
     largest : array of shape (n_columns,)
         Largest code in each column.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[PatternBlock, ...]
     index: IndexArray
-    largest: IntArray
+    largest: CodeArray
 
     @property
     def total_weight(self) -> float:
@@ -78,7 +75,7 @@ class Rows:
         return len(self.index)
 
 
-def group_rows(codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Rows:
+def group_rows(codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> RowPatterns:
     """Distinct rows of a table with their weights, ready for any tree.
 
     Parameters
@@ -128,12 +125,12 @@ def group_rows(codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Row
     distinct = table[found.first]
     n_blocks = min(MAX_BLOCKS, -(-len(distinct) // BLOCK_ROWS))
     blocks = tuple(
-        Block(part, w, {})
+        PatternBlock(part, w, {})
         for part, w in zip(
             np.array_split(distinct, n_blocks), np.array_split(total, n_blocks), strict=True
         )
     )
-    return Rows(blocks, found.ids.astype(np.intp), largest)
+    return RowPatterns(blocks, found.ids.astype(np.intp), largest)
 
 
 def number_rows(parts: Iterable[tuple[npt.NDArray[np.integer], int]], n_rows: int) -> Pattern:
@@ -166,13 +163,13 @@ def _relabel(key: npt.NDArray[np.int64], size: int) -> Pattern:
     return Pattern(ids, first)
 
 
-def trim_cache(rows: Rows, block: Block) -> None:
+def trim_cache(rows: RowPatterns, block: PatternBlock) -> None:
     """Forget patterns when a block holds more than its part of `CACHE_CELLS`."""
     if len(block.patterns) * len(block.codes) * len(rows.blocks) > CACHE_CELLS:
         block.patterns.clear()
 
 
-def check_columns(tree: Tree, rows: Rows) -> None:
+def check_columns(tree: Tree, rows: RowPatterns) -> None:
     for node, column in enumerate(tree.columns):
         if column >= len(rows.largest):
             raise ValueError(

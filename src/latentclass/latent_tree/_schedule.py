@@ -14,13 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from latentclass.latent_tree._row_patterns import Block, Pattern, number_rows
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.latent_tree._row_patterns import Pattern, PatternBlock, number_rows
 from latentclass.latent_tree._tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 GROUP_SHARE = 0.1
 """Inputs are put together at a site of their own while they have fewer patterns than this share
@@ -58,10 +54,10 @@ class Site(NamedTuple):
     node: int
     k: int
     size: int
-    ids: IntArray
+    ids: CodeArray
     columns: frozenset[int]
     inputs: tuple[int, ...]
-    places: IntArray
+    places: CodeArray
 
 
 class Program(NamedTuple):
@@ -99,12 +95,12 @@ class Numbers(NamedTuple):
     """
 
     value: FloatArray
-    exponent: IntArray
+    exponent: CodeArray
     scaled: BoolArray
     floor: FloatArray
 
 
-def _merge(block: Block, parts: Sequence[Site], columns: frozenset[int]) -> Pattern:
+def _merge(block: PatternBlock, parts: Sequence[Site], columns: frozenset[int]) -> Pattern:
     """Patterns of several sites together."""
     found = block.patterns.get(columns)
     if found is None:
@@ -116,7 +112,7 @@ def _merge(block: Block, parts: Sequence[Site], columns: frozenset[int]) -> Patt
     return found
 
 
-def make_sites(tree: Tree, block: Block) -> list[Site]:
+def make_sites(tree: Tree, block: PatternBlock) -> list[Site]:
     """What there is to do for a tree on a block, from the leaves to the root."""
     sites: list[Site] = []
     none = np.empty((0, 0), dtype=np.int32)
@@ -183,7 +179,7 @@ def make_program(
     evidence, static = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     inputs: list[int] = []
     straight: list[bool] = []
-    places: list[IntArray] = [np.empty(0, dtype=np.int32)]
+    places: list[CodeArray] = [np.empty(0, dtype=np.int32)]
     input_start, places_start = [0], [0]
     n_numbers = n_static = work = 0
     static_starts = []

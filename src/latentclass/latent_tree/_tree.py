@@ -21,11 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._network import draw_levels
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-IndexArray = npt.NDArray[np.intp]
 
 ROUNDING = 1e-6
 """How far from 1 the sum of a distribution may be."""
@@ -352,7 +349,7 @@ def _check_node(tree: Tree, node: int) -> None:
         raise ValueError(f"node={node} must be one of the nodes 0 to {len(tree.parents) - 1}.")
 
 
-def sample_nodes(tree: Tree, n_rows: int, rng: np.random.Generator) -> IntArray:
+def sample_nodes(tree: Tree, n_rows: int, rng: np.random.Generator) -> CodeArray:
     """States of all nodes, latent ones included, in `n_rows` draws: shape (n_rows, n_nodes)."""
     states = np.zeros((n_rows, len(tree.parents)), dtype=np.int32)
     for node, (parent, table) in enumerate(zip(tree.parents, tree.tables, strict=True)):
@@ -361,7 +358,7 @@ def sample_nodes(tree: Tree, n_rows: int, rng: np.random.Generator) -> IntArray:
     return states
 
 
-def observed_codes(tree: Tree, states: IntArray, n_columns: int | None = None) -> IntArray:
+def observed_codes(tree: Tree, states: CodeArray, n_columns: int | None = None) -> CodeArray:
     """States of the nodes as codes of the data's columns; -1 in columns no node shows."""
     width = max(tree.columns) + 1 if n_columns is None else n_columns
     codes = np.full((len(states), width), -1, dtype=np.int32)

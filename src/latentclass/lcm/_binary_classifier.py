@@ -101,7 +101,7 @@ class BinaryLCMClassifier(HybridLCMClassifier):
     """
 
     noise = "tied"  # of continuous columns, if there are any
-    bend = True
+    power_transform = True
 
     def __init__(
         self,

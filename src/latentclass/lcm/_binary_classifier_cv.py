@@ -7,8 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from latentclass.estimator._base import Training
 from latentclass.estimator._inner_folds import InnerFolds
+from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
 from latentclass.lcm._size_search import FittedSearch, Pair, check_search, find_size, listed
 
@@ -168,7 +168,7 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
         latent = listed(self.n_latent) or list(LATENT)
         return int(max(latent))
 
-    def _twin(self) -> Any:
+    def _unfitted_copy(self) -> Any:
         return self._candidate((self.n_latent_, self.n_components_), self.n_init, self.max_iter)
 
     def _candidate(self, pair: Pair, n_init: int, max_iter: int) -> Any:

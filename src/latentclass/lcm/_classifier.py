@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._labels import UNLABELLED, label_array
 from latentclass.data._schema import Table
 from latentclass.engine._class_components import (
-    FAR,
-    CellData,
+    VALUE_LIMIT,
+    ComponentData,
     expect,
     flatten_gaussians,
     known_data,
@@ -34,10 +34,9 @@ from latentclass.engine._gaussian import (
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product import SCALE_FLOOR
-from latentclass.estimator._base import FloatArray, IntArray, Training
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._gaussian_model import CellClassifier, Scaling, visit_rows, weigh
-from latentclass.estimator._reading import check_weight
+from latentclass.estimator._reading import Training, check_weight
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_cells
 
@@ -270,7 +269,7 @@ class LCMClassifier(CellClassifier):
 
     def _fit_data(
         self,
-        data: CellData,
+        data: ComponentData,
         n_latent: int,
         n_components: int,
         score: Callable[[LCMParams], FloatArray] | None,
@@ -410,7 +409,7 @@ class LCMClassifier(CellClassifier):
         else:
             self._chunks = chunks._replace(sums=chunks.sums + part)
 
-    def _sum_chunk(self, table: Table, codes: IntArray, weight: FloatArray) -> FloatArray:
+    def _sum_chunk(self, table: Table, codes: IndexArray, weight: FloatArray) -> FloatArray:
         """Sums of features by class, in the units of the first chunk."""
         chunks = self.__dict__.get("_chunks")
         centre = self._scaling.centre if chunks is None else chunks.centre
@@ -464,7 +463,7 @@ class LCMClassifier(CellClassifier):
         self._fit_data(data, self.n_latent, 1, None, None)
         self._warn_if_not_converged()
 
-    def _set_params(self, params: LCMParams, data: CellData) -> None:
+    def _set_params(self, params: LCMParams, data: ComponentData) -> None:
         self._params = canonical(params)
         self._cells, _ = to_cells(self._params)
         self.class_prior_ = np.exp(log_sum_exp(self._cells.log_weight)).mean(axis=0)
@@ -488,7 +487,7 @@ class LCMClassifier(CellClassifier):
                 predicted = log_sum_exp(np.moveaxis(joint, 2, -1)).argmax(axis=1)
                 return np.asarray((predicted == y[span]) @ weight[span])
 
-            spans = table.spans(beside=n_starts * n_classes * n_components)
+            spans = table.spans(extra_columns=n_starts * n_classes * n_components)
             total = sum(map_blocks(visit, spans, self.n_jobs), np.zeros(n_starts))
             return np.asarray(total / weight.sum())
 
@@ -515,7 +514,7 @@ class LCMClassifier(CellClassifier):
                 share = np.exp(log_normalise(joint))
                 if shift is None:
                     # linear in x: the cells' slopes mixed by a row's shares
-                    near = np.clip(values[rows], -FAR, FAR)
+                    near = np.clip(values[rows], -VALUE_LIMIT, VALUE_LIMIT)
                     moved = weigh(share, (near @ turned).transpose(1, 0, 2))
                     out[rows] = share @ intercept + moved
                 else:
@@ -523,7 +522,7 @@ class LCMClassifier(CellClassifier):
                     out[rows] = share @ at_mean + weigh(share, moved)
             return out
 
-        spans = table.spans(beside=n_cells * q // 8)
+        spans = table.spans(extra_columns=n_cells * q // 8)
         return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
 
     def _latent_names(self) -> list[str]:
@@ -561,7 +560,7 @@ class LCMClassifier(CellClassifier):
         return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
 
     @property
-    def edges_(self) -> npt.NDArray[np.bool_]:
+    def edges_(self) -> BoolArray:
         """Which latent variables each column depends on."""
         check_is_fitted(self)
         edges = np.zeros((len(self._scaling.varies), self._params.edges.shape[2]), dtype=bool)

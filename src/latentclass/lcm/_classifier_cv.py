@@ -7,10 +7,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from latentclass.estimator._base import FloatArray, Training
+from latentclass._types import FloatArray
 from latentclass.estimator._inner_folds import InnerFolds
+from latentclass.estimator._reading import Training
 from latentclass.lcm._classifier import LCMClassifier, make_prior
-from latentclass.lcm._folds import FoldedRows, Settings, held_out_log_posterior
+from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
 from latentclass.lcm._size_search import Pair, SizeSearch, check_search, find_size, listed
 
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
@@ -168,7 +169,7 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
     def _check_size(self) -> None:
         check_search(self)
 
-    def _twin(self) -> Any:
+    def _unfitted_copy(self) -> Any:
         # without `cv`: a generator cannot be cloned, and nothing is searched any more
         params = {name: getattr(self, name) for name in LCMClassifier._get_param_names()}
         size = {"n_latent": self.n_latent_, "n_components": self.n_components_}
@@ -218,7 +219,7 @@ class _BatchSearch(SizeSearch):
     def held_out(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
         """See `SizeSearch`."""
         model = self._model
-        settings = Settings(
+        settings = FoldSettings(
             *pair,
             model.noise == "tied",
             model.structure,

@@ -20,8 +20,8 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.lcm._em import LATENT_FLOOR, NOISE_FLOOR, Prior
@@ -41,9 +41,6 @@ from latentclass.lcm._logistic_bound import (
     read_rows,
     unpack_features,
 )
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 RATE = 0.03
 """Step of Adam, in coefficients and logarithms of variances."""
@@ -131,7 +128,7 @@ class ConditionalProblem:
         return even, objective / weight, moved
 
     def _shares(
-        self, joint: FloatArray, y: IntArray, weight: FloatArray
+        self, joint: FloatArray, y: IndexArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Objective (S,), and by how much each item should be raised, (S, M, items)."""
         n_starts, n_components, n_items = joint.shape

@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from latentclass._types import BoolArray, FloatArray
 from latentclass.engine._em import run_restarts, take_starts
 from latentclass.lcm._em import LCMParams, LCMProblem, LCMStats
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 PRIOR_MEAN = 1.0
 """Pseudo-rows on the mean (Geiger and Heckerman's alpha_mu)."""

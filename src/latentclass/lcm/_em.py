@@ -19,20 +19,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
-    CellData,
-    Cells,
+    ClassComponents,
+    ComponentData,
     column_ranks,
     draw_rows,
     expect,
 )
 from latentclass.engine._logspace import log_sum_exp
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 NOISE_FLOOR = 1e-6
 """Least noise variance, in a column's own variance."""
@@ -43,7 +40,7 @@ LATENT_FLOOR = 1e-8
 STEEP = 1e7
 """Signal to noise above which the factors lose too many digits for rows that show few columns."""
 
-FAR = 1e4
+PARAMETER_LIMIT = 1e4
 """Bound on extrapolated parameters."""
 
 
@@ -82,7 +79,7 @@ class LCMParams(NamedTuple):
     noise (S, M or 1, n); latent_mean, latent_variance (S, Y, q); log_prob (S, Y, L).
     """
 
-    weighting: IntArray
+    weighting: IndexArray
     edges: BoolArray
     log_weight: FloatArray
     loadings: FloatArray
@@ -101,7 +98,7 @@ class LCMStats(NamedTuple):
     n, q + 1): of x (z, 1)'; square (S, M, n): of x^2; counts (S, Y, L).
     """
 
-    weighting: IntArray
+    weighting: IndexArray
     edges: BoolArray
     cell_weight: FloatArray
     latent_total: FloatArray
@@ -123,7 +120,7 @@ class Regression(NamedTuple):
     spread: FloatArray
 
 
-def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[Cells, Regression]:
+def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[ClassComponents, Regression]:
     """Gaussian of x, and regression of z on x, in each cell.
 
     Without `holes` the covariances of x are not filled in: only conditioning needs them.
@@ -168,7 +165,7 @@ def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[Cells, Regressio
             np.broadcast_to(noise[:, None], mean.shape),
         )
     return (
-        Cells(params.weighting, params.log_weight, gaussians, params.log_prob, factors),
+        ClassComponents(params.weighting, params.log_weight, gaussians, params.log_prob, factors),
         Regression(intercept, slope, spread),
     )
 
@@ -186,7 +183,7 @@ class LCMProblem:
 
     Attributes
     ----------
-    data : CellData
+    data : ComponentData
     n_components, n_latent : int
     tied : bool
         One noise for all components.
@@ -195,7 +192,7 @@ class LCMProblem:
         Whether the attributes have an offset beside the latent variables.
     """
 
-    data: CellData
+    data: ComponentData
     n_components: int
     n_latent: int
     tied: bool
@@ -334,15 +331,15 @@ class LCMProblem:
             weighting[:, 0].astype(np.intp),
             edges > 0.5,
             log_weight,
-            np.clip(loadings, -FAR, FAR),
-            np.clip(offsets, -FAR, FAR),
-            np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(FAR))),
-            np.clip(mean, -FAR, FAR),
-            np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(FAR))),
+            np.clip(loadings, -PARAMETER_LIMIT, PARAMETER_LIMIT),
+            np.clip(offsets, -PARAMETER_LIMIT, PARAMETER_LIMIT),
+            np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(PARAMETER_LIMIT))),
+            np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT),
+            np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(PARAMETER_LIMIT))),
             product.log_probabilities(flat, self.data.offsets).reshape(log_prob.shape),
         )
 
-    def starts(self, weighting: IntArray, rngs: list[np.random.Generator]) -> LCMParams:
+    def starts(self, weighting: IndexArray, rngs: list[np.random.Generator]) -> LCMParams:
         """Parameters to start from, one for each generator: the start of weighting[s] is drawn.
 
         Chance sets the loadings, and draws a row for each of several components to lie on; the

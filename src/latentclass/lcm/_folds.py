@@ -10,19 +10,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from latentclass.engine._class_components import CellData, gather_rows, log_joint_rows
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.engine._class_components import ComponentData, gather_rows, log_joint_rows
 from latentclass.engine._em import run_groups
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, Prior, to_cells
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
-
-class Settings(NamedTuple):
+class FoldSettings(NamedTuple):
     """One candidate model and how it is fitted."""
 
     n_latent: int
@@ -57,16 +54,16 @@ class FoldedRows:
     """
 
     values: FloatArray
-    codes: npt.NDArray[np.int32]
-    y: IntArray
+    codes: CodeArray
+    y: IndexArray
     weight: FloatArray
-    fold: IntArray
+    fold: IndexArray
     n_folds: int
     n_classes: int
-    offsets: npt.NDArray[np.intp]
-    left_out: npt.NDArray[np.bool_] | None = None
+    offsets: IndexArray
+    left_out: BoolArray | None = None
 
-    def gather(self, n_components: int, width: int) -> CellData:
+    def gather(self, n_components: int, width: int) -> ComponentData:
         """Rows for the E-step, one weighting a fold."""
         if n_components > 1 or self.left_out is not None:
             every = np.arange(len(self.y))
@@ -102,8 +99,8 @@ class FoldedRows:
         return np.where(out, 0.0, self.weight)
 
     def _gather(
-        self, rows: IntArray, weights: FloatArray, one_component: bool, width: int
-    ) -> CellData:
+        self, rows: IndexArray, weights: FloatArray, one_component: bool, width: int
+    ) -> ComponentData:
         return gather_rows(
             self.values[rows],
             self.codes[rows],
@@ -115,14 +112,14 @@ class FoldedRows:
             width=width,
         )
 
-    def log_joint(self, params: LCMParams, rows: IntArray) -> FloatArray:
+    def log_joint(self, params: LCMParams, rows: IndexArray) -> FloatArray:
         """log p(x, class) of some rows under each start, shape (S, n_rows, Y)."""
         cells, _ = to_cells(params)
         joint = log_joint_rows(cells, self.values[rows], self.codes[rows], self.offsets)
         return log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)
 
 
-def held_out_log_posterior(rows: FoldedRows, settings: Settings, seed: int) -> FloatArray:
+def held_out_log_posterior(rows: FoldedRows, settings: FoldSettings, seed: int) -> FloatArray:
     """log P(class | x) of each row under the model of the fold that tests it, shape (N, Y).
 
     Rows that no fold tests get NaN. The same seed gives the same result, whatever else is run.

@@ -10,22 +10,23 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from latentclass._types import FloatArray
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.engine._content_holdout import gather_rows, held_shares
 from latentclass.engine._em import EMResult, run_restarts, take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
-from latentclass.estimator._base import FloatArray, Training
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._reading import Training
 from latentclass.lcm._classifier import make_prior
 from latentclass.lcm._discriminative import ConditionalProblem
 from latentclass.lcm._hybrid_data import HybridData, gather_blocks
 from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, canonical, log_prior
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
 from latentclass.lcm._hybrid_verbs import HybridVerbs
-from latentclass.lcm._power_transform import Bends, learn_bends
-from latentclass.lcm._stick_breaking import learn_sticks, promote_binary
+from latentclass.lcm._power_transform import PowerTransform, learn_power_transform
+from latentclass.lcm._stick_breaking import learn_stick_breaking, promote_binary
 
 JOINT_SHARE = 0.01
 """Weight of the joint likelihood in discriminative training: what the labels leave open stays
@@ -84,7 +85,7 @@ class HybridLCMClassifier(HybridVerbs):
         How p(x | class) is had in prediction. "bound": its lower bound. "importance": nearly
         exact, by 256 points about the posterior of the latent variables. "quadrature": exact to
         many digits, by a grid of points; for `n_latent` up to 3.
-    bend : bool, default=True
+    power_transform : bool, default=True
         Bend continuous columns until they are nearer to a Gaussian (Yeo and Johnson's power
         transform): a long tail then does not outweigh all other columns. Without discrete columns
         nothing is bent.
@@ -217,7 +218,7 @@ class HybridLCMClassifier(HybridVerbs):
         n_init: int = 10,
         select: str = "average",
         predict_method: str = "bound",
-        bend: bool = True,
+        power_transform: bool = True,
         discriminative: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
@@ -237,7 +238,7 @@ class HybridLCMClassifier(HybridVerbs):
         self.n_init = n_init
         self.select = select
         self.predict_method = predict_method
-        self.bend = bend
+        self.power_transform = power_transform
         self.discriminative = discriminative
         self.max_iter = max_iter
         self.tol = tol
@@ -251,7 +252,7 @@ class HybridLCMClassifier(HybridVerbs):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_option("bend", self.bend, (True, False))
+        check_option("power_transform", self.power_transform, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
         check_option("predict_method", self.predict_method, ("bound", "importance", "quadrature"))
         if self.predict_method == "quadrature":
@@ -267,16 +268,16 @@ class HybridLCMClassifier(HybridVerbs):
         return training
 
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        self._sticks = learn_sticks(self.schema_, training.table, training.weight)
-        self._hybrid, self._bends = None, Bends()
+        self._sticks = learn_stick_breaking(self.schema_, training.table, training.weight)
+        self._hybrid, self._power = None, PowerTransform()
         for name in ("n_steps_", "held_out_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if not self._sticks.edges[-1]:
             super()._fit_training(training, progress)
             return
         self._measure(training)
-        if self.bend and self._scaling.varies.any():
-            self._learn_bends(training)
+        if self.power_transform and self._scaling.varies.any():
+            self._learn_power(training)
         size = self._size(training)
         result, data = self._run_em(training, size, progress)
         self.history_, self.n_iter_ = result.history, result.n_iter
@@ -293,11 +294,11 @@ class HybridLCMClassifier(HybridVerbs):
             params = next(islice(path, self.n_steps_, None))
         self._keep(params)
 
-    def _learn_bends(self, training: Training) -> None:
+    def _learn_power(self, training: Training) -> None:
         table, _, weight = training
         values = self._standardised(table.block(slice(0, table.n_rows)))
-        self._bends = learn_bends(values, weight)
-        slope = np.nan_to_num(self._bends.log_slope(values))
+        self._power = learn_power_transform(values, weight)
+        slope = np.nan_to_num(self._power.log_slope(values))
         self._outside_log_likelihood += float((slope @ weight).sum())
 
     def _run_em(

@@ -7,25 +7,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.lcm._em import divide
-from latentclass.lcm._logistic_bound import Rows, read_rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from latentclass.lcm._logistic_bound import HybridRows, read_rows
 
 UNLABELLED = -1
 
 
-class Block(NamedTuple):
+class HybridBlock(NamedTuple):
     """Some rows, all labelled or none; `items` are their places on the last axis of xi.
 
     An unlabelled row is an item for each class, all rows of a class in a run.
     """
 
-    rows: Rows
-    label: IntArray
+    rows: HybridRows
+    label: IndexArray
     weight: FloatArray
     items: slice
     labelled: bool
@@ -37,7 +34,7 @@ class HybridData:
 
     Attributes
     ----------
-    blocks : list of Block
+    blocks : list of HybridBlock
     n_items : int
     labelled : array of shape (Y,)
         Weight of the labelled rows of each class.
@@ -47,7 +44,7 @@ class HybridData:
     n_jobs : int or None
     """
 
-    blocks: list[Block]
+    blocks: list[HybridBlock]
     n_items: int
     labelled: FloatArray
     pseudo: FloatArray
@@ -70,13 +67,13 @@ class HybridData:
 
 
 def gather_blocks(
-    parts: list[tuple[Rows, IntArray, FloatArray]],
+    parts: list[tuple[HybridRows, IndexArray, FloatArray]],
     n_classes: int,
     pseudo: FloatArray,
     n_jobs: int | None = None,
 ) -> HybridData:
     """Sort rows that come in parts (rows, class codes, weights) into blocks."""
-    blocks: list[Block] = []
+    blocks: list[HybridBlock] = []
     first = 0
     labelled_weight = np.zeros(n_classes)
     total = 0.0
@@ -86,20 +83,20 @@ def gather_blocks(
             mine = np.flatnonzero((y != UNLABELLED) == labelled)
             if not mine.size:
                 continue
-            chosen = Rows(
+            chosen = HybridRows(
                 np.ascontiguousarray(rows.values[:, mine]),
                 rows.signs if mine.size == len(y) else rows.signs[:, mine],
             )
             label = y[mine] if labelled else np.repeat(np.arange(n_classes), mine.size)
             items = slice(first, first + len(label))
             first = items.stop
-            blocks.append(Block(chosen, label, weight[mine], items, labelled))
+            blocks.append(HybridBlock(chosen, label, weight[mine], items, labelled))
             if labelled:
                 labelled_weight += np.bincount(label, weight[mine], n_classes)
     return HybridData(blocks, first, labelled_weight, pseudo, total, n_jobs)
 
 
-def column_places(data: HybridData) -> tuple[IntArray, FloatArray]:
+def column_places(data: HybridData) -> tuple[IndexArray, FloatArray]:
     """A place for each column that moves with it (see `_cells.column_ranks`), and its share of 1.
 
     The second array, smoothed, is of the logistic columns.
@@ -154,7 +151,7 @@ def _relations(data: HybridData, key: FloatArray) -> FloatArray:
     return total / data.total_weight
 
 
-def _numbers(rows: Rows) -> FloatArray:
+def _numbers(rows: HybridRows) -> FloatArray:
     """Values and half signs of rows, (n, R), 0 in holes."""
     seen = read_rows(rows)
     return np.concatenate([seen.values, seen.kappa])

@@ -21,17 +21,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.lcm._em import (
-    FAR,
     LATENT_FLOOR,
     NOISE_FLOOR,
+    PARAMETER_LIMIT,
     Prior,
     divide,
     latent_parameters,
 )
-from latentclass.lcm._hybrid_data import Block, HybridData, column_places, draw_items
+from latentclass.lcm._hybrid_data import HybridBlock, HybridData, column_places, draw_items
 from latentclass.lcm._logistic_bound import (
     LEAST_XI,
     Design,
@@ -46,10 +47,7 @@ from latentclass.lcm._logistic_bound import (
     weigh_curvatures,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-
-XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(FAR)))
+XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(PARAMETER_LIMIT)))
 """Bounds on the logarithm of extrapolated xi."""
 
 
@@ -116,7 +114,7 @@ class HybridProblem:
         design = params_design(params)
         xi = np.empty_like(params.xi)
 
-        def visit(block: Block) -> tuple[FloatArray, HybridStats]:
+        def visit(block: HybridBlock) -> tuple[FloatArray, HybridStats]:
             return self._visit(params, design, block, xi)
 
         total: Any = None
@@ -130,7 +128,7 @@ class HybridProblem:
         return expected, objective / self.data.total_weight
 
     def _visit(
-        self, params: HybridParams, design: Design, block: Block, xi: npt.NDArray[np.float32]
+        self, params: HybridParams, design: Design, block: HybridBlock, xi: npt.NDArray[np.float32]
     ) -> tuple[FloatArray, HybridStats]:
         """Log-likelihood and statistics of a block; its new xi go to `xi`."""
         n_classes = params.log_weight.shape[1]
@@ -217,10 +215,10 @@ class HybridProblem:
         log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
         return HybridParams(
             log_weight,
-            np.clip(coefficient, -FAR, FAR),
-            np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(FAR))),
-            np.clip(mean, -FAR, FAR),
-            np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(FAR))),
+            np.clip(coefficient, -PARAMETER_LIMIT, PARAMETER_LIMIT),
+            np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(PARAMETER_LIMIT))),
+            np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT),
+            np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(PARAMETER_LIMIT))),
             np.exp(np.clip(xi / self.data.item_scale, *XI_RANGE)).astype(np.float32),
         )
 
@@ -267,7 +265,7 @@ class HybridProblem:
 
 def collect_stats(
     seen: Seen,
-    label: IntArray,
+    label: IndexArray,
     n_classes: int,
     moments: FloatArray,
     xi: FloatArray,
@@ -307,7 +305,7 @@ def params_design(params: HybridParams) -> Design:
     return make_design(params.coefficient, params.noise, params.latent_mean, params.latent_variance)
 
 
-def _shares(joint: FloatArray, block: Block) -> tuple[FloatArray, FloatArray]:
+def _shares(joint: FloatArray, block: HybridBlock) -> tuple[FloatArray, FloatArray]:
     """Weight of each item in each component, (S, M, items), and log p(row), (S, R)."""
     n_starts, n_components, n_items = joint.shape
     n_rows = len(block.weight)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import BoolArray, FloatArray
 from latentclass.engine._logspace import log_normalise
-from latentclass.estimator._base import FloatArray
 from latentclass.lcm._classifier import LCMClassifier
 from latentclass.lcm._hybrid_em import HybridParams
-from latentclass.lcm._power_transform import Bends
-from latentclass.lcm._stick_breaking import Sticks
+from latentclass.lcm._power_transform import PowerTransform
+from latentclass.lcm._stick_breaking import StickBreaking
 
 
 class HybridAttributes(LCMClassifier):
@@ -22,8 +21,8 @@ class HybridAttributes(LCMClassifier):
     Without discrete columns (`_hybrid` is None) they are those of `LCMClassifier`.
     """
 
-    _sticks: Sticks
-    _bends = Bends()
+    _sticks: StickBreaking
+    _power = PowerTransform()
     _hybrid: HybridParams | None
 
     @property
@@ -96,7 +95,7 @@ class HybridAttributes(LCMClassifier):
         return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
 
     @property
-    def edges_(self) -> npt.NDArray[np.bool_]:
+    def edges_(self) -> BoolArray:
         """Which latent variables each continuous column depends on: all."""
         check_is_fitted(self)
         if self._hybrid is None:

@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._gaussian import LOG_2PI
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.lcm._hybrid_em import HybridParams, params_design
 from latentclass.lcm._logistic_bound import (
     LEAST_XI,
     Design,
-    Rows,
+    HybridRows,
     Seen,
     Sums,
     best_xi,
@@ -32,9 +32,6 @@ from latentclass.lcm._logistic_bound import (
     sum_factors,
     unpack_features,
 )
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 COMMON_STEPS = 2
 """Steps with the prior of all classes together."""
@@ -64,7 +61,7 @@ class Bounds(NamedTuple):
     moments: FloatArray | None
 
 
-def raise_bounds(params: HybridParams, rows: Rows, *, moments: bool = False) -> Bounds:
+def raise_bounds(params: HybridParams, rows: HybridRows, *, moments: bool = False) -> Bounds:
     """Bounds on log p(row | y, m) of some rows."""
     design = params_design(params)
     seen = read_rows(rows)
@@ -106,7 +103,7 @@ def raise_bounds(params: HybridParams, rows: Rows, *, moments: bool = False) -> 
     return Bounds(out, kept)
 
 
-def _take_sums(sums: Sums, rows: IntArray) -> Sums:
+def _take_sums(sums: Sums, rows: IndexArray) -> Sums:
     """Some of the rows, copied."""
     return Sums(*(np.take(part, rows, axis=-1) for part in sums))
 
@@ -134,7 +131,7 @@ def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
     return xi
 
 
-def take_seen(seen: Seen, rows: IntArray) -> Seen:
+def take_seen(seen: Seen, rows: IndexArray) -> Seen:
     """Some of the rows."""
     if len(rows) == seen.kappa.shape[1]:
         return seen
@@ -259,7 +256,9 @@ class Cell(NamedTuple):
         return out
 
 
-def integrate(params: HybridParams, rows: Rows, moments: FloatArray, points: Points) -> FloatArray:
+def integrate(
+    params: HybridParams, rows: HybridRows, moments: FloatArray, points: Points
+) -> FloatArray:
     """log p(row | y, m) by sums over points about the posterior, shape (S, Y, M, R)."""
     seen = read_rows(rows)
     n_starts, n_classes, n_components = params.log_weight.shape

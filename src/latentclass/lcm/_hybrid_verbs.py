@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table, block_spans
-from latentclass.engine._class_components import FAR
+from latentclass.engine._class_components import VALUE_LIMIT
 from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
-from latentclass.estimator._base import FloatArray, IntArray
 from latentclass.estimator._gaussian_model import mix_models
 from latentclass.lcm._hybrid_model import HybridAttributes
 from latentclass.lcm._hybrid_posterior import (
@@ -27,7 +26,7 @@ from latentclass.lcm._hybrid_posterior import (
     spread_points,
     take_seen,
 )
-from latentclass.lcm._logistic_bound import Rows, read_rows
+from latentclass.lcm._logistic_bound import HybridRows, read_rows
 
 MOST_GRID = 3
 """Latent variables up to which a grid of points is no more than a few thousand."""
@@ -41,7 +40,7 @@ N_DRAWS = 128
 N_NODES = 15
 """Points of the noise over which a bent column is averaged."""
 
-LITTLE = 1e-9
+MIN_SHARE = 1e-9
 """Share of a class and component of a row below which it is left out of the row's completion."""
 
 
@@ -71,24 +70,24 @@ class HybridVerbs(HybridAttributes):
         # eight times the cells of other models' blocks: matrix products want some hundred rows
         return block_spans(table.n_rows, n_maps * (n_features + 3 * n) // 8, least=16)
 
-    def _rows(self, table: Table, span: slice) -> Rows:
+    def _rows(self, table: Table, span: slice) -> HybridRows:
         """Rows as the engine wants them; a sparse table stays sparse."""
         if sp.issparse(table.codes):
             nothing = np.empty((0, table.codes[span].shape[0]))
-            return Rows(nothing, sp.csr_array(table.codes[span]).T.tocsr())
+            return HybridRows(nothing, sp.csr_array(table.codes[span]).T.tocsr())
         return self._block_rows(table.block(span))
 
-    def _block_rows(self, block: Block) -> Rows:
-        values = self._bends.bend(self._standardised(block))
-        return Rows(np.ascontiguousarray(values), self._sticks.signs(block.codes))
+    def _block_rows(self, block: Block) -> HybridRows:
+        values = self._power.apply(self._standardised(block))
+        return HybridRows(np.ascontiguousarray(values), self._sticks.signs(block.codes))
 
     def _standardised(self, block: Block) -> FloatArray:
         """Continuous columns that vary, (columns, rows)."""
-        return np.clip(self._scaling.values(block.numeric).T, -FAR, FAR)
+        return np.clip(self._scaling.values(block.numeric).T, -VALUE_LIMIT, VALUE_LIMIT)
 
     def _restore(self, values: FloatArray) -> FloatArray:
         """Continuous columns as they came, from the model's own (rows, columns)."""
-        return self._scaling.restore(self._bends.unbend(values.T).T)
+        return self._scaling.restore(self._power.undo(values.T).T)
 
     def _points(self) -> Points | None:
         """Points over which rows are integrated in prediction; None for the bound."""
@@ -111,7 +110,7 @@ class HybridVerbs(HybridAttributes):
             by_cell = integrate(params, rows, moments, points)
         evidence = log_bounds_given_class(params, by_cell)
         outside = self._scaling.log_density_outside(block.numeric)[:, None]
-        slope = self._bends.log_slope(self._standardised(block))
+        slope = self._power.log_slope(self._standardised(block))
         outside += np.nan_to_num(slope).sum(axis=0)[:, None]
         log_prior = log_sum_exp(params.log_weight)
         return mix_models(evidence, log_prior, self.class_prior_) + outside
@@ -130,7 +129,7 @@ class HybridVerbs(HybridAttributes):
         n_maps = n_starts * n_components * n_each
         return self._spans(table, self._hybrid.latent_mean.shape[2], n_maps)
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         if self._hybrid is None:
             return super()._sample_table(y, rng)
         params = self._hybrid
@@ -171,7 +170,7 @@ class HybridVerbs(HybridAttributes):
             if len(order) > 1
         ]
 
-    def _fill_constant(self, codes: npt.NDArray[np.int32]) -> None:
+    def _fill_constant(self, codes: CodeArray) -> None:
         """Columns of a single category have it."""
         for place, order in enumerate(self._sticks.orders):
             if len(order) == 1:
@@ -207,7 +206,7 @@ class HybridVerbs(HybridAttributes):
         seen = read_rows(rows)
         hidden = seen.gaussian.T == 0
         for s, y, m in np.ndindex(*joint.shape[:3]):
-            mine = np.flatnonzero(share[s, y, m] > LITTLE)
+            mine = np.flatnonzero(share[s, y, m] > MIN_SHARE)
             weight = share[s, y, m, mine][:, None]
             cell, near = Cell.of(params, s, y, m), moments[s, y, m][:, mine]
             if points is None:
@@ -231,14 +230,14 @@ class HybridVerbs(HybridAttributes):
         a: FloatArray,
         by_point: FloatArray,
         noise: FloatArray,
-        hidden: npt.NDArray[np.bool_],
+        hidden: BoolArray,
     ) -> FloatArray:
         """Means of standardised columns, (rows, columns), that lie about `a` at some points.
 
         `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. Of bent
         columns only the hidden cells are looked for.
         """
-        if not self._bends.rounds:
+        if not self._power.rounds:
             return np.asarray((by_point * a).sum(axis=1))
         nodes = grid_points(N_NODES, 1)
         spread, share = nodes.points[:, 0], np.exp(nodes.log_weight)
@@ -246,7 +245,7 @@ class HybridVerbs(HybridAttributes):
         for j in np.flatnonzero(hidden.any(axis=0)):
             rows = np.flatnonzero(hidden[:, j])
             bent = a[rows, :, j, None] + np.sqrt(noise[j]) * spread
-            values = self._bends.take(np.array([j])).unbend(bent.reshape(1, -1))
+            values = self._power.take(np.array([j])).undo(bent.reshape(1, -1))
             by_row = (values.reshape(bent.shape) @ share) * by_point[rows, :, 0]
             out[rows, j] = by_row.sum(axis=1)
         return out

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._gaussian import LOG_2PI, upper_cells
 from latentclass.lcm._logistic_kernels import (
     bend_cells,
@@ -30,8 +31,6 @@ from latentclass.lcm._logistic_kernels import (
     weigh_cells,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 Single = npt.NDArray[np.float32]
 
 LEAST_XI = 1e-3
@@ -60,7 +59,7 @@ def unpack_features(table: FloatArray) -> FloatArray:
     return out
 
 
-class Rows(NamedTuple):
+class HybridRows(NamedTuple):
     """Rows of a table; `values` (n_c, R) with NaN in holes.
 
     `signs` (n_b, R) is 1, -1, or 0 in holes; a sparse array of 0 and 1 has no holes and -1 where
@@ -75,10 +74,10 @@ class Rows(NamedTuple):
         """Number of rows."""
         return int(self.values.shape[1])
 
-    def repeat(self, times: int) -> Rows:
+    def repeat(self, times: int) -> HybridRows:
         """All rows, several times over."""
         signs = dense_signs(self.signs)
-        return Rows(np.tile(self.values, (1, times)), np.tile(signs, (1, times)))
+        return HybridRows(np.tile(self.values, (1, times)), np.tile(signs, (1, times)))
 
 
 def dense_signs(signs: Any) -> npt.NDArray[np.int8]:
@@ -143,7 +142,7 @@ class Seen(NamedTuple):
     logistic: FloatArray | None
 
 
-def read_rows(rows: Rows) -> Seen:
+def read_rows(rows: HybridRows) -> Seen:
     """Rows as the E-step wants them."""
     signs = dense_signs(rows.signs)
     kappa = 0.5 * signs.astype(np.float64)
@@ -200,7 +199,7 @@ def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
 
 
 def infer(
-    design: Design, seen: Seen, label: IntArray, xi: FloatArray | Single
+    design: Design, seen: Seen, label: IndexArray, xi: FloatArray | Single
 ) -> tuple[FloatArray, FloatArray]:
     """Posterior moments of z, shape (S, M, f, R), and the bound on log p(row | y, m), (S, M, R).
 
@@ -209,17 +208,17 @@ def infer(
     return solve(design, sum_factors(design, seen, xi), label)
 
 
-def solve(design: Design, sums: Sums, label: IntArray) -> tuple[FloatArray, FloatArray]:
+def solve(design: Design, sums: Sums, label: IndexArray) -> tuple[FloatArray, FloatArray]:
     """The same from the sums of factors, whose table becomes the moments."""
     return sums.table, _run(solve_posteriors, design, sums, label)
 
 
-def measure(design: Design, sums: Sums, label: IntArray) -> FloatArray:
+def measure(design: Design, sums: Sums, label: IndexArray) -> FloatArray:
     """The bound alone, from the sums of factors, which stay as they are."""
     return _run(measure_posteriors, design, sums, label)
 
 
-def _run(kernel: Any, design: Design, sums: Sums, label: IntArray) -> FloatArray:
+def _run(kernel: Any, design: Design, sums: Sums, label: IndexArray) -> FloatArray:
     bound = sums.rest + np.swapaxes(design.log_size[:, label, None], 1, 2)
     log_size = np.empty(len(label))
     for s, m in np.ndindex(*bound.shape[:2]):

@@ -18,12 +18,9 @@ This module loads numba; import it only where a model is fitted or used.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 LANES = 64
 """Columns worked on side by side: as many as make up for what the compiler checks before each
@@ -76,7 +73,7 @@ def weigh_cells(
 
 
 @compiled(error_model="numpy")
-def _diagonal(q: int) -> IntArray:
+def _diagonal(q: int) -> IndexArray:
     """Place of each diagonal cell in the upper half of a matrix, row after row."""
     start = np.empty(q, np.intp)
     place = 0
@@ -92,10 +89,10 @@ def _load(
     width: int,
     table: FloatArray,
     pull: FloatArray,
-    label: IntArray,
+    label: IndexArray,
     precision: FloatArray,
     push: FloatArray,
-    start: IntArray,
+    start: IndexArray,
     cell: FloatArray,
     h: FloatArray,
     log_size: FloatArray,
@@ -120,7 +117,7 @@ def _load(
 
 @compiled(error_model="numpy")
 def _factorise(
-    first: int, width: int, start: IntArray, cell: FloatArray, log_size: FloatArray
+    first: int, width: int, start: IndexArray, cell: FloatArray, log_size: FloatArray
 ) -> None:
     """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by."""
     q = len(start)
@@ -156,7 +153,7 @@ def _factorise(
 
 
 @compiled(error_model="numpy")
-def _invert(start: IntArray, cell: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
+def _invert(start: IndexArray, cell: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
     """All cells of P^-1 from the factor, the last row first: U P^-1 is lower triangular."""
     q = len(start)
     for i in range(q - 1, -1, -1):
@@ -199,7 +196,7 @@ def _invert(start: IntArray, cell: FloatArray, inverse: FloatArray, row: FloatAr
 def measure_posteriors(
     table: FloatArray,
     pull: FloatArray,
-    label: IntArray,
+    label: IndexArray,
     precision: FloatArray,
     push: FloatArray,
     log_size: FloatArray,
@@ -230,7 +227,7 @@ def measure_posteriors(
 def solve_posteriors(
     table: FloatArray,
     pull: FloatArray,
-    label: IntArray,
+    label: IndexArray,
     precision: FloatArray,
     push: FloatArray,
     log_size: FloatArray,

@@ -19,12 +19,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from latentclass._types import FloatArray, IndexArray
 
 N_ROUNDS = 3
-"""Bends of a column, one after the other."""
+"""Transforms of a column, one after the other."""
 
 N_SECTIONS = 25
 """Golden sections of the interval of powers."""
@@ -44,22 +43,22 @@ class Round(NamedTuple):
     centre: FloatArray
     unit: FloatArray
 
-    def bend(self, values: FloatArray) -> FloatArray:
+    def apply(self, values: FloatArray) -> FloatArray:
         """Values (n, R) bent and standardised."""
         inside = np.clip(values, self.low[:, None], self.high[:, None])
         bent = _bend(inside, self.power) + (values - inside) * np.exp(self._log_slope(inside))
         return np.asarray((bent - self.centre[:, None]) / self.unit[:, None])
 
-    def unbend(self, bent: FloatArray) -> FloatArray:
+    def undo(self, bent: FloatArray) -> FloatArray:
         """The values that are bent to these."""
         raw = bent * self.unit[:, None] + self.centre[:, None]
         ends = _bend(np.stack([self.low, self.high], axis=1), self.power)
         within = np.clip(raw, ends[:, :1], ends[:, 1:])
-        inside = _unbend(within, self.power)
+        inside = _undo(within, self.power)
         return np.asarray(inside + (raw - within) * np.exp(-self._log_slope(inside)))
 
     def log_slope(self, values: FloatArray) -> FloatArray:
-        """Logarithm of the derivative of `bend`, (n, R)."""
+        """Logarithm of the derivative of `apply`, (n, R)."""
         inside = np.clip(values, self.low[:, None], self.high[:, None])
         return np.asarray(self._log_slope(inside) - np.log(self.unit)[:, None])
 
@@ -67,47 +66,47 @@ class Round(NamedTuple):
         return np.asarray((self.power[:, None] - 1.0) * _signed_log(inside))
 
 
-class Bends(NamedTuple):
-    """Bends of n columns, one after the other; none leaves them as they are."""
+class PowerTransform(NamedTuple):
+    """Power transforms of n columns, one after the other; none leaves them as they are."""
 
     rounds: tuple[Round, ...] = ()
 
-    def bend(self, values: FloatArray) -> FloatArray:
+    def apply(self, values: FloatArray) -> FloatArray:
         """Standardised columns (n, R), bent and standardised again."""
         for one in self.rounds:
-            values = one.bend(values)
+            values = one.apply(values)
         return values
 
-    def unbend(self, bent: FloatArray) -> FloatArray:
+    def undo(self, bent: FloatArray) -> FloatArray:
         """The columns that are bent to these."""
         for one in reversed(self.rounds):
-            bent = one.unbend(bent)
+            bent = one.undo(bent)
         return bent
 
     def log_slope(self, values: FloatArray) -> FloatArray:
-        """Logarithm of the derivative of `bend`, (n, R)."""
+        """Logarithm of the derivative of `apply`, (n, R)."""
         total = np.zeros_like(values)
         for one in self.rounds:
             total = total + one.log_slope(values)
-            values = one.bend(values)
+            values = one.apply(values)
         return total
 
-    def take(self, columns: npt.NDArray[np.intp]) -> Bends:
+    def take(self, columns: IndexArray) -> PowerTransform:
         """The bends of some columns."""
-        return Bends(tuple(Round(*(part[columns] for part in one)) for one in self.rounds))
+        return PowerTransform(tuple(Round(*(part[columns] for part in one)) for one in self.rounds))
 
 
-def learn_bends(values: FloatArray, weight: FloatArray) -> Bends:
-    """Bends of standardised columns (n, R) that vary; weight two is the row twice."""
+def learn_power_transform(values: FloatArray, weight: FloatArray) -> PowerTransform:
+    """Power transforms of standardised columns (n, R) that vary; weight two is the row twice."""
     rounds = []
     for _ in range(N_ROUNDS):
         power = _best_power(values, weight)
         low, high = np.nanmin(values, axis=1), np.nanmax(values, axis=1)
         zero, one = np.zeros(len(values)), np.ones(len(values))
-        centre, variance = _measure(Round(power, low, high, zero, one).bend(values), weight)
+        centre, variance = _measure(Round(power, low, high, zero, one).apply(values), weight)
         rounds.append(Round(power, low, high, centre, np.sqrt(variance)))
-        values = rounds[-1].bend(values)
-    return Bends(tuple(rounds))
+        values = rounds[-1].apply(values)
+    return PowerTransform(tuple(rounds))
 
 
 def _best_power(values: FloatArray, weight: FloatArray) -> FloatArray:
@@ -151,7 +150,7 @@ def _bend(values: FloatArray, power: FloatArray) -> FloatArray:
     return np.asarray(np.sign(values) * bent)
 
 
-def _unbend(bent: FloatArray, power: FloatArray) -> FloatArray:
+def _undo(bent: FloatArray, power: FloatArray) -> FloatArray:
     side = np.where(bent >= 0, power[:, None], 2.0 - power[:, None])
     size = np.abs(bent)
     log = np.where(side > 0, np.log1p(side * size) / np.where(side > 0, side, 1.0), size)

@@ -14,11 +14,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
-from latentclass.estimator._base import FloatArray, IntArray, Training
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
+from latentclass.estimator._reading import Training
 
 PATIENCE = 3
 """The semi-greedy search ends when this many numbers of latent variables in a row bring nothing."""
@@ -218,7 +219,7 @@ def _best(tried: list[dict[str, Any]]) -> dict[str, Any]:
     return max(tried, key=lambda row: row["mean_test_score"])
 
 
-def share_out(y: IntArray, cv: int, random: Any) -> tuple[IntArray, int]:
+def share_out(y: IndexArray, cv: int, random: Any) -> tuple[IndexArray, int]:
     """Fold of each labelled row, -1 of the others, and the number of folds."""
     labelled = np.flatnonzero(y != UNLABELLED)
     n_folds = min(cv, len(labelled))

@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Column, Schema, Table
-from latentclass.estimator._base import FloatArray
-
-Codes = npt.NDArray[np.int32]
 
 TINY = float(np.finfo(float).tiny)
 
@@ -19,7 +17,7 @@ LARGEST = 2.0**53
 """Numbers beyond this are all whole."""
 
 
-class Sticks(NamedTuple):
+class StickBreaking(NamedTuple):
     """How discrete columns become binary ones.
 
     `orders` has one array for each discrete column, its codes in the order of the sticks: stick s
@@ -27,10 +25,10 @@ class Sticks(NamedTuple):
     one category has no stick.
     """
 
-    orders: tuple[npt.NDArray[np.intp], ...]
+    orders: tuple[IndexArray, ...]
 
     @property
-    def edges(self) -> npt.NDArray[np.intp]:
+    def edges(self) -> IndexArray:
         """Where each column's sticks begin, and the number of all sticks."""
         counts = [max(0, len(order) - 1) for order in self.orders]
         return np.concatenate([[0], np.cumsum(counts, dtype=np.intp)]).astype(np.intp)
@@ -42,7 +40,7 @@ class Sticks(NamedTuple):
         below = np.concatenate([np.zeros(0), *no])
         return np.stack([np.ones_like(below), below])
 
-    def signs(self, codes: Codes) -> npt.NDArray[np.int8]:
+    def signs(self, codes: CodeArray) -> npt.NDArray[np.int8]:
         """1 for yes, -1 for no, 0 for not asked or missing, shape (sticks, rows)."""
         edges = self.edges
         out = np.zeros((int(edges[-1]), len(codes)), dtype=np.int8)
@@ -71,11 +69,11 @@ class Sticks(NamedTuple):
         return out
 
 
-def learn_sticks(schema: Schema, table: Table, weight: FloatArray) -> Sticks:
+def learn_stick_breaking(schema: Schema, table: Table, weight: FloatArray) -> StickBreaking:
     """Order each column's categories by how often they come; of two, the second is 'yes'."""
     n_levels = schema.n_levels
     if sp.issparse(table.codes):
-        return Sticks(tuple(np.array([1, 0]) for _ in n_levels))
+        return StickBreaking(tuple(np.array([1, 0]) for _ in n_levels))
     counts = [np.zeros(n) for n in n_levels]
     for span in table.spans():
         codes = table.block(span).codes
@@ -83,7 +81,7 @@ def learn_sticks(schema: Schema, table: Table, weight: FloatArray) -> Sticks:
             if len(count) > 2:
                 seen = codes[:, place] >= 0
                 count += np.bincount(codes[seen, place], weight[span][seen], len(count))
-    return Sticks(
+    return StickBreaking(
         tuple(
             # nine digits: the rest depends on the order of sums
             np.array([1, 0])
@@ -132,7 +130,7 @@ def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
     return new, Table(numeric[:, ~chosen], codes)
 
 
-def _two_levels(numeric: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def _two_levels(numeric: Any) -> tuple[FloatArray, BoolArray]:
     """Least and greatest number of each column, (2, columns), and whether it holds no others.
 
     Both must be whole.

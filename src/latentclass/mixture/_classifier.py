@@ -9,17 +9,18 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Table, block_spans
 from latentclass.engine import _product as product
-from latentclass.engine._content_folds import DistinctRows, deal
+from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, take_starts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
-from latentclass.estimator._base import IntArray, Training
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._reading import Training
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import LatentVariableVerbs
 from latentclass.mixture._component_classifiers import (
@@ -312,7 +313,7 @@ class LatentVariableClassifier(LatentVariableVerbs):
         self,
         data: MixtureRows,
         table: Table,
-        y: IntArray,
+        y: IndexArray,
         n_components: int,
         seed: int,
         progress: FitProgress | None,
@@ -357,7 +358,7 @@ class LatentVariableClassifier(LatentVariableVerbs):
 
     def _choose(self, data: MixtureRows, table: Table, rows: DistinctRows, seed: int) -> int:
         """The least number of components that is as good as the best, by held-out log-loss."""
-        parts = deal(rows, N_FOLDS, salt=1)
+        parts = assign_folds(rows, N_FOLDS, salt=1)
         losses = []
         for n_components in range(1, self.max_components + 1):
             loss, tested = np.zeros(len(rows.weight)), np.zeros(len(rows.weight))
@@ -388,5 +389,5 @@ class LatentVariableClassifier(LatentVariableVerbs):
                 return n_components
         return best
 
-    def _twin(self) -> Any:
+    def _unfitted_copy(self) -> Any:
         return clone(self).set_params(calibrate=False, n_components=self.n_components_)

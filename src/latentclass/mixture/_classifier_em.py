@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
-from latentclass.engine._em import BoolArray
 from latentclass.engine._logspace import log_normalise, split_log
 from latentclass.engine._mixture_rows import MixtureRows
 from latentclass.engine._parallel import map_blocks
@@ -35,9 +34,6 @@ from latentclass.engine._product_mixture import (
     flat_params,
 )
 from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 class ClassifierParams(NamedTuple):
@@ -85,7 +81,7 @@ class ClassifierStats(NamedTuple):
 
 
 def log_conditional(
-    params: ClassifierParams, rows: product.Rows, layout: product.Layout
+    params: ClassifierParams, rows: product.ProductRows, layout: product.Layout
 ) -> FloatArray:
     """log P(y | c, x) of the observed cells, shape (n_rows, S, K, Y)."""
     joint = product.log_density(params.cells, rows, layout)
@@ -97,7 +93,9 @@ def log_conditional(
     return log_normalise(joint)
 
 
-def log_component(params: MixtureParams, rows: product.Rows, layout: product.Layout) -> FloatArray:
+def log_component(
+    params: MixtureParams, rows: product.ProductRows, layout: product.Layout
+) -> FloatArray:
     """log P(c) P(x | c) of the observed cells, shape (n_rows, S, K)."""
     density = product.log_density(flat_params(params), rows, layout)
     return density.reshape(len(density), *params.log_weight.shape) + params.log_weight
@@ -138,18 +136,18 @@ class ClassifierSearch:
     """
 
     data: MixtureRows
-    y: IntArray
+    y: IndexArray
     n_classes: int
     mixture: MixtureProblem
     spans: list[slice]
     n_jobs: int | None = None
     _units: FloatArray = field(init=False, repr=False)
-    _parts: list[tuple[int, IntArray, product.Rows]] = field(init=False, repr=False)
+    _parts: list[tuple[int, IndexArray, product.ProductRows]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rows = self.data.rows
         parts = [
-            (k, index, product.Rows(rows.numeric[index], rows.codes[index]))
+            (k, index, product.ProductRows(rows.numeric[index], rows.codes[index]))
             for k in [*range(self.n_classes), -1]  # statistics of rows without label are added
             if (index := np.flatnonzero(self.y == k)).size
         ]
@@ -190,7 +188,7 @@ class ClassifierSearch:
         data = self.data
 
         def visit(span: slice) -> tuple[FloatArray, FloatArray]:
-            rows = product.Rows(data.rows.numeric[span], data.rows.codes[span])
+            rows = product.ProductRows(data.rows.numeric[span], data.rows.codes[span])
             joint = log_component(params.mixture, rows, data.layout)
             given = log_conditional(params, rows, data.layout)
             y = self.y[span]

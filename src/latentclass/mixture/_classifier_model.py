@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
 from latentclass.data._write import fill_missing
 from latentclass.engine import _product as product
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
 from latentclass.engine._product_mixture import flat_params
-from latentclass.estimator._base import FloatArray, IntArray
 from latentclass.mixture._classifier_em import log_component, log_conditional
 from latentclass.mixture._component_classifiers import naming_holes, to_matrix
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
@@ -161,7 +161,7 @@ class LatentVariableVerbs(NaiveBayes):
     def _latent_names(self) -> list[str]:
         return [str(c) for c in range(self.n_components_)]
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """Draw (c, x) from the mixture, and keep a row with probability P(y | c, x)."""
         numeric = np.full((len(y), len(self.schema_.continuous)), np.nan)
         codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass.engine import _product as product
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, MixtureStats
@@ -21,8 +21,6 @@ from latentclass.mixture._padded_rows import (
     pack_rows,
     with_place,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 LARGE = 2**19
 """Rows times starts times components from which on the loops are used."""
@@ -59,7 +57,7 @@ class LargeMixture(MixtureProblem):
 
 
 def _with_blocks(
-    problem: MixtureProblem, blocks: list[tuple[product.Rows, FloatArray]]
+    problem: MixtureProblem, blocks: list[tuple[product.ProductRows, FloatArray]]
 ) -> MixtureProblem:
     """A plain problem of other rows."""
     return MixtureProblem(

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Schema
 from latentclass.engine import _product as product
-from latentclass.engine._em import BoolArray
 from latentclass.engine._logspace import split_log
 from latentclass.engine._mixture_rows import MixtureRows
 from latentclass.engine._product_mixture import (
@@ -24,7 +24,6 @@ from latentclass.engine._product_mixture import (
     MixtureProblem,
     flat_params,
 )
-from latentclass.estimator._reading import FloatArray, IntArray
 from latentclass.mixture._classifier_em import drawn_shares, log_component
 from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
 
@@ -144,7 +143,7 @@ def _takes_holes(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def row_copies(weight: FloatArray) -> IntArray:
+def row_copies(weight: FloatArray) -> IndexArray:
     """How often each row is given to a classifier that takes no weights.
 
     Whole weights are copies. Others, and those of too many copies, are taken in proportion: of a
@@ -188,13 +187,13 @@ class EstimatorSearch:
 
     data: MixtureRows
     matrix: FloatArray
-    y: IntArray
+    y: IndexArray
     n_classes: int
     mixture: MixtureProblem
     estimator: Any
     seed: int
     _units: FloatArray = field(init=False, repr=False)
-    _copies: IntArray = field(init=False, repr=False)
+    _copies: IndexArray = field(init=False, repr=False)
     _single: ComponentClassifier = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -275,7 +274,7 @@ class EstimatorSearch:
             failure = f"{len(rows)} labelled rows ({type(error).__name__}: {error})"
             return ComponentClassifier(self._single.classifier, shares, draw, failure)
 
-    def _train(self, rows: IntArray, share: FloatArray) -> Any:
+    def _train(self, rows: IndexArray, share: FloatArray) -> Any:
         """A clone that has learned from some rows."""
         classifier = clone(self.estimator)
         params = classifier.get_params()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
-from latentclass.engine._em import BoolArray, take_starts
+from latentclass.engine._em import take_starts
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import (
     MixtureParams,
@@ -22,9 +22,6 @@ from latentclass.engine._product_mixture import (
 )
 from latentclass.mixture._padded_rows import RUN, PackedRows, log_constants, pack_rows, with_place
 from latentclass.mixture._searches import Chance, Run, collapsed, draw_chances, split_units
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,8 @@ class MixtureSearch:
         return stats, (log_likelihood + penalty) / self.mixture.total_weight
 
     def run_steps(
-        self, run: Run[MixtureParams, MixtureStats], starts: IntArray, sharpness: FloatArray
-    ) -> tuple[FloatArray, FloatArray, BoolArray, IntArray]:
+        self, run: Run[MixtureParams, MixtureStats], starts: IndexArray, sharpness: FloatArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray, IndexArray]:
         """Several iterations of some starts in one call: what `assign` and `m_step` would do.
 
         Changes the run's parameters and what it keeps. Returns the objective and the best so far

@@ -8,17 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray
 from latentclass.mixture._padded_rows import LOST, RUN
 from latentclass.mixture._responsibility_kernels import compiled_loop, normalise, share_run
 
 if TYPE_CHECKING:
     from latentclass.engine._product_mixture import MixtureParams
     from latentclass.mixture._padded_rows import PackedRows
-
-FloatArray = npt.NDArray[np.float64]
-Components = npt.NDArray[np.int32]
 
 
 @compiled_loop
@@ -27,7 +24,7 @@ def _draw(
     total: FloatArray,
     chance: FloatArray,
     room: FloatArray,
-    component: Components,
+    component: CodeArray,
     n: int,
 ) -> None:
     """The component whose part of the row's shares `chance` falls into."""
@@ -42,7 +39,7 @@ def _draw(
 
 
 @compiled_loop
-def _best(shares: FloatArray, component: Components, n: int) -> None:
+def _best(shares: FloatArray, component: CodeArray, n: int) -> None:
     """The first component with the largest share."""
     for r in range(n):
         component[r] = 0
@@ -78,7 +75,7 @@ def assign_rows(
     s: int,
     chance: FloatArray,
     sharpness: float,
-    component: Components,
+    component: CodeArray,
     heavy_share: FloatArray,
     space: FloatArray,
 ) -> float:
@@ -124,7 +121,7 @@ def assign_rows(
 @compiled_loop
 def sum_rows(
     rows: PackedRows,
-    component: Components,
+    component: CodeArray,
     heavy_weight: FloatArray,
     row_weight: FloatArray,
     sums: FloatArray,
@@ -167,7 +164,7 @@ def sum_rows(
 @compiled_loop
 def _sum_squares(
     rows: PackedRows,
-    component: Components,
+    component: CodeArray,
     heavy_weight: FloatArray,
     k: int,
     j: int,
@@ -188,7 +185,7 @@ def _sum_squares(
 @compiled_loop
 def finish_sums(
     rows: PackedRows,
-    component: Components,
+    component: CodeArray,
     heavy_weight: FloatArray,
     row_weight: FloatArray,
     sums: FloatArray,

@@ -9,8 +9,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine._product import SCALE_FLOOR
 from latentclass.engine._product_mixture import COLLAPSED, DEAD_SHARE
 from latentclass.mixture._hard_assignment_kernels import assign_rows, finish_sums, sum_rows
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from latentclass.engine._product import Prior
     from latentclass.engine._product_mixture import MixtureParams
     from latentclass.mixture._padded_rows import PackedRows
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @compiled_loop
@@ -53,7 +50,7 @@ def _estimate(
     average: FloatArray,
     scatter: FloatArray,
     counts: FloatArray,
-    offsets: npt.NDArray[np.intp],
+    offsets: IndexArray,
     prior: Prior,
     params: MixtureParams,
     s: int,
@@ -112,7 +109,7 @@ def _keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
 def run_steps(
     rows: PackedRows,
     prior: Prior,
-    offsets: npt.NDArray[np.intp],
+    offsets: IndexArray,
     chance: FloatArray,
     sharpness: FloatArray,
     s: int,

@@ -11,16 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Table, block_spans, learn_schema
 from latentclass.engine import _product as product
-from latentclass.engine._content_folds import DistinctRows, deal
+from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
-from latentclass.estimator._reading import FloatArray, IntArray, check_weight
+from latentclass.estimator._reading import check_weight
 from latentclass.mixture._compiled_em import LARGE, make_large
 from latentclass.mixture._hard_assignment import MixtureSearch
 from latentclass.mixture._latent_mixture_model import MixtureVerbs, refuse_sparse
@@ -48,14 +49,14 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
     Parameters
     ----------
     n_components : int or iterable of int, default=1
-        Components. Of several numbers the one that `select` finds best is kept.
+        Components. Of several numbers the one that `criterion` finds best is kept.
     search : {"em", "kmeans", "era", "anneal"}, default="em"
         How components are looked for.
-    select : {"bic", "aic", "cv"}, default="bic"
+    criterion : {"bic", "aic", "cv"}, default="bic"
         What decides between several numbers of components: Bayes's or Akaike's information
         criterion, or the log-likelihood of held-out rows.
     n_folds : int, default=5
-        Folds of `select="cv"`.
+        Folds of `criterion="cv"`.
     temperatures : tuple of two floats, default=(4.0, 0.1)
         Of "anneal": the first temperature and the last.
     polish : bool, default=False
@@ -92,7 +93,7 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
     n_components_ : int
         Components of the mixture that was kept.
     criteria_ : dict of int to float
-        For each number of components that was tried, what `select` judged it by: BIC, AIC, or
+        For each number of components that was tried, what `criterion` judged it by: BIC, AIC, or
         minus twice the held-out log-likelihood. Lower is better. Empty if one was given.
     weights_ : array of shape (n_components_,)
         Share of each component, the largest first.
@@ -171,7 +172,7 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         n_components: Any = 1,
         search: str = "em",
         *,
-        select: str = "bic",
+        criterion: str = "bic",
         n_folds: int = 5,
         temperatures: tuple[float, float] = (4.0, 0.1),
         polish: bool = False,
@@ -189,7 +190,7 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
     ) -> None:
         self.n_components = n_components
         self.search = search
-        self.select = select
+        self.criterion = criterion
         self.n_folds = n_folds
         self.temperatures = temperatures
         self.polish = polish
@@ -262,7 +263,7 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         progress.end()
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IntArray:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndexArray:
         """`fit`, then `predict` of the same table."""
         self.fit(X, y, sample_weight=sample_weight)
         return self.predict(X)
@@ -271,7 +272,7 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         """Refuse what makes no sense; the numbers of components to try."""
         numbers = numbers_of_components(self.n_components)
         check_option("search", self.search, SEARCHES)
-        check_option("select", self.select, ("bic", "aic", "cv"))
+        check_option("criterion", self.criterion, ("bic", "aic", "cv"))
         check_number("n_folds", self.n_folds, low=2, whole=True)
         check_temperatures(self.temperatures)
         check_option("polish", self.polish, (True, False))
@@ -382,12 +383,12 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
     def _criterion(
         self, found: EMResult[MixtureParams], data: MixtureRows, rows: DistinctRows, k: int
     ) -> float:
-        """What `select` judges by; lower is better."""
-        if self.select != "cv":
+        """What `criterion` judges by; lower is better."""
+        if self.criterion != "cv":
             log_likelihood = data.weight @ data.log_density(found.params)
-            price = 2.0 if self.select == "aic" else np.log(data.weight.sum())
+            price = 2.0 if self.criterion == "aic" else np.log(data.weight.sum())
             return float(-2.0 * log_likelihood + price * self._n_parameters(k))
-        parts = deal(rows, int(self.n_folds), salt=1)
+        parts = assign_folds(rows, int(self.n_folds), salt=1)
         total = 0.0
         for part in range(parts.n_parts):
             inside = parts.part == part

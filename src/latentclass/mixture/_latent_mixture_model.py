@@ -9,10 +9,11 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._schema import Table
 from latentclass.data._write import build_table, fill_missing
-from latentclass.estimator._reading import FloatArray, IntArray, TableReader, check_weight
+from latentclass.estimator._reading import TableReader, check_weight
 from latentclass.naive_bayes._finite_mixture import FiniteMixtureNaiveBayes
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
 
@@ -62,7 +63,7 @@ class MixtureVerbs(TableReader):
         table = self._read(X)
         return self._model._latent(table)
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: Any) -> IndexArray:
         """Most probable component of each row."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
@@ -95,7 +96,7 @@ class MixtureVerbs(TableReader):
     def _n_parameters(self, n_components: int) -> int:
         return n_components - 1 + n_components * self._each
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IntArray]:
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IndexArray]:
         """Draw rows from the mixture.
 
         Parameters

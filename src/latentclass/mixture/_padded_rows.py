@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._product import LOG_2PI
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.mixture._searches import row_units
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 RUN = 256
 """Rows that are worked on together."""
@@ -54,16 +52,16 @@ class PackedRows(NamedTuple):
 
     values: FloatArray
     seen: FloatArray
-    whole: IntArray
-    holed: IntArray
-    levels: npt.NDArray[np.int32]
-    levels_by_row: npt.NDArray[np.int32]
+    whole: IndexArray
+    holed: IndexArray
+    levels: CodeArray
+    levels_by_row: CodeArray
     powers: FloatArray
     shift: FloatArray
     weight: FloatArray
     plain: bool
     light: FloatArray
-    heavy: IntArray
+    heavy: IndexArray
     units: FloatArray
     log_unit: FloatArray
 

@@ -15,8 +15,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass.engine._compiled import compiled
 from latentclass.mixture._padded_rows import RUN
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from latentclass.engine._product_mixture import MixtureParams
     from latentclass.mixture._padded_rows import PackedRows
 
-FloatArray = npt.NDArray[np.float64]
 
 SPACE = 4
 """Rows of room to work in that `share_run` needs, of `RUN` numbers each."""

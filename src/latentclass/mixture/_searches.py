@@ -22,14 +22,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
-from latentclass.engine._em import RESEED_ROUNDS, BoolArray, EMResult, P, S, take_starts
+from latentclass.engine._em import RESEED_ROUNDS, EMResult, P, S, take_starts
 from latentclass.engine._product_mixture import COLLAPSED, MixtureParams
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 SEARCHES = ("em", "kmeans", "era", "anneal")
 
@@ -132,7 +129,7 @@ def responsibilities(log_share: FloatArray, units: FloatArray, chance: Chance) -
     return out
 
 
-def _one_hot(component: IntArray, n_components: int) -> FloatArray:
+def _one_hot(component: IndexArray, n_components: int) -> FloatArray:
     return np.asarray(component[:, :, None] == np.arange(n_components), dtype=np.float64)
 
 
@@ -253,7 +250,7 @@ class Run(Generic[P, S]):
         self.usable, self.fresh = (np.zeros(n_starts, dtype=bool) for _ in range(2))
         self.alive = np.arange(n_starts)
         self.last = np.full(n_starts, -np.inf)
-        self.books: list[tuple[IntArray, FloatArray, FloatArray]] = []
+        self.books: list[tuple[IndexArray, FloatArray, FloatArray]] = []
         self.settled = np.zeros(n_starts, dtype=bool)
         self.reseeded = np.zeros(n_starts, dtype=np.intp)
         self.rounds = np.zeros(n_starts, dtype=np.intp)
@@ -335,7 +332,7 @@ class Run(Generic[P, S]):
                     return False
         return True
 
-    def _reseed(self, starts: IntArray, lost: BoolArray) -> None:
+    def _reseed(self, starts: IndexArray, lost: BoolArray) -> None:
         """Give lost components of some starts a new place."""
         rngs = [self.rngs[s] for s in starts]
         params = self.problem.reseed(take_starts(self.params, starts), lost, rngs)

@@ -16,29 +16,25 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
 from latentclass.engine._em import run_groups
 from latentclass.engine._logspace import log_normalise, split_log
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import (
     COLLAPSED,
-    FAR,
+    PARAMETER_LIMIT,
     MixtureParams,
     MixtureProblem,
     MixtureStats,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
-
 CHUNK_CELLS = 2**18
 """About so many numbers are worked on at once: cells times starts times components."""
 
 
-class Cells(NamedTuple):
+class ColumnValues(NamedTuple):
     """Distinct values, sorted by pair, then by value.
 
     `values`, `weight` (M,); `first`, `length` (P,): where each pair's cells start, and how many.
@@ -46,11 +42,11 @@ class Cells(NamedTuple):
 
     values: FloatArray
     weight: FloatArray
-    first: IntArray
-    length: IntArray
+    first: IndexArray
+    length: IndexArray
 
 
-class Parts(NamedTuple):
+class ColumnComponents(NamedTuple):
     """Gaussian mixtures of R pairs: arrays of shape (R, k), log weight -inf if not in use."""
 
     log_weight: FloatArray
@@ -74,9 +70,9 @@ class Spread(NamedTuple):
 
 
 def distinct_cells(
-    numeric: FloatArray, y: IntArray, weight: FloatArray, n_classes: int
-) -> tuple[Cells, IntArray]:
-    """Cells of some columns (NaN missing), and their pairs as class * n_columns + column."""
+    numeric: FloatArray, y: IndexArray, weight: FloatArray, n_classes: int
+) -> tuple[ColumnValues, IndexArray]:
+    """Values of some columns (NaN missing), and their pairs as class * n_columns + column."""
     n_columns = numeric.shape[1]
     row, column = np.nonzero(~np.isnan(numeric))
     pair = y[row] * n_columns + column
@@ -92,18 +88,18 @@ def distinct_cells(
     length = np.bincount(pair, minlength=n_classes * n_columns)
     seen = np.flatnonzero(length)
     length = length[seen]
-    return Cells(values, cell_weight, np.cumsum(length) - length, length), seen
+    return ColumnValues(values, cell_weight, np.cumsum(length) - length, length), seen
 
 
-def take_pairs(cells: Cells, pairs: IntArray) -> Cells:
+def take_pairs(cells: ColumnValues, pairs: IndexArray) -> ColumnValues:
     """The cells of some pairs, a pair as often as it is named."""
     length = cells.length[pairs]
     first = np.cumsum(length) - length
     place = np.arange(length.sum()) + np.repeat(cells.first[pairs] - first, length)
-    return Cells(cells.values[place], cells.weight[place], first, length)
+    return ColumnValues(cells.values[place], cells.weight[place], first, length)
 
 
-def pair_weight(cells: Cells) -> FloatArray:
+def pair_weight(cells: ColumnValues) -> FloatArray:
     """Weight of the rows behind each pair's cells."""
     return np.add.reduceat(cells.weight, cells.first) if len(cells.first) else np.zeros(0)
 
@@ -124,7 +120,7 @@ def _shares(distance: FloatArray, constant: FloatArray) -> tuple[FloatArray, Flo
     return share, top + np.log(total) - 0.5 * product.LOG_2PI
 
 
-def expect_cells(cells: Cells, parts: Parts) -> tuple[FloatArray, Moments]:
+def expect_cells(cells: ColumnValues, parts: ColumnComponents) -> tuple[FloatArray, Moments]:
     """Log-likelihood (R,) of each pair's cells, and the statistics of its components.
 
     Sums are taken about the present means and in units of the present scales, so that narrow
@@ -149,7 +145,9 @@ def expect_cells(cells: Cells, parts: Parts) -> tuple[FloatArray, Moments]:
     return total(cells.weight * log_total), moments
 
 
-def _moments(weight: FloatArray, first: FloatArray, second: FloatArray, parts: Parts) -> Moments:
+def _moments(
+    weight: FloatArray, first: FloatArray, second: FloatArray, parts: ColumnComponents
+) -> Moments:
     """Statistics from sums of (x - mean) / scale and of its square."""
     shift = np.divide(first, weight, out=np.zeros_like(first), where=weight > 0)
     scatter = parts.scale**2 * np.maximum(second - first * shift, 0.0)
@@ -162,7 +160,7 @@ def _merge_moments(a: Moments, b: Moments) -> Moments:
     return Moments(merged.weight, merged.mean, merged.scatter)
 
 
-def estimate_parts(moments: Moments, spread: Spread) -> Parts:
+def estimate_parts(moments: Moments, spread: Spread) -> ColumnComponents:
     """Mixtures of highest likelihood, or posterior density, given their components' statistics."""
     weight, mean, scatter = moments
     total = weight.sum(axis=-1, keepdims=True)
@@ -171,10 +169,12 @@ def estimate_parts(moments: Moments, spread: Spread) -> Parts:
     np.divide(scatter + spread.strength * spread.variance, rows, out=variance, where=rows > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_weight = np.where(total > 0, np.log(weight / total), -np.log(weight.shape[-1]))
-    return Parts(log_weight, mean, np.maximum(np.sqrt(variance), product.SCALE_FLOOR))
+    return ColumnComponents(log_weight, mean, np.maximum(np.sqrt(variance), product.SCALE_FLOOR))
 
 
-def log_spread_prior(parts: Parts, spread: Spread, used: BoolArray | bool = True) -> FloatArray:
+def log_spread_prior(
+    parts: ColumnComponents, spread: Spread, used: BoolArray | bool = True
+) -> FloatArray:
     """log density of the prior on the variances in use, up to a constant, summed over them."""
     ratio = spread.variance / parts.scale**2
     each = -0.5 * spread.strength * (2.0 * np.log(parts.scale) + ratio)
@@ -215,13 +215,13 @@ class RunStats(NamedTuple):
 class PairProblem(_NeverDead):
     """EM for the mixtures of many pairs; a run of the engine is one start of one pair."""
 
-    cells: Cells
+    cells: ColumnValues
     spread: Spread
 
     def e_step(self, params: RunParams) -> tuple[RunStats, FloatArray]:
         """Statistics and penalised log-likelihood per row (see `_em.Problem`)."""
         pairs = params.pair.astype(np.intp)
-        cells, parts = take_pairs(self.cells, pairs), Parts(*params[1:])
+        cells, parts = take_pairs(self.cells, pairs), ColumnComponents(*params[1:])
         log_likelihood, moments = expect_cells(cells, parts)
         objective = log_likelihood + log_spread_prior(parts, self._spread(pairs))
         return RunStats(params.pair, *moments), objective / pair_weight(cells)
@@ -231,7 +231,7 @@ class PairProblem(_NeverDead):
         spread = self._spread(stats.pair.astype(np.intp))
         return RunParams(stats.pair, *estimate_parts(Moments(*stats[1:]), spread))
 
-    def _spread(self, pairs: IntArray) -> Spread:
+    def _spread(self, pairs: IndexArray) -> Spread:
         return Spread(self.spread.strength, self.spread.variance[pairs])
 
     def to_vector(self, params: RunParams) -> FloatArray:
@@ -245,13 +245,13 @@ class PairProblem(_NeverDead):
         return RunParams(vector[:, 0], *_bounded(log_normalise(log_weight), mean, log_scale))
 
 
-def _bounded(log_weight: FloatArray, mean: FloatArray, log_scale: FloatArray) -> Parts:
+def _bounded(log_weight: FloatArray, mean: FloatArray, log_scale: FloatArray) -> ColumnComponents:
     # all values are within [-1, 1]: parameters far outside are an extrapolation gone wrong
-    scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(FAR)))
-    return Parts(log_weight, np.clip(mean, -FAR, FAR), scale)
+    scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(PARAMETER_LIMIT)))
+    return ColumnComponents(log_weight, np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT), scale)
 
 
-def slice_starts(cells: Cells, cuts: FloatArray) -> Parts:
+def slice_starts(cells: ColumnValues, cuts: FloatArray) -> ColumnComponents:
     """Starts from samples cut into slices: arrays of shape (P, S, k).
 
     `cuts` (S, k - 1), increasing, are shares of the weight: start s of every pair has its
@@ -272,7 +272,7 @@ def slice_starts(cells: Cells, cuts: FloatArray) -> Parts:
     share = np.diff(edges, axis=1)
     about = np.diff(np.interp(at, mass, moment), axis=2) / np.maximum(share, 1e-9)
     shape = about.shape
-    return Parts(
+    return ColumnComponents(
         np.broadcast_to(np.log(np.maximum(share, 1e-9)), shape).copy(),
         mean[:, None, None] + scale[:, None, None] * about,
         np.broadcast_to(scale[:, None, None] / k, shape).copy(),
@@ -290,13 +290,13 @@ def draw_cuts(k: int, n_starts: int, seed: int) -> FloatArray:
 class Choice(NamedTuple):
     """Mixtures chosen for pairs: their numbers of components (P,), BIC (P, max), and parts."""
 
-    n_components: IntArray
+    n_components: IndexArray
     bic: FloatArray
-    parts: Parts
+    parts: ColumnComponents
 
 
 def choose_mixtures(
-    cells: Cells,
+    cells: ColumnValues,
     spread: Spread,
     *,
     max_components: int,
@@ -316,7 +316,7 @@ def choose_mixtures(
     weight = pair_weight(cells)
     bic = np.full((n_pairs, max_components), -np.inf)
     shape = (n_pairs, max_components)
-    kept = Parts(np.full(shape, -np.inf), np.zeros(shape), np.ones(shape))
+    kept = ColumnComponents(np.full(shape, -np.inf), np.zeros(shape), np.ones(shape))
     best = np.full(n_pairs, -np.inf)
     number = np.ones(n_pairs, dtype=np.intp)
     single = np.ones((n_pairs, 1))
@@ -337,7 +337,7 @@ def choose_mixtures(
             rngs=[np.random.default_rng(seed)] * len(runs),
             accelerate=accelerate,
         )
-        found = Parts(
+        found = ColumnComponents(
             *(np.concatenate(a) for a in zip(*(r.params[1:] for r in results), strict=True))
         )
         penalty = log_spread_prior(found, own)
@@ -385,7 +385,9 @@ class ColumnMixtureStats(NamedTuple):
     part_scatter: FloatArray
 
 
-def mixture_log_density(parts: Parts, numeric: FloatArray, unit: FloatArray) -> FloatArray:
+def mixture_log_density(
+    parts: ColumnComponents, numeric: FloatArray, unit: FloatArray
+) -> FloatArray:
     """log p(observed cells | class) of mixed columns, shape (n_rows, K), in the data's own units.
 
     `parts` have shape (K, p, k), `numeric` (n_rows, p).
@@ -397,7 +399,7 @@ def mixture_log_density(parts: Parts, numeric: FloatArray, unit: FloatArray) -> 
 
 
 def _column_shares(
-    parts: Parts, values: FloatArray, j: int, unit: FloatArray
+    parts: ColumnComponents, values: FloatArray, j: int, unit: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Distances and shares (k, K, n_rows) of column j; log density (K, n_rows), 0 if missing."""
     log_weight, mean, scale = (np.moveaxis(array[:, j], 1, 0)[:, :, None] for array in parts)
@@ -421,7 +423,7 @@ class ColumnMixtureProblem(_NeverDead):
         Of all columns that are Gaussian in every class, and the discrete ones.
     mixed : list of arrays of shape (n_rows, p)
         The mixed columns of the rows in `plain.blocks`.
-    cells : list of (Cells, pairs)
+    cells : list of (ColumnValues, pairs)
         Labelled rows' cells of the mixed columns; pairs count K * p.
     used : array of shape (K, p, k)
         Which components there are.
@@ -433,7 +435,7 @@ class ColumnMixtureProblem(_NeverDead):
 
     plain: MixtureProblem
     mixed: list[FloatArray]
-    cells: list[tuple[Cells, IntArray]]
+    cells: list[tuple[ColumnValues, IndexArray]]
     used: BoolArray
     spread: Spread
     unit: FloatArray
@@ -442,7 +444,7 @@ class ColumnMixtureProblem(_NeverDead):
         """Statistics and penalised log-likelihood per row (see `_em.Problem`)."""
         plain, layout = MixtureParams(*params[:4]), self.plain.layout
         flat = product.Params(*(array[0] for array in plain[1:]))
-        parts = Parts(*(array[0] for array in params[4:]))
+        parts = ColumnComponents(*(array[0] for array in params[4:]))
         n_classes = len(flat.mean)
         known, explained = self.plain.known_part(plain)
         total = float(explained[0]) + self.log_prior(parts)
@@ -451,7 +453,7 @@ class ColumnMixtureProblem(_NeverDead):
         sums = np.zeros((3, *self.used.shape))
 
         def visit(
-            item: tuple[tuple[product.Rows, FloatArray], FloatArray],
+            item: tuple[tuple[product.ProductRows, FloatArray], FloatArray],
         ) -> tuple[float, FloatArray, product.Stats, FloatArray]:
             (rows, weight), numeric = item
             columns = [
@@ -486,17 +488,17 @@ class ColumnMixtureProblem(_NeverDead):
         objective = np.array([(total + labelled_likelihood) / self.plain.total_weight])
         return ColumnMixtureStats(*(array[None] for array in gathered)), objective
 
-    def log_prior(self, parts: Parts) -> float:
+    def log_prior(self, parts: ColumnComponents) -> float:
         """log density of the prior on the mixtures' variances, up to a constant."""
         return float(log_spread_prior(parts, self.spread, self.used).sum())
 
-    def _expect_labelled(self, parts: Parts) -> tuple[float, Moments]:
+    def _expect_labelled(self, parts: ColumnComponents) -> tuple[float, Moments]:
         """Log-likelihood and statistics of the labelled rows' cells in the mixed columns."""
 
-        def visit(item: tuple[Cells, IntArray]) -> tuple[FloatArray, Moments]:
+        def visit(item: tuple[ColumnValues, IndexArray]) -> tuple[FloatArray, Moments]:
             cells, pairs = item
             flat = (array.reshape(-1, array.shape[-1])[pairs] for array in parts)
-            return expect_cells(cells, Parts(*flat))
+            return expect_cells(cells, ColumnComponents(*flat))
 
         total = -float(self._labelled_weight @ np.log(self.unit))
         labelled = Moments(*(np.zeros(self.used.shape) for _ in range(3)))
@@ -521,8 +523,8 @@ class ColumnMixtureProblem(_NeverDead):
         parts = estimate_parts(Moments(*stats[5:]), self.spread)
         return ColumnMixtureParams(*plain, *self._masked(parts))
 
-    def _masked(self, parts: Parts) -> Parts:
-        return Parts(
+    def _masked(self, parts: ColumnComponents) -> ColumnComponents:
+        return ColumnComponents(
             log_normalise(np.where(self.used, parts.log_weight, -np.inf)),
             np.where(self.used, parts.mean, 0.0),
             np.where(self.used, parts.scale, 1.0),
@@ -548,7 +550,7 @@ class ColumnMixtureProblem(_NeverDead):
         return ColumnMixtureParams(*plain, *self._masked(parts))
 
 
-def mixture_peaks(parts: Parts) -> tuple[FloatArray, FloatArray]:
+def mixture_peaks(parts: ColumnComponents) -> tuple[FloatArray, FloatArray]:
     """Where each mixture's density is highest, and its log there; `parts` of shape (..., k).
 
     The modes are fixed points of x = sum of shares * mean / scale^2 over sum of shares / scale^2;

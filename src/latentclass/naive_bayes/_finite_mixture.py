@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._schema import Block, Table
 from latentclass.engine import _product as product
@@ -20,9 +21,9 @@ from latentclass.engine._product_mixture import (
     MixtureProblem,
     spread_starts,
 )
-from latentclass.estimator._base import FloatArray, IntArray, Training
 from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables, write_bif
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts, weighted_rows
 
 SWEEPS = 100
@@ -320,7 +321,7 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
     def _latent_names(self) -> list[str]:
         return [f"{label}_{h}" for label in self.classes_ for h in range(self.n_components_)]
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         edges = np.cumsum(self.component_weights_, axis=1)[:, :-1]
         state = (rng.random(len(y))[:, None] >= edges[y]).sum(axis=1)
         return super()._sample_table(y * self.n_components_ + state, rng)

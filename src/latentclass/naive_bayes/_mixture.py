@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._schema import Block, Table
 from latentclass.engine import _product as product
 from latentclass.engine._em import run_restarts
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureProblem
-from latentclass.estimator._base import FloatArray, IntArray, Training
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._reading import Training
 from latentclass.naive_bayes import _column_mixture as mixture
 from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts
 
@@ -188,7 +188,7 @@ class MixtureNaiveBayes(NaiveBayes):
         arrays = [array[0] for array in result.params]
         self.class_prior_ = np.exp(arrays[0])
         self._plain_params = product.Params(*arrays[1:4])
-        self._parts = mixture.Parts(*arrays[4:])
+        self._parts = mixture.ColumnComponents(*arrays[4:])
         self._params = self._matched_params()
         penalty = product.log_prior(self._plain_params, plain.prior).sum()
         penalty += joint.log_prior(self._parts)
@@ -196,12 +196,12 @@ class MixtureNaiveBayes(NaiveBayes):
 
     def _choose(
         self, labelled: Training, prior: product.Prior, seed: int
-    ) -> tuple[IntArray, IntArray, mixture.Parts]:
+    ) -> tuple[IndexArray, IndexArray, mixture.ColumnComponents]:
         """Numbers of components, columns that need more than one, and the mixtures of these."""
         shape = (len(self.classes_), len(prior.mean))
         numbers = np.ones(shape, dtype=np.intp)
 
-        def search(columns: slice) -> tuple[IntArray, mixture.Choice]:
+        def search(columns: slice) -> tuple[IndexArray, mixture.Choice]:
             cells, pairs = self._column_cells(labelled, columns)
             variance = prior.variance[columns][pairs % (columns.stop - columns.start)]
             choice = mixture.choose_mixtures(
@@ -217,7 +217,7 @@ class MixtureNaiveBayes(NaiveBayes):
             return pairs, choice
 
         # a class without any value in a column has that column's overall Gaussian
-        parts = mixture.Parts(
+        parts = mixture.ColumnComponents(
             np.full((*shape, self.max_components), -np.inf),
             np.zeros((*shape, self.max_components)),
             np.ones((*shape, self.max_components)),
@@ -236,7 +236,11 @@ class MixtureNaiveBayes(NaiveBayes):
                 array[k, j] = values
         mixed = np.flatnonzero((numbers > 1).any(axis=0))
         most = int(numbers.max(initial=1))
-        return numbers, mixed, mixture.Parts(*(array[:, mixed, :most] for array in parts))
+        return (
+            numbers,
+            mixed,
+            mixture.ColumnComponents(*(array[:, mixed, :most] for array in parts)),
+        )
 
     def _column_spans(self, labelled: Training) -> list[slice]:
         """Ranges of continuous columns whose cells fit into memory with all that is beside them."""
@@ -245,13 +249,15 @@ class MixtureNaiveBayes(NaiveBayes):
         size = max(mixture.CHUNK_CELLS // beside, 1)
         return [slice(j, min(j + size, n_columns)) for j in range(0, n_columns, size)]
 
-    def _column_cells(self, labelled: Training, columns: Any) -> tuple[mixture.Cells, IntArray]:
+    def _column_cells(
+        self, labelled: Training, columns: Any
+    ) -> tuple[mixture.ColumnValues, IndexArray]:
         table, y, weight = labelled
         numeric = Table(table.numeric[:, columns], table.codes[:, :0]).block(slice(None)).numeric
         scaled = (numeric - self._layout.centre[columns]) / self._layout.unit[columns]
         return mixture.distinct_cells(scaled, y, weight, len(self.classes_))
 
-    def _cells(self, labelled: Training) -> list[tuple[mixture.Cells, IntArray]]:
+    def _cells(self, labelled: Training) -> list[tuple[mixture.ColumnValues, IndexArray]]:
         """Labelled cells of the mixed columns, column by column; pairs count in those only."""
         out = []
         for place, j in enumerate(self._mixed):
@@ -264,7 +270,7 @@ class MixtureNaiveBayes(NaiveBayes):
         keep = self._plain_columns(len(problem.prior.mean))
         prior, known, layout = problem.prior, problem.known, problem.layout
         blocks = [
-            (product.Rows(np.ascontiguousarray(rows.numeric[:, keep]), rows.codes), weight)
+            (product.ProductRows(np.ascontiguousarray(rows.numeric[:, keep]), rows.codes), weight)
             for rows, weight in problem.blocks
         ]
         plain = replace(
@@ -281,12 +287,12 @@ class MixtureNaiveBayes(NaiveBayes):
         self._plain_layout = plain.layout
         return plain, [rows.numeric[:, self._mixed] for rows, _ in problem.blocks]
 
-    def _used(self) -> npt.NDArray[np.bool_]:
+    def _used(self) -> BoolArray:
         """Which components of the mixed columns there are, shape (n_classes, n_mixed, most)."""
         numbers = self.n_components_[:, self._mixed, None]
         return np.asarray(np.arange(numbers.max()) < numbers)
 
-    def _plain_columns(self, n_columns: int) -> IntArray:
+    def _plain_columns(self, n_columns: int) -> IndexArray:
         return np.setdiff1d(np.arange(n_columns), self._mixed)
 
     def _matched_params(self) -> product.Params:
@@ -342,13 +348,13 @@ class MixtureNaiveBayes(NaiveBayes):
         if not len(self._mixed):
             return super()._log_likelihood(block)
         numeric, codes = product.to_rows(*block, self._layout)
-        rows = product.Rows(numeric[:, self._plain_columns(numeric.shape[1])], codes)
+        rows = product.ProductRows(numeric[:, self._plain_columns(numeric.shape[1])], codes)
         out = product.log_density(self._plain_params, rows, self._plain_layout)
         unit = self._layout.unit[self._mixed]
         out += mixture.mixture_log_density(self._parts, numeric[:, self._mixed], unit)
         return out
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         table = super()._sample_table(y, rng)
         layout, rows = self._layout, np.arange(len(y))
         for place, j in enumerate(self._mixed):

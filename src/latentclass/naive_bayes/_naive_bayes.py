@@ -6,10 +6,10 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
@@ -17,9 +17,10 @@ from latentclass.engine import _product as product
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, seed_components
-from latentclass.estimator._base import FloatArray, GenerativeClassifier, IntArray, Training
+from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._bif import naive_bayes_variables, write_bif
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._reading import Training
 
 
 class NaiveBayes(GenerativeClassifier):
@@ -296,7 +297,7 @@ class NaiveBayes(GenerativeClassifier):
         rows = product.to_rows(*block, self._layout)
         return product.log_density(self._params, rows, self._layout)
 
-    def _sample_table(self, y: IntArray, rng: np.random.Generator) -> Table:
+    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         means, scales = self._centres()[y], self._widths()[y]
         numeric = means + scales * rng.standard_normal(means.shape)
         codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
@@ -340,10 +341,10 @@ class NaiveBayes(GenerativeClassifier):
         return self._centres(), -np.log(self._widths())
 
 
-WeightedRows = list[tuple[product.Rows, FloatArray]]
+WeightedRows = list[tuple[product.ProductRows, FloatArray]]
 
 
-def _measure(table: Table, n_levels: npt.NDArray[np.intp]) -> product.Layout:
+def _measure(table: Table, n_levels: IndexArray) -> product.Layout:
     """Ranges of the continuous columns and places of the discrete levels."""
     low = np.full(table.numeric.shape[1], np.nan)
     high = low.copy()
@@ -360,7 +361,7 @@ def weighted_rows(
     """Rows in the engine's units; `width` columns of responsibilities will stand beside them."""
     return [
         (product.to_rows(*table.block(span), layout), weight[span])
-        for span in table.spans(beside=width)
+        for span in table.spans(extra_columns=width)
     ]
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
-from latentclass.engine._class_components import CellData, column_ranks, expect
+from latentclass.engine._class_components import ComponentData, column_ranks, expect
 from latentclass.engine._em import EMResult, Problem, run_restarts
-from latentclass.estimator._base import FloatArray, Training
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._gaussian_model import CellClassifier
+from latentclass.estimator._reading import Training
 from latentclass.lcm._em import LCMParams, LCMProblem, log_prior
 from latentclass.lcm._em import Prior as LCMPrior
 from latentclass.naive_bayes import _projection as projection
@@ -249,7 +250,7 @@ class ProjectedNaiveBayes(CellClassifier):
         )
 
     def _fit_classes(
-        self, data: CellData, strength: float, target: FloatArray, steps: Step | None
+        self, data: ComponentData, strength: float, target: FloatArray, steps: Step | None
     ) -> EMResult[projection.FullParams]:
         """A full Gaussian for each class; the start knows the labelled rows only."""
         problem = projection.FullProblem(data, 1, strength, target, float(self.alpha))
@@ -258,7 +259,7 @@ class ProjectedNaiveBayes(CellClassifier):
 
     def _fit_factors(
         self,
-        pooled: CellData,
+        pooled: ComponentData,
         mean: FloatArray,
         covariance: FloatArray,
         steps: Step | None,
@@ -282,7 +283,7 @@ class ProjectedNaiveBayes(CellClassifier):
 
     def _fit_clusters(
         self,
-        data: CellData,
+        data: ComponentData,
         overall: EMResult[projection.FullParams],
         strength: float,
         steps: Step | None,
@@ -315,7 +316,7 @@ class ProjectedNaiveBayes(CellClassifier):
         self,
         fit: Callable[[int], tuple[EMResult[P], float, int]],
         numbers: Iterable[int],
-        data: CellData,
+        data: ComponentData,
     ) -> EMResult[P]:
         """The fit of highest BIC, the smallest of equals."""
         half_log_rows = 0.5 * np.log(data.total_weight[0])

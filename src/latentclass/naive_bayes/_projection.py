@@ -5,7 +5,7 @@ A first stage describes all rows, labels ignored, by one full Gaussian, a mixtur
 matrix A for each component, scaled so that the coordinates u = A (x - mean) are uncorrelated with
 variance 1 there. A second stage (`project`) gives each class its own mean and variance of the
 first coordinates in closed form; along the others all classes are alike. So each class is Gaussian
-in each component, with covariance A^-1 diag(v) A^-T, and the result is `Cells`.
+in each component, with covariance A^-1 diag(v) A^-T, and the result is `ClassComponents`.
 
 S counts starts, Y classes, M components, n columns, standardised; L levels of discrete columns.
 """
@@ -16,24 +16,20 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
     UNLABELLED,
-    CellData,
-    Cells,
-    CellStats,
+    ClassComponents,
+    ComponentData,
+    ComponentStats,
     expect,
     square_root,
 )
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.lcm._em import LCMParams
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 VARIANCE_FLOOR = 1e-6
 """Least variance in any direction, in standardised columns."""
@@ -47,7 +43,7 @@ NEAR = 1e-4
 ROUNDING = 1e-9
 """Relative difference of other eigenvalues that counts as none."""
 
-FAR = 1e4
+PARAMETER_LIMIT = 1e4
 """Bound on extrapolated parameters."""
 
 
@@ -58,7 +54,7 @@ class FullParams(NamedTuple):
     (S, Y, M, n, n); log_prob (S, Y, L).
     """
 
-    weighting: IntArray
+    weighting: IndexArray
     log_weight: FloatArray
     mean: FloatArray
     covariance: FloatArray
@@ -66,9 +62,9 @@ class FullParams(NamedTuple):
 
 
 class FullStats(NamedTuple):
-    """Expected moments of the cells (see `CellStats`), and which weighting each start follows."""
+    """Expected moments of the components (see `ComponentStats`), and each start's weighting."""
 
-    weighting: IntArray
+    weighting: IndexArray
     weight: FloatArray
     total: FloatArray
     square: FloatArray
@@ -81,7 +77,7 @@ class FullProblem:
 
     Attributes
     ----------
-    data : CellData
+    data : ComponentData
     n_components : int
         Of each class.
     strength : float
@@ -91,7 +87,7 @@ class FullProblem:
         Pseudo-count of each level of a discrete column.
     """
 
-    data: CellData
+    data: ComponentData
     n_components: int
     strength: float
     target: FloatArray
@@ -110,7 +106,7 @@ class FullProblem:
         weight = stats.weight
         with np.errstate(divide="ignore"):
             log_weight = np.log(weight / weight.sum(axis=(1, 2), keepdims=True))
-        mean, scatter = centre_moments(CellStats(*stats[1:]), np.zeros(stats.total.shape[2:]))
+        mean, scatter = centre_moments(ComponentStats(*stats[1:]), np.zeros(stats.total.shape[2:]))
         drawn = (weight + self.strength)[..., None, None]
         covariance = (scatter + self.strength * self.target) / np.maximum(drawn, LEAST_WEIGHT)
         covariance = np.where(drawn > LEAST_WEIGHT, covariance, self.target)
@@ -119,7 +115,7 @@ class FullProblem:
         log_prob = product.log_probabilities(flat, self.data.offsets).reshape(counts.shape)
         return FullParams(stats.weighting, log_weight, mean, raise_floor(covariance), log_prob)
 
-    def log_prior(self, cells: Cells) -> FloatArray:
+    def log_prior(self, cells: ClassComponents) -> FloatArray:
         """log density of the prior up to a constant, shape (S,)."""
         out = np.zeros(len(cells.log_weight))
         if self.strength > 0:
@@ -130,7 +126,7 @@ class FullProblem:
             out += self.alpha * cells.log_prob.sum(axis=(1, 2))
         return out
 
-    def start(self, data: CellData | None = None) -> FullParams:
+    def start(self, data: ComponentData | None = None) -> FullParams:
         """One start: the M-step with holes filled in, and components left alike, by N(0, target).
 
         `data` may be a part of the rows: the labelled ones, say.
@@ -172,20 +168,20 @@ class FullProblem:
         )
         log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
         lower = np.zeros((len(vector), *cells, n, n))
-        lower[..., triangle[0], triangle[1]] = np.clip(factors, -FAR, FAR)
+        lower[..., triangle[0], triangle[1]] = np.clip(factors, -PARAMETER_LIMIT, PARAMETER_LIMIT)
         diagonal = np.einsum("symii->symi", lower)
-        diagonal[...] = np.exp(np.clip(diagonal, -np.log(FAR), np.log(FAR)))
+        diagonal[...] = np.exp(np.clip(diagonal, -np.log(PARAMETER_LIMIT), np.log(PARAMETER_LIMIT)))
         flat = np.exp(log_prob).reshape(len(vector) * n_classes, n_levels)
         return FullParams(
             weighting[:, 0].astype(np.intp),
             log_weight,
-            np.clip(mean, -FAR, FAR),
+            np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT),
             raise_floor(lower @ np.swapaxes(lower, -2, -1)),
             product.log_probabilities(flat, self.data.offsets).reshape(log_prob.shape),
         )
 
 
-def to_cells(params: FullParams) -> Cells:
+def to_cells(params: FullParams) -> ClassComponents:
     """The parameters as Gaussians of cells."""
     weighting, log_weight, mean, covariance, log_prob = params
     if _above_floor(covariance):
@@ -195,10 +191,10 @@ def to_cells(params: FullParams) -> Cells:
         values, vectors = _eigen(covariance)
         precision = (vectors / values[..., None, :]) @ np.swapaxes(vectors, -2, -1)
         gaussians = gaussian.Gaussians(mean, covariance, precision, np.log(values).sum(axis=-1))
-    return Cells(weighting, log_weight, gaussians, log_prob)
+    return ClassComponents(weighting, log_weight, gaussians, log_prob)
 
 
-def centre_moments(stats: CellStats, empty: FloatArray) -> tuple[FloatArray, FloatArray]:
+def centre_moments(stats: ComponentStats, empty: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean (S, Y, M, n) and scatter about it (S, Y, M, n, n); `empty` (M, n): without rows."""
     weight = stats.weight[..., None]
     full = weight > LEAST_WEIGHT
@@ -240,7 +236,7 @@ def is_singular(covariance: FloatArray) -> bool:
     return not _above_floor(covariance)
 
 
-def pool_classes(data: CellData, *, one_component: bool) -> CellData:
+def pool_classes(data: ComponentData, *, one_component: bool) -> ComponentData:
     """The same rows without labels and discrete columns, as those of a single class.
 
     With `one_component` complete rows are summed up, since nothing about them is hidden.
@@ -263,7 +259,7 @@ def pool_classes(data: CellData, *, one_component: bool) -> CellData:
     )
 
 
-def labelled_rows(data: CellData) -> CellData:
+def labelled_rows(data: ComponentData) -> ComponentData:
     """The data without the rows of unknown class; `total_weight` stays that of all."""
     return replace(data, groups=[group for group in data.groups if group.label != UNLABELLED])
 
@@ -274,7 +270,7 @@ def labelled_rows(data: CellData) -> CellData:
 def cluster_starts(
     mean: FloatArray,
     covariance: FloatArray,
-    ranks: IntArray,
+    ranks: IndexArray,
     n_components: int,
     rngs: list[np.random.Generator],
 ) -> FullParams:
@@ -396,7 +392,9 @@ def factor_axes(params: LCMParams) -> Projection:
     return Projection(np.zeros(1), mean[None], matrix[None], inverse[None], len(shown))
 
 
-def project(data: CellData, projection: Projection, *, strength: float, alpha: float) -> Cells:
+def project(
+    data: ComponentData, projection: Projection, *, strength: float, alpha: float
+) -> ClassComponents:
     """Naive Bayes along the axes, from the labelled rows of `data`.
 
     Holes, and the components that rows belong to, are shared out by the components' own Gaussians,
@@ -438,7 +436,7 @@ def _make_cells(
     centre: FloatArray,
     variance: FloatArray,
     log_prob: FloatArray,
-) -> Cells:
+) -> ClassComponents:
     """Gaussians with mean `centre` and `variance` (Y, M, n) of the coordinates."""
     matrix, inverse = projection.matrix, projection.inverse
     mean = projection.mean + np.einsum("mnk,ymk->ymn", inverse, centre)
@@ -447,6 +445,6 @@ def _make_cells(
     log_det = np.log(variance).sum(axis=-1) + 2.0 * np.linalg.slogdet(inverse)[1]
     gaussians = gaussian.Gaussians(mean, covariance, precision, log_det)
     arrays = (array[None] for array in gaussians)
-    return Cells(
+    return ClassComponents(
         np.zeros(1, dtype=np.intp), log_weight[None], gaussian.Gaussians(*arrays), log_prob[None]
     )

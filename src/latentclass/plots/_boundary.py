@@ -8,18 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._schema import Schema, Table
 from latentclass.data._write import build_table
 from latentclass.plots._model import class_codes, continuous_column, fitted
-from latentclass.plots._style import (
-    FloatArray,
-    IntArray,
-    class_colour,
-    clear_spines,
-    legend_beside,
-    scatter_classes,
-)
+from latentclass.plots._style import class_colour, clear_spines, legend_beside, scatter_classes
 
 
 class BoundaryDisplay:
@@ -79,7 +73,7 @@ class BoundaryDisplay:
         classes: npt.NDArray[Any],
         names: tuple[str, str],
         points: FloatArray,
-        codes: IntArray,
+        codes: IndexArray,
     ) -> None:
         self.x = x
         self.y = y

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._types import FloatArray
 from latentclass.plots._model import continuous_names, fitted
-from latentclass.plots._style import BLUE, ORANGE, FloatArray
+from latentclass.plots._style import BLUE, ORANGE
 
 MOST_ROWS, MOST_COLUMNS = 30, 12
 """Numbers are written in tables up to this size."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
-from latentclass.plots._style import BLUE, GREY, FloatArray
+from latentclass.plots._style import BLUE, GREY
 
 
 class DisclosureDisplay:

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.plots._disclosure import pixel_bits
 from latentclass.plots._model import class_codes, fitted
-from latentclass.plots._style import FloatArray
 
 N_NODES = 41
 """Points over which a pixel's probability is averaged."""
@@ -222,6 +222,6 @@ def mean_images(model: Any) -> FloatArray:
     centre = np.einsum("mnq,yq->ymn", weights, model.latent_means_) + model.intercepts_
     spread = np.sqrt(np.einsum("mnq,yq->ymn", weights**2, model.latent_variances_))
     nodes, share = np.polynomial.hermite_e.hermegauss(N_NODES)
-    logits: npt.NDArray[np.float64] = centre[..., None] + spread[..., None] * nodes
+    logits: FloatArray = centre[..., None] + spread[..., None] * nodes
     chance = 0.5 * (1.0 + np.tanh(0.5 * logits))
     return np.asarray(chance @ (share / share.sum()))

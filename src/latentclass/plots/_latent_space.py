@@ -8,16 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.plots._model import LCM_PARTS, class_codes, fitted
-from latentclass.plots._style import (
-    FloatArray,
-    IntArray,
-    class_colour,
-    clear_spines,
-    legend_beside,
-    scatter_classes,
-)
+from latentclass.plots._style import class_colour, clear_spines, legend_beside, scatter_classes
 
 
 class LatentSpaceDisplay:
@@ -66,7 +60,7 @@ class LatentSpaceDisplay:
     def __init__(
         self,
         points: FloatArray,
-        codes: IntArray,
+        codes: IndexArray,
         classes: npt.NDArray[Any],
         means: FloatArray,
         deviations: FloatArray,

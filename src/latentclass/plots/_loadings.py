@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._types import BoolArray, FloatArray
 from latentclass.plots._model import (
     LCM_PARTS,
     continuous_names,
     fitted,
     standardised_loadings,
 )
-from latentclass.plots._style import BLUE, ORANGE, FloatArray
+from latentclass.plots._style import BLUE, ORANGE
 
 MOST_ROWS, MOST_COLUMNS = 30, 12
 """Numbers are written in tables up to this size."""
@@ -67,7 +67,7 @@ class LoadingsDisplay:
     def __init__(
         self,
         loadings: FloatArray,
-        edges: npt.NDArray[np.bool_],
+        edges: BoolArray,
         names: Sequence[str],
         component: int = 0,
         n_components: int = 1,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED, encode_labels
 from latentclass.data._schema import Schema
-from latentclass.plots._style import FloatArray, IntArray
 
 LCM_PARTS = ("loadings_", "edges_", "component_prior_", "latent_means_", "latent_variances_")
 """What a latent classification model has and others have not."""
@@ -55,7 +55,7 @@ def continuous_names(model: Any) -> list[str]:
     return [model.schema_.names[j] for j in model.schema_.continuous]
 
 
-def class_codes(model: Any, y: Any, n_rows: int) -> IntArray:
+def class_codes(model: Any, y: Any, n_rows: int) -> IndexArray:
     """Each row's place in `classes_`; -1 without label, for all rows if y is None."""
     if y is None:
         return np.full(n_rows, UNLABELLED)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._types import BoolArray, FloatArray
 from latentclass.plots._model import (
     LCM_PARTS,
     continuous_names,
     fitted,
     standardised_loadings,
 )
-from latentclass.plots._style import BLUE, GREY, FloatArray
+from latentclass.plots._style import BLUE, GREY
 
 CLASS_LEVEL, LATENT_LEVEL, COLUMN_LEVEL = 2.0, 1.0, 0.0
 THICKEST, THINNEST = 4.5, 0.3
@@ -74,7 +74,7 @@ class ModelGraphDisplay:
     def __init__(
         self,
         strengths: FloatArray,
-        edges: npt.NDArray[np.bool_],
+        edges: BoolArray,
         names: Sequence[str],
         discrete: Sequence[str] = (),
         n_components: int = 1,

@@ -9,14 +9,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._axes import make_axes
-from latentclass.plots._style import (
-    FloatArray,
-    IntArray,
-    class_colour,
-    class_marker,
-    clear_spines,
-    legend_beside,
-)
+from latentclass._types import FloatArray, IndexArray
+from latentclass.plots._style import class_colour, class_marker, clear_spines, legend_beside
 
 
 class SearchPathDisplay:
@@ -65,8 +59,8 @@ class SearchPathDisplay:
         best: int,
         score_name: str = "accuracy",
     ) -> None:
-        self.n_latent: IntArray = np.asarray(n_latent, dtype=np.intp)
-        self.n_components: IntArray = np.asarray(n_components, dtype=np.intp)
+        self.n_latent: IndexArray = np.asarray(n_latent, dtype=np.intp)
+        self.n_components: IndexArray = np.asarray(n_components, dtype=np.intp)
         self.mean_score: FloatArray = np.asarray(mean_score, dtype=np.float64)
         self.std_score: FloatArray = np.asarray(std_score, dtype=np.float64)
         self.best = best

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+from latentclass._types import FloatArray, IndexArray
 
 # Okabe and Ito's colours: told apart with any kind of colour vision, and in grey by the markers.
 # Seven colours and eight markers: 56 classes before a pair comes again.
@@ -27,7 +25,7 @@ def class_marker(k: int) -> str:
     return MARKERS[k % len(MARKERS)]
 
 
-def scatter_classes(ax: Any, points: FloatArray, codes: IntArray, classes: Any) -> list[Any]:
+def scatter_classes(ax: Any, points: FloatArray, codes: IndexArray, classes: Any) -> list[Any]:
     """Draw rows by class, those without label as small grey dots; one collection each.
 
     Every class has its collection, even without rows, so that the legend names all.

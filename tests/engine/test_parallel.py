@@ -1,13 +1,15 @@
-"""Kept threads: results in order, errors passed on, no waiting for threads that are busy."""
+"""Work on threads: results in order, errors passed on, interrupts, no waiting for busy threads."""
 
+import _thread
 import os
 import threading
 import time
+from functools import partial
 
 import pytest
 
-from latentclass.engine import _tree_threads as threads_module
-from latentclass.engine._tree_threads import map_threads
+from latentclass.engine import _parallel as threads_module
+from latentclass.engine._parallel import map_blocks, map_threads, run_interruptible
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5, 50])
@@ -74,3 +76,42 @@ def test_a_forked_process_makes_threads_of_its_own():
         for pool in threads_module._pools.values():
             pool.shutdown()
         threads_module._pools.update(pools)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_interruptible_results_come_in_the_order_of_the_tasks(n_threads):
+    tasks = [partial(pow, i, 2) for i in range(7)]
+    assert run_interruptible(tasks, n_threads, threading.Event()) == [i * i for i in range(7)]
+
+
+def test_an_interrupt_asks_all_tasks_to_end_and_keeps_what_they_have():
+    stop, waiting = threading.Event(), threading.Barrier(3)
+
+    def task(number):
+        if stop.is_set():  # the interrupt came before the task was known to have begun
+            return number
+        waiting.wait(timeout=30)
+        assert stop.wait(timeout=30), "nobody asked to stop"
+        return number
+
+    def interrupt():
+        waiting.wait(timeout=30)
+        _thread.interrupt_main()
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    assert run_interruptible([partial(task, 1), partial(task, 2)], 2, stop) == [1, 2]
+    other.join()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_error_in_a_task_is_raised(n_threads):
+    with pytest.raises(ZeroDivisionError):
+        run_interruptible([lambda: 1.0, lambda: 1 / 0], n_threads, threading.Event())
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_blocks_come_in_order_and_pass_errors_on(n_jobs):
+    assert list(map_blocks(lambda i: 2 * i, range(9), n_jobs)) == [2 * i for i in range(9)]
+    with pytest.raises(ZeroDivisionError):
+        list(map_blocks(lambda i: 1 // i, range(2), n_jobs))

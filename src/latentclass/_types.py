@@ -1,0 +1,13 @@
+"""Names of the array types, one for each kind of number."""
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+IndexArray = npt.NDArray[np.intp]
+"""Row numbers, class codes, positions: whatever indexes another array."""
+
+CodeArray = npt.NDArray[np.int32]
+"""Levels of discrete columns, -1 where missing; other small whole numbers in large arrays."""
