@@ -1,5 +1,7 @@
 """The picture of an image that is disclosed line by line."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,6 +43,21 @@ def test_more_lines_tell_more(digits, model):
     assert np.all((hidden > 0) & (hidden < 1))
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (4, 16), (16, 4)])
+def test_the_picture_fills_its_figure(digits, model, shape):
+    display = DisclosureDisplay.from_estimator(model, digits[0][0], shape, lines=[0, 2, 3, 4])
+    figure = display.figure_
+    figure.canvas.draw()
+    width, height = figure.get_size_inches()
+    drawn = figure.get_tightbbox()
+    for margin in (drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1):
+        assert 0.0 <= margin < 0.15  # inches
+    # images as wide as their place: no wide gaps between the stages either
+    boxes = [ax.get_position() for ax in display.ax_[0]]
+    gaps = [width * (right.x0 - left.x1) for left, right in pairwise(boxes)]
+    assert max(gaps) < 0.25
+
+
 def test_naive_bayes_and_frames_can_be_drawn_too(digits):
     X, y = digits
     frame = pd.DataFrame(X).add_prefix("p")
@@ -57,8 +74,13 @@ def test_naive_bayes_and_frames_can_be_drawn_too(digits):
     ("image", "options", "message"),
     [
         (np.zeros(10), {}, "The image has 10 pixels, shape=\\(8, 8\\) has 64, and the model was"),
-        (np.full(64, 0.5), {}, "The image must hold 0 and 1 only. Binarise it first: image > 0."),
-        (np.zeros(64), {"lines": [9]}, r"lines=\[9\] must be numbers from 0 to 8, one at least."),
+        (
+            np.full(64, 0.5),
+            {},
+            r"The image must contain only 0 and 1\. Binarise it first: image > 0\.",
+        ),
+        (np.zeros(64), {"lines": [9]}, r"lines=\[9\] must be a list of numbers from 0 to 8\."),
+        (np.zeros(64), {"lines": []}, r"lines=\[\] must be a list of numbers from 0 to 8\."),
     ],
 )
 def test_what_is_no_image_is_refused(model, image, options, message):

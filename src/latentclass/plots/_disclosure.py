@@ -1,4 +1,4 @@
-"""An image that is disclosed step by step, and what a model makes of what it has seen."""
+"""An image that is shown to a model step by step, and what the model makes of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from latentclass.plots._model import fitted
 from latentclass.plots._style import BLUE, GREY
 
 
-class DisclosureDisplay:
-    """What a model says of a black and white image while more and more of it is seen.
+STAGE = 1.05  # width of a stage in inches
+BARS = 0.7  # height of the bars of the classes, where a stage is 1 wide
 
-    One column a stage. From top to bottom: what is seen; the probability of each class; the
-    expected image, each hidden pixel as dark as it is likely to be set; the most probable image.
-    The picture is that of Figs. 9 and 10 of Langseth and Nielsen (2009), and works for every
+
+class DisclosureDisplay:
+    """What a model makes of a black and white image while it sees more and more of it.
+
+    Each column of the picture is one stage. From top to bottom it shows the part of the image that
+    the model sees, the probability of each class, the expected image, and the most probable image.
+    In the expected image, the darkness of a hidden pixel is its probability of being set. The
+    layout follows Figs. 9 and 10 of Langseth and Nielsen (2009) [1]_. It works for every
     classifier of this library.
 
     Attributes
     ----------
     seen : array of shape (n_stages, n_pixels)
-        The image, NaN where it is hidden.
+        The image. Hidden pixels are NaN.
     posterior : array of shape (n_stages, n_classes)
         Probability of each class.
     expected : array of shape (n_stages, n_pixels)
@@ -32,11 +37,11 @@ class DisclosureDisplay:
     most_probable : array of shape (n_stages, n_pixels)
         The most probable completion.
     classes : array
-        Labels.
+        Class labels.
     shape : tuple of int
         Height and width of the image.
     figure_, ax_
-        Figure and axes, an array of shape (4, n_stages), once drawn.
+        The figure, and its axes as an array of shape (4, n_stages). Set by `plot`.
 
     References
     ----------
@@ -67,18 +72,21 @@ class DisclosureDisplay:
         lines: Sequence[int] | None = None,
         figure: Any = None,
     ) -> DisclosureDisplay:
-        """Compute and draw.
+        """Compute the stages and draw them.
 
         Parameters
         ----------
-        model : fitted classifier of binary columns, one a pixel
+        model : fitted classifier
+            Its columns must be binary, one per pixel.
         image : array of shape (n_pixels,) or `shape`
-            0 and 1, or False and True.
+            Its pixels: 0 and 1, or False and True.
         shape : tuple of int
             Height and width.
         lines : sequence of int, optional
-            How many lines are seen at each stage; by default an eighth more each time.
+            Number of lines that the model sees at each stage. By default each stage adds an eighth
+            of the image.
         figure : matplotlib Figure, optional
+            Where to draw; by default a new figure.
         """
         model = fitted(model, "schema_", "classes_")
         pixels = np.asarray(image, dtype=np.float64).reshape(-1)
@@ -86,10 +94,11 @@ class DisclosureDisplay:
         if len(pixels) != height * width or len(pixels) != len(model.schema_.columns):
             raise ValueError(
                 f"The image has {len(pixels)} pixels, shape={shape} has {height * width}, and the "
-                f"model was fitted to {len(model.schema_.columns)} columns: they must be equal."
+                f"model was fitted to {len(model.schema_.columns)} columns. The three numbers must be "
+                "equal."
             )
         if not np.isin(pixels, (0.0, 1.0)).all():
-            raise ValueError("The image must hold 0 and 1 only. Binarise it first: image > 0.")
+            raise ValueError("The image must contain only 0 and 1. Binarise it first: image > 0.")
         stages = _stages(height, lines)
         seen = np.tile(pixels, (len(stages), 1))
         for stage, n_lines in enumerate(stages):
@@ -107,32 +116,36 @@ class DisclosureDisplay:
         return display.plot(figure=figure)
 
     def plot(self, figure: Any = None) -> DisclosureDisplay:
-        """Draw, on a new figure or the one given."""
+        """Draw into `figure`, or into a new one."""
         import matplotlib.pyplot as plt
 
         n_stages = len(self.seen)
+        image = self.shape[0] / self.shape[1]  # height of an image whose width is 1
+        heights = np.array([image, BARS, image, image])
         if figure is None:
-            figure = plt.figure(figsize=(1.2 * n_stages + 1.0, 5.2))
-        axes = figure.subplots(4, n_stages, squeeze=False)
-        titles = ("seen", "class", "expected", "most probable")
+            # the size of what is drawn, so that the page keeps no empty margins
+            size = (STAGE * n_stages + 0.8, STAGE * heights.sum() + 0.4)
+            figure = plt.figure(figsize=size, layout="constrained")
+        axes = figure.subplots(4, n_stages, squeeze=False, height_ratios=heights)
+        titles = ("seen", "class", "expected", "most\nprobable")
         for stage in range(n_stages):
             self._draw_image(axes[0, stage], self.seen[stage])
             bars = axes[1, stage]
             bars.bar(np.arange(len(self.classes)), self.posterior[stage], color=BLUE)
             bars.set_ylim(0.0, 1.0)
             bars.set_xticks(np.arange(len(self.classes)), [str(c) for c in self.classes])
-            bars.tick_params(labelsize=6, length=0)
+            bars.tick_params(labelsize=6, length=0, pad=1)
             bars.set_yticks([])
             bars.spines[["top", "right", "left"]].set_visible(False)
             self._draw_image(axes[2, stage], self.expected[stage])
             self._draw_image(axes[3, stage], self.most_probable[stage])
         for row, title in enumerate(titles):
-            axes[row, 0].set_ylabel(title, fontsize=9)
+            axes[row, 0].set_ylabel(title, fontsize=9, rotation=0, ha="right", va="center")
         self.figure_, self.ax_ = figure, axes
         return self
 
     def _draw_image(self, ax: Any, pixels: FloatArray) -> None:
-        ax.set_facecolor(GREY)  # hidden pixels are not drawn: the ground shows
+        ax.set_facecolor(GREY)  # hidden pixels are not drawn, so the background shows
         picture = np.ma.masked_invalid(pixels.reshape(self.shape))
         ax.imshow(picture, cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
         ax.set_xticks([])
@@ -144,12 +157,12 @@ def _stages(height: int, lines: Sequence[int] | None) -> list[int]:
         return sorted({max(1, round(height * part / 8)) for part in range(1, 9)})
     wrong = [n for n in lines if not 0 <= n <= height]
     if wrong or not len(lines):
-        raise ValueError(f"lines={list(lines)} must be numbers from 0 to {height}, one at least.")
+        raise ValueError(f"lines={list(lines)} must be a list of numbers from 0 to {height}.")
     return [int(n) for n in lines]
 
 
 def _tables(model: Any, cells: FloatArray) -> Any:
-    """Rows of 0, 1 and NaN as the model knows its columns."""
+    """Rows of 0, 1 and NaN as a table with the categories of the model."""
     out = np.full(cells.shape, None, dtype=object)
     for j, column in enumerate(model.schema_.columns):
         levels = column.categories or (0.0, 1.0)
@@ -163,9 +176,10 @@ def _tables(model: Any, cells: FloatArray) -> Any:
 
 
 def pixel_bits(model: Any, rows: npt.NDArray[Any]) -> FloatArray:
-    """Which pixels of rows of the model's columns are set, NaN where a cell is missing.
+    """Pixels of a table as 0 and 1, NaN where a cell is missing.
 
-    Of a column's two categories the last is set; of a column of one, 1 and True are.
+    In a column with two categories the last one counts as set. In a column with a single category,
+    1 and True count as set.
     """
     import pandas as pd
 
@@ -179,7 +193,7 @@ def pixel_bits(model: Any, rows: npt.NDArray[Any]) -> FloatArray:
 
 
 def _expected(model: Any, seen: FloatArray) -> FloatArray:
-    """P(pixel set | what is seen), by the density of the row with the pixel set and not set."""
+    """P(pixel set | visible pixels), from the density of the row with the pixel set and unset."""
     out = seen.copy()
     for stage, row in enumerate(seen):
         hidden = np.flatnonzero(np.isnan(row))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
 from latentclass.plots._style import GREY, NODE, draw_nodes
 
@@ -15,13 +16,13 @@ from latentclass.plots._style import GREY, NODE, draw_nodes
 class HierarchyDisplay:
     """The class on top, latent variables below it, and the columns at the bottom.
 
-    Grey circles are latent variables, with their name and number of states; squares are columns.
-    What hangs directly below the class is what it is judged by.
+    Grey circles are latent variables, with their name and number of states. Squares are columns.
+    The model predicts the class from the variables that are joined to it directly.
 
     Parameters
     ----------
     tops : sequence of str
-        Variables right below the class.
+        Variables directly below the class.
     children : mapping of str to tuple of str
         The two variables below each latent variable.
     n_states : mapping of str to int
@@ -31,9 +32,10 @@ class HierarchyDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : matplotlib line collection
-        From the class to the top variables, then from each latent variable to its children.
+        From the class to the top variables, then from each latent variable to its children. A line
+        goes down, across and down again.
     places_ : dict of str to tuple of float
-        Where each variable stands; that of the class by the name "".
+        Position of each variable. The name of the class is "".
 
     Examples
     --------
@@ -68,7 +70,7 @@ class HierarchyDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or a new figure."""
-        # latent variables first, the deepest leftmost, so that lines do not cross
+        # the deepest first, so that the tree falls from left to right
         tops = sorted(self.tops, key=lambda name: -self._height(name))
         columns = [leaf for name in tops for leaf in self._leaves(name)]
         longest = max((len(name) for name in columns), default=1)
@@ -86,9 +88,10 @@ class HierarchyDisplay:
         pairs = [("", name) for name in tops]
         pairs += [(name, child) for name, both in self.children.items() for child in both]
         self.lines_ = LineCollection(
-            [np.array([self.places_[a], self.places_[b]]) for a, b in pairs],
+            [self._elbow(a, b) for a, b in pairs],
             colors=GREY,
             linewidths=1.0,
+            antialiaseds=False,  # else a stretch that lines share is darker
             zorder=1,
         )
         self.ax_.add_collection(self.lines_)
@@ -99,8 +102,17 @@ class HierarchyDisplay:
         self.ax_.axis("off")
         return self
 
+    def _elbow(self, parent: str, child: str) -> FloatArray:
+        """Corners of the line between two variables.
+
+        The line goes across halfway between two levels, where no node is, and down only over the
+        child. The subtrees stand side by side, so it meets no other node. A straight line could.
+        """
+        (x, y), (child_x, child_y) = self.places_[parent], self.places_[child]
+        return np.array([(x, y), (x, y - 0.5), (child_x, y - 0.5), (child_x, child_y)])
+
     def _height(self, name: str) -> int:
-        """Steps from a variable down to its deepest column."""
+        """Number of steps from a variable down to its deepest column."""
         return 1 + max(map(self._height, self.children[name])) if name in self.children else 0
 
     def _leaves(self, name: str) -> list[str]:
