@@ -1,71 +1,127 @@
-"""Pictures of the first pages."""
+"""Pictures of the first pages. The table and the model are those of docs/start.md."""
+
+from functools import cache
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from latentclass.baselines import NaiveBayes
+from latentclass import HybridLCMClassifier
 from latentclass.datasets import load_dataset
+from latentclass.plots import LatentSpaceDisplay
 
-from ._style import BLUE, CLASS_COLOURS, MARKERS, ORANGE
+from ._style import CLASS_COLOURS, GREY
+
+WINE = 112  # complete, without a label in the fit, and with cells for and against the answer
 
 
-def _wine_table() -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the wines as the tutorial describes them: numbers, one text and one yes/no column."""
+def _wines() -> tuple[pd.DataFrame, pd.Series]:
+    """Return the table with missing cells, and the labels, half of them missing."""
     wine = load_dataset("wine", container="pandas")
     table = wine.X[["Alcohol", "Malic_acid", "Hue"]].copy()
     table["shade"] = pd.cut(
         wine.X["Color_intensity"], [0, 3.5, 6, 20], labels=["pale", "medium", "deep"]
     ).astype(str)
-    table["rich"] = wine.X["Proline"] > 750
-    return table, "grower " + wine.y
+    table["rich"] = (wine.X["Proline"] > 750).astype("boolean")
+    rng = np.random.default_rng(0)
+    table = table.mask(rng.random(table.shape) < 0.1)
+    grower = pd.Series("grower " + wine.y, dtype=object).mask(rng.random(len(table)) < 0.5)
+    return table, grower
+
+
+@cache
+def _model() -> HybridLCMClassifier:
+    return HybridLCMClassifier(random_state=0).fit(*_wines())
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.2f}"
+    return {True: "yes", False: "no"}.get(cell, cell)
 
 
 def evidence() -> Figure:
-    """Show one row's weights of evidence, and its posterior as the cells are taken away."""
-    table, grower = _wine_table()
-    model = NaiveBayes(random_state=0).fit(table, grower)
-    # a wine that is fairly sure, has evidence on both sides, and is judged rightly
-    posterior = model.predict_proba(table).max(axis=1)
-    right = model.predict(table) == grower
-    weights = model.explain(table).weights
-    mixed = (weights < -0.4).any(axis=1) & (posterior > 0.8) & (posterior < 0.97) & right
-    row = table.iloc[[int(np.flatnonzero(mixed)[0])]]
-    explanation = model.explain(row)
-    order = np.argsort(-np.abs(explanation.weights[0]))
-    names = [explanation.feature_names[j] for j in order]
+    """Show what supports a prediction, and the predictions from fewer and fewer cells."""
+    model, row = _model(), _wines()[0].iloc[[WINE]].astype(object)
+    figure, (left, table, bars) = plt.subplots(
+        1, 3, figsize=(10, 3.3), width_ratios=[1.25, 1.5, 1], layout="constrained"
+    )
+    figure.get_layout_engine().set(w_pad=0.1)
+    _draw_weights(left, model, row)
 
-    figure, (left, right_axes) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-    values = explanation.weights[0][order]
-    labels = []
-    for name in names:
-        cell = row.iloc[0][name]
-        shown = f"{cell:.2f}" if isinstance(cell, float) else {True: "yes", False: "no"}.get(cell)
-        labels.append(f"{name} = {shown or cell}")
-    left.barh(labels, values, color=[BLUE if v > 0 else ORANGE for v in values])
-    left.bar_label(left.containers[0], fmt="%+.2f", padding=4)
-    left.axvline(0, color="black", linewidth=0.8)
-    left.invert_yaxis()
-    left.margins(x=0.22)
-    left.set_xlabel("weight of evidence (change in log-odds)")
-    left.set_title(f"Why {explanation.target[0]}?", fontsize=11)
-
-    seen = row.copy().astype(object)
-    steps, ticks = [model.predict_proba(seen)[0]], ["all"]
-    for name in names:
-        seen[name] = None
-        steps.append(model.predict_proba(seen)[0])
-        ticks.append(f"without {name}" if len(ticks) == 1 else f"nor {name}")
-    for k, label in enumerate(model.classes_):
-        right_axes.plot(
-            np.array(steps)[:, k], marker=MARKERS[k], color=CLASS_COLOURS[k], label=label
-        )
-    right_axes.set_xticks(range(len(ticks)), ticks, rotation=30, ha="right")
-    right_axes.set_ylim(-0.03, 1.03)
-    right_axes.set_ylabel("probability")
-    right_axes.set_title("The same row as its cells go missing", fontsize=11)
-    right_axes.legend(frameon=False)
-    for axes in (left, right_axes):
-        axes.spines[["top", "right"]].set_visible(False)
+    names = list(row.columns)
+    holes = pd.concat([row] * (len(names) + 1), ignore_index=True)
+    for n_missing in range(1, len(names) + 1):
+        holes.loc[n_missing, names[-n_missing:]] = None
+    _draw_cells(table, holes)
+    _draw_shares(bars, model.predict_proba(holes), model.classes_)
     return figure
+
+
+def _draw_weights(axes: Any, model: HybridLCMClassifier, row: pd.DataFrame) -> None:
+    explanation = model.explain(row)
+    weights = explanation.weights[0]
+    labels = [f"{name} = {_text(row.iloc[0][name])}" for name in explanation.feature_names]
+    # the colour of the class for what supports it, grey for what does not
+    target = CLASS_COLOURS[list(model.classes_).index(explanation.target[0])]
+    axes.barh(labels, weights, color=[target if w > 0 else GREY for w in weights])
+    axes.bar_label(axes.containers[0], fmt="%+.1f", padding=3, fontsize=9)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.invert_yaxis()
+    axes.margins(x=0.2)
+    axes.set_xlabel("weight of evidence (change in log-odds)", fontsize=9)
+    axes.tick_params(labelsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"Why {explanation.target[0]}?", fontsize=11, pad=18)
+
+
+def _draw_cells(axes: Any, holes: pd.DataFrame) -> None:
+    """Draw a table with its missing cells in grey."""
+    n_rows, n_columns = holes.shape
+    for i in range(n_rows):
+        for j in range(n_columns):
+            missing = pd.isna(holes.iat[i, j])
+            face = "#E4E4E4" if missing else "white"
+            axes.add_patch(Rectangle((j, i), 1, 1, facecolor=face, edgecolor=GREY, linewidth=0.6))
+            text = "?" if missing else _text(holes.iat[i, j])
+            colour = GREY if missing else "black"
+            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=9, color=colour)
+    for j, name in enumerate(holes.columns):
+        axes.text(j + 0.5, -0.12, name, ha="center", va="bottom", size=8)
+    axes.set(xlim=(0, n_columns), ylim=(n_rows, 0))
+    axes.axis("off")
+    axes.set_title("The same wine with missing cells ...", fontsize=11, pad=18)
+
+
+def _draw_shares(axes: Any, proba: np.ndarray, classes: np.ndarray) -> None:
+    """Draw each row of class probabilities as one bar of three parts."""
+    start = np.zeros(len(proba))
+    for k, label in enumerate(classes):
+        middle = np.arange(len(proba)) + 0.5
+        axes.barh(middle, proba[:, k], 0.8, left=start, color=CLASS_COLOURS[k], label=label)
+        for i in np.flatnonzero(proba[:, k] > 0.12):
+            where = (start[i] + proba[i, k] / 2, middle[i])
+            text = f"{proba[i, k]:.0%}"
+            axes.text(*where, text, ha="center", va="center", size=9, color="white")
+        start += proba[:, k]
+    axes.set(xlim=(0, 1), ylim=(len(proba), 0))
+    axes.axis("off")
+    axes.set_title("... and the answer to each", fontsize=11, pad=18)
+    axes.legend(
+        ncols=3,
+        frameon=False,
+        fontsize=8,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        handlelength=1,
+        columnspacing=1,
+    )
+
+
+def latent() -> Figure:
+    """Show the wines in the plane of two of their latent variables."""
+    table, grower = _wines()
+    return LatentSpaceDisplay.from_estimator(_model(), table, grower).figure_
