@@ -1,16 +1,33 @@
-"""Classification through latent variables: probabilities to trust, a structure to read.
+"""Classification through latent variables, with scikit-learn's interface.
 
-`import latentclass` is quick: what a name needs is loaded when the name is first used.
+`import latentclass` is quick: each name loads its module when it is first used.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from latentclass._version import __version__
+
+if TYPE_CHECKING:
+    # Editors, type checkers and the reference page need real names. `_HOMES` says the same at run
+    # time, and a test compares the two.
+    from latentclass import baselines, datasets, evaluation, plots
+    from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
+    from latentclass.estimator._explanation import Explanation
+    from latentclass.hnb._classifier import HNBClassifier
+    from latentclass.latent_tree._classifier import LatentTreeClassifier
+    from latentclass.lcm._binary_classifier import BinaryLCMClassifier
+    from latentclass.lcm._binary_classifier_cv import BinaryLCMClassifierCV
+    from latentclass.lcm._classifier import LCMClassifier
+    from latentclass.lcm._classifier_cv import LCMClassifierCV
+    from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
+    from latentclass.mixture._classifier import LatentVariableClassifier
+    from latentclass.mixture._latent_mixture import LatentMixture
 
 __all__ = [
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
+    "CutSummary",
     "Explanation",
     "HNBClassifier",
     "HybridLCMClassifier",
@@ -31,6 +48,7 @@ _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
+    "CutSummary": "latentclass.discrete._discretizer",
     "Explanation": "latentclass.estimator._explanation",
     "HNBClassifier": "latentclass.hnb._classifier",
     "HybridLCMClassifier": "latentclass.lcm._hybrid_classifier",

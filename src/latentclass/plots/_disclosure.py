@@ -12,7 +12,6 @@ from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
 from latentclass.plots._style import BLUE, GREY
 
-
 STAGE = 1.05  # width of a stage in inches
 BARS = 0.7  # height of the bars of the classes, where a stage is 1 wide
 
@@ -94,8 +93,8 @@ class DisclosureDisplay:
         if len(pixels) != height * width or len(pixels) != len(model.schema_.columns):
             raise ValueError(
                 f"The image has {len(pixels)} pixels, shape={shape} has {height * width}, and the "
-                f"model was fitted to {len(model.schema_.columns)} columns. The three numbers must be "
-                "equal."
+                f"model was fitted to {len(model.schema_.columns)} columns. These numbers "
+                "must be equal."
             )
         if not np.isin(pixels, (0.0, 1.0)).all():
             raise ValueError("The image must contain only 0 and 1. Binarise it first: image > 0.")
