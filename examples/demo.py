@@ -1,7 +1,7 @@
-"""What latentclass does, on a table with holes and missing labels: `make demo`.
+"""What latentclass does with missing cells and missing labels: `make demo`.
 
-Takes the wine data, damages them as real tables are damaged, compares naive Bayes with three
-scikit-learn classifiers on the same folds, and writes a one-page report. Needs no network.
+Takes the wine data, removes cells and labels at random, compares three classifiers of this library
+with three of scikit-learn on the same folds, and writes a one-page report. Needs no network.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OURS = "latentclass NaiveBayes"
 
 
 def damaged_wine() -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the wines with a text column, holes in a tenth of the cells, a third unlabelled."""
+    """Return the wines with a text column, a tenth of the cells missing, a third unlabelled."""
     rng = np.random.default_rng(SEED)
     wine = load_dataset("wine", container="pandas")
     X = wine.X.rename(columns={"OD280/OD315_of_diluted_wines": "Dilution"})
@@ -44,7 +44,7 @@ def damaged_wine() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def contenders() -> dict[str, Any]:
-    """Return the classifiers; scikit-learn's need their table filled and coded first."""
+    """Return the classifiers. Those of scikit-learn need an imputed and encoded table."""
     return {
         OURS: NaiveBayes(),
         f"{OURS}, calibrated": NaiveBayes(calibrate=True),
@@ -56,16 +56,16 @@ def contenders() -> dict[str, Any]:
 
 
 def unusual(model: NaiveBayes, X: pd.DataFrame, n_draws: int = 1000) -> np.ndarray:
-    """Return, for each row, the share of rows drawn from the model that are no more probable.
+    """Return, for each row, the share of rows sampled from the model that are no more probable.
 
-    log p(x) alone would not do: it is a density of the cells that are there, so rows with other
-    holes are not on one scale. Drawn rows are given the same holes first.
+    log p(x) alone would not do. It is the density of the observed cells, so rows with different
+    missing cells are not comparable. The same cells are removed from the sampled rows first.
     """
     drawn, _ = model.sample(n_draws, random_state=SEED)
-    score, holes = model.score_samples(X), X.isna().to_numpy()
+    score, missing = model.score_samples(X), X.isna().to_numpy()
     share = np.empty(len(X))
-    for pattern in np.unique(holes, axis=0):
-        same = (holes == pattern).all(axis=1)
+    for pattern in np.unique(missing, axis=0):
+        same = (missing == pattern).all(axis=1)
         masked = drawn.mask(np.tile(pattern, (n_draws, 1)))
         reference = np.sort(model.score_samples(masked))
         share[same] = (np.searchsorted(reference, score[same], side="right") + 1) / (n_draws + 1)
@@ -73,7 +73,7 @@ def unusual(model: NaiveBayes, X: pd.DataFrame, n_draws: int = 1000) -> np.ndarr
 
 
 def html_table(frame: pd.DataFrame) -> str:
-    """Return a table whose every word is escaped: text from data is not to be trusted."""
+    """Return a table as HTML. All text is escaped, because text from data cannot be trusted."""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in frame.columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
@@ -83,7 +83,7 @@ def html_table(frame: pd.DataFrame) -> str:
 
 
 def shown(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a data table as text: numbers short, holes empty."""
+    """Return a table as text, with short numbers and empty missing cells."""
 
     def cell(value: Any) -> str:
         if pd.isna(value):
@@ -96,7 +96,7 @@ def shown(frame: pd.DataFrame) -> pd.DataFrame:
 def pictures(
     scores: dict[str, np.ndarray], names: list[str], weights: np.ndarray, title: str
 ) -> list[str]:
-    """Return two pictures as HTML, or none where matplotlib is not installed."""
+    """Return two pictures as HTML, or none if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure  # no pyplot: no window, no global state
     except ImportError:
@@ -108,7 +108,7 @@ def pictures(
         axes.plot(losses.mean(), place, "D", color="#D55E00")
     axes.set_yticks(range(len(scores)), list(scores))
     axes.invert_yaxis()
-    axes.set_xlabel("log-loss of each fold and their mean (diamond); lower is better")
+    axes.set_xlabel("log-loss of each fold, and their mean (diamond); lower is better")
 
     evidence = Figure(figsize=(8, 3.6), layout="constrained")
     axes = evidence.subplots()
@@ -142,11 +142,11 @@ img {{ max-width: 100% }}
 <h1>latentclass demo</h1>
 <p>{setting}</p>
 <h2>The same folds for all</h2>{scores}{score_picture}
-<h2>Why this answer?</h2><p>{explanation}</p>{evidence_picture}
-<h2>Missing cells filled in</h2><p>A row as it came, and as the model completes it.</p>{completed}
+<h2>Why this prediction?</h2><p>{explanation}</p>{evidence_picture}
+<h2>Imputation</h2><p>A row of the table, and the same row as the model completes it.</p>{completed}
 <h2>The most unusual rows</h2>
-<p>Share: how many of 1000 rows drawn from the model, with the same holes, are no more
-probable.</p>{unusual}
+<p>Share: the share of 1000 rows sampled from the model, with the same cells missing, that are no
+more probable.</p>{unusual}
 </body></html>
 """
 
@@ -160,8 +160,8 @@ def main() -> None:
     X, y = damaged_wine()
     setting = (
         f"Wine: {len(X)} rows, {X.shape[1]} columns, one of them text; {int(X.isna().sum().sum())} "
-        f"cells missing, {int(pd.isna(y).sum())} rows unlabelled; 4 times 5 stratified folds. Only "
-        "latentclass learns from the unlabelled rows; all are tested on the labelled ones."
+        f"cells missing, {int(pd.isna(y).sum())} rows unlabelled; 5 stratified folds, repeated 4 "
+        "times. Only latentclass learns from the unlabelled rows. All are tested on the labelled rows."
     )
     print(setting, "\n")
     result = compare(
@@ -175,14 +175,14 @@ def main() -> None:
 
     model = NaiveBayes(random_state=SEED).fit(X, y)
     posterior = model.predict_proba(X)
-    row = int(np.argmin(posterior.max(axis=1)))  # the hardest row is the one worth a question
+    row = int(np.argmin(posterior.max(axis=1)))  # explain the least certain prediction
     explanation = model.explain(X.iloc[[row]])
     sentence = explanation.describe()
     print(sentence, "\n")
     emptiest = int(X.isna().sum(axis=1).to_numpy().argmax())
     both = pd.concat([X.iloc[[emptiest]], model.complete(X.iloc[[emptiest]])])
     completed = shown(both)
-    completed.insert(0, f"row {emptiest}", ["as it came", "completed"])
+    completed.insert(0, f"row {emptiest}", ["in the table", "completed"])
     share = unusual(model, X)
     strange = np.argsort(share, kind="stable")[:5]
     odd = shown(X.iloc[strange])
