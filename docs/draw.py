@@ -4,8 +4,8 @@
     python docs/draw.py lcm               # those of one page
     python docs/draw.py lcm-graph hnb     # by name of the file or of the page
 
-Everything is seeded and the files carry no date, so a second run gives the same pictures. Those of
-`mixture-best` need the papers' data (see docs/datasets.md).
+Everything is seeded and the files contain no date, so a second run gives the same files.
+`mixture-best` needs data that it downloads or finds in a folder (see docs/datasets.md).
 """
 
 import argparse

@@ -1,13 +1,15 @@
-"""Run the Python examples of README and docs, and write what they print below them.
+"""Run the Python examples of README and docs, and write their output below them.
 
-A page's examples run in one namespace from top to bottom; a `text` block right after an example
-holds its output. `tests/test_docs.py` fails where a page says something else than it prints; run
-`python docs/refresh.py` to write the pages anew.
+The examples of a page run in one namespace, from top to bottom. A `text` block right after an
+example holds its output. `tests/test_docs.py` fails if a page shows another output than its
+examples print. `python docs/refresh.py` updates all pages, `python docs/refresh.py docs/start.md`
+those you name.
 """
 
 import contextlib
 import io
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,7 +19,7 @@ EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n(?P<told>\n```text\n.*?^``
 
 
 def refreshed(page: Path) -> str:
-    """The page's text with the output that its examples print now."""
+    """The text of a page with the output that its examples print now."""
     namespace = {"__name__": "__main__"}
 
     def rerun(example: re.Match[str]) -> str:
@@ -34,5 +36,5 @@ def refreshed(page: Path) -> str:
 
 
 if __name__ == "__main__":
-    for page in PAGES:
+    for page in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
         page.write_text(refreshed(page), encoding="utf-8")

@@ -161,7 +161,8 @@ def main() -> None:
     setting = (
         f"Wine: {len(X)} rows, {X.shape[1]} columns, one of them text; {int(X.isna().sum().sum())} "
         f"cells missing, {int(pd.isna(y).sum())} rows unlabelled; 5 stratified folds, repeated 4 "
-        "times. Only latentclass learns from the unlabelled rows. All are tested on the labelled rows."
+        "times. Only latentclass learns from the unlabelled rows. All are tested on the labelled "
+        "rows."
     )
     print(setting, "\n")
     result = compare(

@@ -16,8 +16,8 @@ from ._style import BLUE, GREY, ORANGE
 def _restart_traces(n_init: int, steps: int) -> tuple[list[dict[int, float]], np.ndarray]:
     """Return each start's objective by M-step, and which start was kept.
 
-    A fit shows the kept start's history only. But fits that differ in nothing but `max_iter` go
-    the same way as far as they go, so each adds one step of every start that still moves.
+    A fit records the history of the kept start only. But fits that differ only in `max_iter` take
+    the same steps, so each fit adds one more step of every start that still moves.
     """
     wine = load_dataset("wine", container="numpy")
     rng = np.random.default_rng(1)
@@ -36,20 +36,20 @@ def _restart_traces(n_init: int, steps: int) -> tuple[list[dict[int, float]], np
 
 
 def restarts() -> Figure:
-    """Show the pyramid: sixteen starts, halved after 1, 2, 4, ... further steps."""
+    """Show sixteen starts, the worse half dropped after 1, 2, 4, ... more steps."""
     n_init, steps = 16, 24
     traces, kept = _restart_traces(n_init, steps)
     best = max(max(trace.values()) for trace in traces)
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     for start in np.argsort(kept):
         at = sorted(traces[start])
-        # the best would be at minus infinity: it ends at the foot of the picture
+        # on a log scale the best is at minus infinity, so it ends at the bottom of the picture
         below = [max(best - traces[start][i], 1e-5) for i in at]
         colour, width = (BLUE, 2.6) if kept[start] else (ORANGE, 1.1)
         axes.plot(at, below, color=colour, linewidth=width, zorder=3 if kept[start] else 2)
         axes.plot(at[-1], below[-1], color=colour, marker="o" if kept[start] else "x", zorder=4)
     axes.plot([], [], color=BLUE, marker="o", linewidth=2.6, label="kept")
-    axes.plot([], [], color=ORANGE, marker="x", linewidth=1.1, label="left behind, or not the best")
+    axes.plot([], [], color=ORANGE, marker="x", linewidth=1.1, label="dropped, or not the best")
     place, moves = 2, 1  # the start itself counts as an M-step
     while any(max(trace) > place for trace in traces):
         going = sum(max(trace) > place for trace in traces)
@@ -57,7 +57,7 @@ def restarts() -> Figure:
         axes.text(
             place + 0.1,
             1.01,
-            f"{going} go on",
+            f"{going} continue",
             transform=axes.get_xaxis_transform(),
             fontsize=9,
             color=GREY,

@@ -20,7 +20,7 @@ def tree() -> Figure:
 
 
 def cut_sets() -> Figure:
-    """Show a class probability along one number: one set of cut points, and an average of ten."""
+    """Show a class probability over one column, with one set of cut points and with ten."""
     iris = load_dataset("iris", container="pandas")
     X = iris.X.iloc[50:, [2]]
     grid = pd.DataFrame({X.columns[0]: np.linspace(3.5, 6.5, 601)})

@@ -15,7 +15,7 @@ from ._style import BLUE, CLASS_COLOURS, ORANGE
 
 
 def bound() -> Figure:
-    """Show the logistic function, its bounds, and a posterior by the bound and exactly."""
+    """Show the logistic function and its bounds; an exact and an approximate posterior."""
     a = np.linspace(-6, 6, 601)
     chance = 1 / (1 + np.exp(-a))
 
@@ -35,7 +35,7 @@ def bound() -> Figure:
     exact /= exact.sum() * (a[1] - a[0])
     near = np.exp(-((a - 0.406) ** 2) / (2 * 0.812)) / np.sqrt(2 * np.pi * 0.812)
     right.plot(a, exact, color="black", label="posterior of z")
-    right.plot(a, near, color=BLUE, linestyle="--", label="by the bound")
+    right.plot(a, near, color=BLUE, linestyle="--", label="its approximation by the bound")
     right.plot(a, chance - lower(1), color=ORANGE, linestyle=":", label="error of the bound, ξ = 1")
     right.set_xlabel("z")
     right.legend(frameon=False, fontsize=8)

@@ -9,7 +9,7 @@ from latentclass.plots import LatentSpaceDisplay
 
 
 def latent() -> Figure:
-    """Show two latent variables of a mixed table, and how its numbers depend on them."""
+    """Show the rows of a mixed table over two latent variables."""
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 3, 300)
     z = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 2.5]])[kind] + rng.normal(size=(300, 2))

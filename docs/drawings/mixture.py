@@ -35,7 +35,7 @@ def searches() -> Figure:
         axes.set(title=title, xlabel="iteration", xlim=(0, 60), ylim=(-2.62, -2.38))
         axes.spines[["top", "right"]].set_visible(False)
     row[0].set_ylabel("objective per row")
-    row[2].plot([], [], color=BLUE, label="start that is kept")
+    row[2].plot([], [], color=BLUE, label="kept start")
     row[2].plot([], [], color=ORANGE, linestyle="--", label="its best so far")
     row[2].legend(frameon=False, fontsize=8, loc="lower right")
     return figure
@@ -59,7 +59,7 @@ def era() -> Figure:
 
 
 def components() -> Figure:
-    """Show three components of iris, which was not told the species."""
+    """Show three components of iris, fitted without the species."""
     iris = load_dataset("iris", container="pandas")
     model = LatentMixture(3, random_state=0).fit(iris.X)
     return ComponentsDisplay.from_estimator(model).figure_

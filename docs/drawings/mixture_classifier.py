@@ -11,7 +11,7 @@ from ._style import BLUE, MARKERS, ORANGE, corners, grid_points
 
 
 def regions() -> Figure:
-    """Show opposite corners of one label by naive Bayes, and by two components of it."""
+    """Show corners that naive Bayes cannot separate, and two components that can."""
     X, y = corners()
     grid, points = grid_points((-3.5, -3.5), (7.5, 7.5))
     figure, both = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True, layout="constrained")
@@ -30,5 +30,5 @@ def regions() -> Figure:
         if title != "NaiveBayes":
             axes.scatter(*model.means_.T, s=160, marker="X", color="black", label="components")
             axes.legend(frameon=False, fontsize=8)
-        axes.set_title(f"{title}: {np.mean(model.predict(X) == y):.0%} right", fontsize=10)
+        axes.set_title(f"{title}: {np.mean(model.predict(X) == y):.0%} correct", fontsize=10)
     return figure

@@ -14,7 +14,7 @@ from ._style import BLUE, CLASS_COLOURS, GREY, MARKERS, ORANGE, grid_points, sha
 
 
 def regions() -> Figure:
-    """Show decision regions learned from six labelled wines, alone and with the unlabelled."""
+    """Show decision regions learned from six labelled wines, without and with unlabelled ones."""
     wine = load_dataset("wine", container="numpy")
     X, y = wine.X[:, [0, 6]], wine.y  # Alcohol, Flavanoids
     rng = np.random.default_rng(3)
@@ -51,7 +51,7 @@ def regions() -> Figure:
                 label=f"grower {label}",
             )
         accuracy = np.mean(model.predict(X[~known]) == y[~known])
-        axes.set_title(f"{title}: {accuracy:.0%} of the others right", fontsize=10)
+        axes.set_title(f"{title}: {accuracy:.0%} of the others correct", fontsize=10)
         axes.set_xlabel("Alcohol")
     both[0].set_ylabel("Flavanoids")
     both[0].legend(
@@ -61,13 +61,13 @@ def regions() -> Figure:
 
 
 def reliability() -> Figure:
-    """Show how often the model is right when it says p, before and after calibration."""
+    """Show how often predictions of probability p are correct, before and after calibration."""
     cancer = load_breast_cancer()
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     left.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="perfect")
     claimed = np.logspace(-6, np.log10(0.5), 60)
-    right.plot(claimed, claimed, color=GREY, linestyle=":", label="at most this if perfect")
+    right.plot(claimed, claimed, color=GREY, linestyle=":", label="upper limit if perfect")
     for calibrate, colour, marker in ((False, ORANGE, "s"), (True, BLUE, "o")):
         model = NaiveBayes(calibrate=calibrate, random_state=0)
         proba = cross_val_predict(
@@ -86,15 +86,15 @@ def reliability() -> Figure:
         # fewer than 20 rows say little about a rate
         rate = [wrong[doubt <= c].mean() if np.sum(doubt <= c) >= 20 else np.nan for c in claimed]
         right.plot(claimed, rate, color=colour, linestyle="-" if calibrate else "--", label=name)
-    left.set_xlabel("probability of 'benign' that the model gives")
-    left.set_ylabel("share that is benign")
+    left.set_xlabel("predicted probability of 'benign'")
+    left.set_ylabel("share of benign rows")
     left.set_title("Reliability on held-out folds (larger: more rows)", fontsize=11)
     left.legend(frameon=False, loc="lower right", fontsize=9)
     right.set_xscale("log")
-    right.set_xlabel("rows whose claimed chance of error is at most ...")
-    right.set_ylabel("share of them that is wrong")
+    right.set_xlabel("rows with a predicted error probability of at most ...")
+    right.set_ylabel("share of them that are wrong")
     right.set_ylim(-0.003, 0.1)
-    right.set_title("How wrong the sure answers are", fontsize=11)
+    right.set_title("Error rate of confident predictions", fontsize=11)
     right.legend(frameon=False, loc="upper left", fontsize=9)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

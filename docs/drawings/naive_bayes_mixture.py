@@ -21,7 +21,7 @@ from ._style import (
 
 
 def shapes() -> Figure:
-    """Show an attribute that is not bell-shaped, and two that tell the class only together."""
+    """Show an attribute that is not Gaussian, and two that predict the class only together."""
     wine = load_dataset("wine", container="pandas")
     column = "Malic_acid"
     values = wine.X[column].to_numpy(dtype=float)
@@ -54,9 +54,9 @@ def shapes() -> Figure:
                       edgecolor="black")  # fmt: skip
     share = [np.mean(m.fit(X, y).predict(X) == y) for m in (NaiveBayes(), model)]
     right.set_title(
-        f"NaiveBayes {share[0]:.0%} right, FiniteMixtureNaiveBayes {share[1]:.0%}", fontsize=10
+        f"NaiveBayes {share[0]:.0%} correct, FiniteMixtureNaiveBayes {share[1]:.0%}", fontsize=10
     )
-    right.set_xlabel("two attributes; filled: the components")
+    right.set_xlabel("two attributes; filled markers are the components")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     return figure

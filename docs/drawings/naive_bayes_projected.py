@@ -39,6 +39,6 @@ def axes() -> Figure:
                 for arm in 2.0 * np.linalg.inv(matrix).T:
                     ends = np.column_stack([centre - arm, centre + arm])
                     axes.plot(*ends, color="black", linewidth=1.6)
-        axes.set_title(f"{title}: {model.score(X, y):.0%} right", fontsize=10)
+        axes.set_title(f"{title}: {model.score(X, y):.0%} correct", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
