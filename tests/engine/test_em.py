@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from test_product_mixture import make_problem, random_starts
 
-from latentclass.engine._em import run_restarts
+from latentclass.engine._em import run_groups, run_restarts
 
 
 class Point(NamedTuple):
@@ -119,6 +119,27 @@ def test_starts_given_are_not_changed():
 def test_a_start_that_is_not_a_number_loses():
     _, result = climb([np.nan, 1.0], max_iter=20)
     assert result.restarts["kept"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+@pytest.mark.parametrize("halving", [True, False])
+def test_groups_are_contests_of_their_own(keep, halving):
+    heights = np.array([1.0, 5.0, 3.0, 2.0, 4.0, 6.0, 0.0])
+    groups = np.array([1, 0, 1, 1, 0, 2, 1])
+    params = Point(np.arange(7)[:, None] + 0.9)
+    options = {"tol": 1e-6, "max_iter": 50, "halving": halving, "keep": keep}
+    together = run_groups(Climb(heights), params, groups, rngs=[None] * 7, **options)
+    assert len(together) == 3
+    for group, result in enumerate(together):
+        mine = np.flatnonzero(groups == group)
+        alone = run_restarts(
+            Climb(heights), Point(params.x[mine]), rngs=[None] * len(mine), **options
+        )
+        assert result.params.x.tolist() == alone.params.x.tolist()
+        assert result.order.tolist() == np.argsort(-heights[mine])[:keep].tolist()
+        assert result.histories == alone.histories
+        for name, column in alone.restarts.items():
+            assert result.restarts[name].tolist() == column.tolist()
 
 
 @pytest.fixture
