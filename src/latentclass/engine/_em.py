@@ -150,8 +150,8 @@ def run_restarts(
     rngs : list of numpy Generator
         One generator per start, used only to reseed dead components. No start depends on another.
     halving : bool
-        Pyramid strategy: the better half of the starts goes on after 1, 2, 4, ... steps. If false,
-        every start runs until it converges.
+        Pyramid strategy (Chickering and Heckerman 1997): the better half of the starts goes on
+        after 1, 2, 4, ... steps. If false, every start runs until it converges.
     accelerate : bool
         Extrapolate pairs of EM steps (SQUAREM, Varadhan and Roland 2008). An extrapolation that
         would lower the objective is replaced by the plain EM steps.

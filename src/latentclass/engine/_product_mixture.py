@@ -32,8 +32,8 @@ COLLAPSED = 1e-3
 deviation of a single component: it describes equal values, not a distribution."""
 
 PARAMETER_LIMIT = 1e3
-"""Means and scales are clipped to this after an extrapolation. In the units of the engine all values
-lie in [-1, 1], so larger parameters can only come from an extrapolation that went wrong."""
+"""Means and scales are clipped to this after an extrapolation. All values lie in [-1, 1], in the
+units of the engine, so larger parameters can only come from an extrapolation that went wrong."""
 
 
 class MixtureParams(NamedTuple):
