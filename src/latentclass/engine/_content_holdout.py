@@ -163,9 +163,9 @@ def _mark(weight: FloatArray, key: KeyArray) -> int:
 
 
 def _join_bits(codes: Any, y: IndexArray, weight: FloatArray, seed: int) -> DistinctRows:
-    """Join equal rows of a sparse 0/1 table, as `join_rows` does.
+    """Join equal rows of a sparse 0/1 table, a few columns of which are made dense at a time.
 
-    Only a few columns are made dense at a time.
+    The hashes, and the order of rows with equal hashes, are those of `join_rows`.
     """
     columns = codes
     key = np.zeros(len(y), dtype=np.uint64)
