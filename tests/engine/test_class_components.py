@@ -243,14 +243,19 @@ class TestData:
         again = gather(values[:, turned], codes, renamed, weights, one_component)
         assert_array_equal(engine.column_ranks(again), found[:, turned])
 
+    def test_columns_of_equal_means_are_ranked_by_their_spread(self):
+        values = np.array([[2.0, 1.0, 3.0], [-2.0, -1.0, -3.0]])
+        data = gather(values, np.full((2, 2), -1, np.int32), np.zeros(2, int), np.ones((1, 2)))
+        assert engine.column_ranks(data).tolist() == [[1, 0, 2]]
+
     def test_rows_are_drawn_by_weight_along_a_direction(self):
         values = np.array([[3.0, 0.0], [1.0, 0.0], [2.0, np.nan]])
         weights = np.array([[2.0, 1.0, 1.0]])  # along the first column: 1, 2, 3 with 1, 1, 2
         codes = np.full((3, 2), -1, dtype=np.int32)
         data = gather(values, codes, np.array([0, -1, 1]), weights)
-        chance = np.array([0.0, 0.24, 0.26, 0.51, 0.99, 1.0])
+        chance = np.array([0.0, 0.24, 0.25, 0.49, 0.5, 0.99, 1.0])
         drawn = engine.draw_rows(data, 0, np.array([1.0, 0.0]), chance)
-        assert drawn[:, 0].tolist() == [1.0, 1.0, 2.0, 3.0, 3.0, 3.0]
+        assert drawn[:, 0].tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 3.0]
         assert drawn[2].tolist() == [2.0, 0.0]  # the missing cell is filled with 0
 
 

@@ -68,6 +68,9 @@ def test_halving_stops_the_worse_half_after_one_two_four_steps():
     _, result = climb([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     # the start's own M-step counts as one
     assert result.restarts["n_iter"][:7].tolist() == [2, 2, 2, 2, 4, 4, 8]
+    # of an odd number, the larger half goes on: 5, 3, 2, 1
+    _, result = climb([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert result.restarts["n_iter"][:4].tolist() == [2, 2, 4, 8]
 
 
 def test_without_halving_every_start_converges():
@@ -212,6 +215,9 @@ def test_seeding_anew_ends_and_never_has_the_last_word():
     long = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=200, rngs=[None])
     assert long.restarts["reseeded"].tolist() == [4]
     assert long.converged
+    # a start that had converged goes on from its new place
+    easy = run_restarts(Dying([1.0]), params, tol=10.0, max_iter=200, rngs=[None])
+    assert easy.restarts["reseeded"].tolist() == [4]
     short = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=2, rngs=[None])
     assert short.restarts["reseeded"].tolist() == [0]
     assert short.history[-1] > short.history[0]

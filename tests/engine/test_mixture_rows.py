@@ -47,13 +47,14 @@ class TestJoin:
         assert order == sorted(order)
         assert len(set(rows.key.tolist())) < len(order)  # a row that both classes have
 
-    def test_the_order_does_not_depend_on_how_the_table_is_written(self):
+    @pytest.mark.parametrize("unit", [1e3, 1e-200, 1e200])
+    def test_the_order_does_not_depend_on_how_the_table_is_written(self, unit):
         numeric, codes, y, weight = make_table()
         rows, _ = join_rows(numeric, codes, y, weight, N_LEVELS, 0)
         turned = np.random.default_rng(1).permutation(90)
         copies = np.repeat(turned, weight[turned].astype(int))
         constant = np.full((len(copies), 1), 4.0)
-        other = np.hstack([constant, 1000.0 * numeric[copies][:, ::-1] - 7.0])
+        other = np.hstack([constant, unit * (numeric[copies][:, ::-1] - 7.0)])
         again, _ = join_rows(
             other, codes[copies][:, ::-1], y[copies], np.ones(len(copies)), N_LEVELS[::-1], 0
         )
