@@ -147,7 +147,7 @@ def test_groups_are_contests_of_their_own(keep, halving):
 
 @pytest.fixture
 def slow_mixture():
-    """Two overlapping groups: EM creeps."""
+    """Two overlapping groups, on which EM is slow."""
     rng = np.random.default_rng(8)
     numeric = np.concatenate([rng.normal(0, 1, (150, 2)), rng.normal(1.6, 1, (150, 2))])
     codes = rng.integers(0, 3, (300, 1)).astype(np.int32)
@@ -210,7 +210,7 @@ class Dying(Climb):
         return Point(np.floor(params.x) + 0.95)
 
 
-def test_seeding_anew_ends_and_never_has_the_last_word():
+def test_reseeding_ends_and_is_never_the_last_step():
     params = Point(np.array([[0.9]]))
     long = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=200, rngs=[None])
     assert long.restarts["reseeded"].tolist() == [4]

@@ -1,4 +1,4 @@
-"""Many Gaussians at once against one at a time by scipy."""
+"""Batches of Gaussians, compared with scipy one Gaussian at a time."""
 
 import numpy as np
 import pytest
@@ -137,3 +137,16 @@ def test_conditioning_in_parts_equals_conditioning_at_once(monkeypatch):
         assert_allclose(conditioned.log_density, whole.log_density[place], atol=1e-12)
         assert_allclose(conditioned.shift, whole.shift[place], atol=1e-12)
     assert seen == list(range(40))
+
+
+def test_moved_moments_are_those_of_moved_rows():
+    rng = np.random.default_rng(8)
+    rows, weights = rng.normal(size=(25, 3)), rng.random((4, 25))
+    shift, scale = rng.normal(size=3), rng.uniform(0.5, 2.0, 3)
+    moments = gaussian.unpack_moments(weights @ gaussian.features(rows).T)
+    found = gaussian.move_moments(moments, shift, scale)
+    moved = (rows - shift) / scale
+    for k in range(4):
+        assert_allclose(found.weight[k], weights[k].sum())
+        assert_allclose(found.total[k], weights[k] @ moved, atol=1e-12)
+        assert_allclose(found.square[k], (moved.T * weights[k]) @ moved, atol=1e-12)
