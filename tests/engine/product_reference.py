@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the engines: one row and one cell at a time."""
+"""Slow reference versions of the engines: one row and one cell at a time."""
 
 import math
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from test_product_mixture import make_problem, random_starts
 
-from latentclass.engine._em import run_restarts
+from latentclass.engine._em import run_groups, run_restarts
 
 
 class Point(NamedTuple):
@@ -68,6 +68,9 @@ def test_halving_stops_the_worse_half_after_one_two_four_steps():
     _, result = climb([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     # the start's own M-step counts as one
     assert result.restarts["n_iter"][:7].tolist() == [2, 2, 2, 2, 4, 4, 8]
+    # of an odd number, the larger half goes on: 5, 3, 2, 1
+    _, result = climb([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert result.restarts["n_iter"][:4].tolist() == [2, 2, 4, 8]
 
 
 def test_without_halving_every_start_converges():
@@ -121,9 +124,30 @@ def test_a_start_that_is_not_a_number_loses():
     assert result.restarts["kept"].tolist() == [False, True]
 
 
+@pytest.mark.parametrize("keep", [1, 2])
+@pytest.mark.parametrize("halving", [True, False])
+def test_groups_are_contests_of_their_own(keep, halving):
+    heights = np.array([1.0, 5.0, 3.0, 2.0, 4.0, 6.0, 0.0])
+    groups = np.array([1, 0, 1, 1, 0, 2, 1])
+    params = Point(np.arange(7)[:, None] + 0.9)
+    options = {"tol": 1e-6, "max_iter": 50, "halving": halving, "keep": keep}
+    together = run_groups(Climb(heights), params, groups, rngs=[None] * 7, **options)
+    assert len(together) == 3
+    for group, result in enumerate(together):
+        mine = np.flatnonzero(groups == group)
+        alone = run_restarts(
+            Climb(heights), Point(params.x[mine]), rngs=[None] * len(mine), **options
+        )
+        assert result.params.x.tolist() == alone.params.x.tolist()
+        assert result.order.tolist() == np.argsort(-heights[mine])[:keep].tolist()
+        assert result.histories == alone.histories
+        for name, column in alone.restarts.items():
+            assert result.restarts[name].tolist() == column.tolist()
+
+
 @pytest.fixture
 def slow_mixture():
-    """Two overlapping groups: EM creeps."""
+    """Two overlapping groups, on which EM is slow."""
     rng = np.random.default_rng(8)
     numeric = np.concatenate([rng.normal(0, 1, (150, 2)), rng.normal(1.6, 1, (150, 2))])
     codes = rng.integers(0, 3, (300, 1)).astype(np.int32)
@@ -186,11 +210,14 @@ class Dying(Climb):
         return Point(np.floor(params.x) + 0.95)
 
 
-def test_seeding_anew_ends_and_never_has_the_last_word():
+def test_reseeding_ends_and_is_never_the_last_step():
     params = Point(np.array([[0.9]]))
     long = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=200, rngs=[None])
     assert long.restarts["reseeded"].tolist() == [4]
     assert long.converged
+    # a start that had converged goes on from its new place
+    easy = run_restarts(Dying([1.0]), params, tol=10.0, max_iter=200, rngs=[None])
+    assert easy.restarts["reseeded"].tolist() == [4]
     short = run_restarts(Dying([1.0]), params, tol=1e-9, max_iter=2, rngs=[None])
     assert short.restarts["reseeded"].tolist() == [0]
     assert short.history[-1] > short.history[0]

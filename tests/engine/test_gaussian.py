@@ -1,4 +1,4 @@
-"""Many Gaussians at once against one at a time by scipy."""
+"""Batches of Gaussians, compared with scipy one Gaussian at a time."""
 
 import numpy as np
 import pytest
@@ -121,3 +121,32 @@ def test_conditioning_by_factors_is_conditioning(smallest):
     quick = gaussian.condition(many, patterns, gaussian.Factors(loadings, noise))
     for one, other in zip(plain, quick, strict=True):
         assert_allclose(other, one, rtol=1e-8, atol=1e-8 * np.abs(one).max())
+
+
+def test_conditioning_in_parts_equals_conditioning_at_once(monkeypatch):
+    rng = np.random.default_rng(7)
+    many, rows = some_gaussians(rng, 2, 3), rng.normal(size=(40, 3))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    patterns, _ = gaussian.group_patterns(rows)
+    whole = gaussian.condition(many, patterns)
+    monkeypatch.setattr(gaussian, "BLOCK_VALUES", 40)
+    seen = []
+    for place, part, conditioned in gaussian.condition_parts(many, patterns):
+        seen.extend(range(place.start, place.stop))
+        np.testing.assert_array_equal(part.rows, patterns.rows[place])
+        assert_allclose(conditioned.log_density, whole.log_density[place], atol=1e-12)
+        assert_allclose(conditioned.shift, whole.shift[place], atol=1e-12)
+    assert seen == list(range(40))
+
+
+def test_moved_moments_are_those_of_moved_rows():
+    rng = np.random.default_rng(8)
+    rows, weights = rng.normal(size=(25, 3)), rng.random((4, 25))
+    shift, scale = rng.normal(size=3), rng.uniform(0.5, 2.0, 3)
+    moments = gaussian.unpack_moments(weights @ gaussian.features(rows).T)
+    found = gaussian.move_moments(moments, shift, scale)
+    moved = (rows - shift) / scale
+    for k in range(4):
+        assert_allclose(found.weight[k], weights[k].sum())
+        assert_allclose(found.total[k], weights[k] @ moved, atol=1e-12)
+        assert_allclose(found.square[k], (moved.T * weights[k]) @ moved, atol=1e-12)

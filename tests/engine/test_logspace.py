@@ -1,8 +1,8 @@
 import numpy as np
 from numpy.testing import assert_allclose
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp
 
-from latentclass.engine._logspace import log_normalise, log_sum_exp, split_shares
+from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log, split_shares
 
 
 def test_log_sum_exp_equals_scipys():
@@ -37,3 +37,12 @@ def test_shares_are_the_exponentials_of_their_logarithms():
     shares, size = split_shares(values)
     assert_allclose(shares, np.exp(log_normalise(values)), rtol=1e-12)
     assert_allclose(size, log_sum_exp(values), rtol=1e-14)
+
+
+def test_shares_and_sum_belong_to_the_same_terms():
+    values = np.random.default_rng(3).normal(scale=300, size=(50, 3, 4))
+    values[0, 0, 1:] = -np.inf
+    log_shares, size = split_log(values)
+    assert_allclose(size, logsumexp(values, axis=-1), rtol=1e-14)
+    assert_allclose(log_shares, log_softmax(values, axis=-1), rtol=1e-14)
+    assert log_shares[0, 0].tolist() == [0.0, -np.inf, -np.inf, -np.inf]

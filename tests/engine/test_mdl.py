@@ -1,4 +1,4 @@
-"""Cut points against a slow twin, by hand, and under changes that must not matter."""
+"""Cut points, compared with a slow reference and by hand, and changes that must not matter."""
 
 import math
 from fractions import Fraction
@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from latentclass.engine import _mdl as mdl
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns, mdl_cut_points
 
-# ------------------------------------------------------------------------- the slow twin
+# ------------------------------------------------------------------------- slow reference
 
 
 def entropy(rows):
@@ -68,7 +68,7 @@ def random_column(seed):
 
 
 @pytest.mark.parametrize("start", range(0, 600, 100))
-def test_cut_points_equal_the_twins(start):
+def test_cut_points_equal_the_reference(start):
     n_cuts = 0
     for seed in range(start, start + 100):
         values, y, weight, n_classes = random_column(seed)

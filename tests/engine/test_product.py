@@ -162,3 +162,28 @@ def test_extreme_units_change_the_density_by_the_unit_alone(scale):
         params = product.estimate(product.soft_stats(rows, weights, layout), prior, layout)
         found.append(product.log_density(params, rows, layout))
     assert_allclose(found[1] + 2 * np.log(scale), found[0], rtol=1e-9)
+
+
+def test_narrow_components_keep_their_digits():
+    """A component a millionth as wide as its column, beside a missing cell."""
+    layout = product.Layout(np.zeros(2), np.ones(2), np.array([0]))
+    params = product.Params(np.array([[0.7, 0.0]]), np.array([[1e-6, 1.0]]), np.zeros((1, 0)))
+    steps = np.array([-2.0, 0.0, 0.5])
+    numeric = np.column_stack([0.7 + 1e-6 * steps, [0.3, np.nan, -1.0]])
+    found = product.log_density(
+        params, product.ProductRows(numeric, np.empty((3, 0), np.int32)), layout
+    )
+    first = -0.5 * steps**2 - 0.5 * np.log(2 * np.pi) + 6 * np.log(10)
+    second = np.array([-0.5 * 0.3**2, 0.0, -0.5]) - 0.5 * np.log(2 * np.pi) * np.array([1, 0, 1])
+    assert_allclose(found[:, 0], first + second, rtol=1e-9)
+
+
+def test_values_whose_squares_overflow_have_finite_densities():
+    layout = product.Layout(np.zeros(1), np.ones(1), np.array([0]))
+    params = product.Params(np.array([[0.0], [0.0]]), np.array([[1.0], [2.0]]), np.zeros((2, 0)))
+    rows = product.ProductRows(np.array([[1e300], [-1e300], [1.0]]), np.empty((3, 0), np.int32))
+    found = product.log_density(params, rows, layout)
+    assert np.isfinite(found).all()
+    assert np.all(found[:2, 1] > found[:2, 0])  # the wider component explains them better
+    alone = product.log_density(params, product.ProductRows(*(a[2:] for a in rows)), layout)
+    assert_allclose(found[2], alone[0], rtol=1e-14)

@@ -216,14 +216,14 @@ def test_rows_are_drawn_by_weight(data):
     assert np.mean(drawn.codes == expected.codes) > 0.9
 
 
-def test_dead_component_is_seeded_anew_and_found_again():
+def test_a_dead_component_is_reseeded_and_recovers():
     rng = np.random.default_rng(7)
     numeric = np.concatenate([rng.normal(m, 0.3, (80, 1)) for m in (0.0, 5.0, 10.0)])
     codes = np.empty((240, 0), dtype=np.int32)
     problem, _ = make_problem(numeric, codes, [], np.full(240, -1), 3, strength=1.0)
     params, rngs = random_starts(problem, 1, seed=3)
     mean, scale = params.mean.copy(), np.full_like(params.scale, 0.05)
-    mean[0, :, 0] = [-1.0, 0.0, 40.0]  # the third stands where no row is
+    mean[0, :, 0] = [-1.0, 0.0, 40.0]  # there are no rows near the third
     start = MixtureParams(params.log_weight, mean, scale, params.log_prob)
     result = run_restarts(problem, start, tol=1e-9, max_iter=2000, rngs=rngs)
     assert result.restarts["reseeded"][0] >= 1
@@ -254,7 +254,7 @@ class TestRestrictedRows:
         )
 
     def test_they_are_rows_whose_other_components_are_impossible(self, problem):
-        """By hand: one step with responsibilities outside the slice set to nought."""
+        """By hand: one step with responsibilities outside the slice set to 0."""
         rngs = [np.random.default_rng(s) for s in range(2)]
         params = spread_starts(problem, rngs)
         params = MixtureParams(np.full_like(params.log_weight, -np.log(3)), *params[1:])
@@ -328,5 +328,5 @@ class TestRestrictedRows:
         ((rows, weight),) = free.blocks
         problem = replace(free, blocks=[], restricted=[(rows, weight, slice(0, 3))])
         params = spread_starts(problem, [np.random.default_rng(s) for s in range(4)])
-        # far draws are likely, not certain: of four starts one at least has all three clusters
+        # distant draws are likely, not certain: at least one of four starts has all three clusters
         assert_allclose(np.exp(params.log_weight).min(axis=1).max(), 1 / 3, atol=0.02)

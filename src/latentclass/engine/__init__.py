@@ -1,1 +1,1 @@
-"""Engines that several families share: pure functions on arrays, no scikit-learn."""
+"""Functions on arrays that several families share; nothing here imports scikit-learn."""

@@ -1,18 +1,25 @@
-"""Rows in cells: E-step of models that are Gaussian given the class and a component.
+"""E-step of models that are Gaussian given the class and a component.
 
-A *cell* is one class with one of its components. A labelled row belongs to a cell of its class,
-an unlabelled one to any; discrete columns depend on the class alone. S counts starts, Y classes,
-M components, n continuous columns, L levels of the discrete columns, G weightings of the rows
-(folds of a cross-validation, say): each start follows one of them.
+A *class component* is a pair of a class y and a component m. A labelled row belongs to a component
+of its class, an unlabelled row to any class component. Discrete columns depend on the class only.
+The models of Langseth and Nielsen (2005, section 3.2) have this form: given Y = y and M = m, the
+attributes X are Gaussian (Appendix B).
 
-The model turns its parameters into `ClassComponents`; `expect` gives the moments of each of them.
-Where nothing is hidden (one component, all rows labelled, no missing cells) the moments never
-change: they are summed once, and an E-step costs nothing in the number of rows.
+There are S starts, Y classes, M components, n continuous columns, L levels of the discrete columns
+and G weightings of the rows, such as the training sets of a cross-validation. Each start uses one
+weighting.
+
+A model turns its parameters into `ClassComponents`, and `expect` returns the expected moments of
+each class component. If nothing is hidden (one component, all rows labelled, no missing cells), the
+moments never change. They are then summed once, and the cost of an E-step does not depend on the
+number of rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -20,37 +27,37 @@ import numpy as np
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
+from latentclass.engine._numeric import VALUE_LIMIT as VALUE_LIMIT
+from latentclass.engine._numeric import divide
 from latentclass.engine._parallel import map_blocks
 
 UNLABELLED = -1
 
 BLOCK_FEATURES = 2**18
-"""Numbers in one block of features (2 MB): small enough to stay in the processor's cache."""
+"""Size of a block of features in numbers (2 MB), small enough for the processor's cache."""
 
 BLOCK_ROWS = 64
-"""Least rows in such a block: what is done once a block would take over where columns are many."""
-
-VALUE_LIMIT = 1e100
-"""Values are counted as no farther out than this, so that squares stay finite."""
+"""Smallest number of rows in a block. With fewer, tables of many columns would spend most of the
+time on the work that is done once per block."""
 
 KEPT_FEATURES = 2**24
-"""Features are kept from one step to the next up to this many numbers (128 MB)."""
+"""Features are kept from one step to the next if they are no more numbers than this (128 MB)."""
 
 
 class ClassComponents(NamedTuple):
-    """S models: shares of the cells, their Gaussians, and the discrete columns.
+    """S models: weights and Gaussians of the class components, and tables of the discrete columns.
 
     Attributes
     ----------
     weighting : array of shape (S,)
-        Which weighting of the rows each start follows.
+        Which weighting of the rows each start uses.
     log_weight : array of shape (S, Y, M)
-        log P(class, component).
+        log P(class, component): P(Y = y) P(M = m | Y = y) in the LCM paper.
     gaussians : Gaussians with leading axes (S, Y, M)
     log_prob : array of shape (S, Y, L)
         log P(level | class) of the discrete columns.
     factors : Factors with leading axes (S, Y, M), or None
-        The covariances once more, where this form makes rows with holes cheap.
+        The same covariances in factored form, if that makes rows with missing cells cheaper.
     """
 
     weighting: IndexArray
@@ -61,7 +68,7 @@ class ClassComponents(NamedTuple):
 
 
 class ComponentStats(NamedTuple):
-    """Expected moments of each cell, leading axes (S, Y, M), and level counts (S, Y, L)."""
+    """Expected moments of class components, leading axes (S, Y, M), and level counts (S, Y, L)."""
 
     weight: FloatArray
     total: FloatArray
@@ -70,7 +77,11 @@ class ComponentStats(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Rows of one class (or without label), all complete or all with holes."""
+    """Rows of one class, or unlabelled rows; either all complete or all with missing cells.
+
+    `table` holds the features of complete rows, if they are kept; `patterns` the rows with missing
+    cells.
+    """
 
     label: int
     rows: FloatArray
@@ -82,20 +93,20 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class ComponentData:
-    """Rows as the E-step wants them.
+    """Rows, prepared for the E-step.
 
     Attributes
     ----------
     groups : list
-        Rows whose cell or values are not fully known.
+        Rows whose class component or values are not fully known.
     known : array of shape (G, Y, f)
-        Sums of features of the rows whose cell is known.
+        Sums of features of the complete rows whose class component is known.
     known_counts : array of shape (G, Y, L)
         Level counts of all labelled rows.
     labelled : array of shape (G, Y)
         Weight of the labelled rows of each class.
     offsets : array
-        Where each discrete column's levels begin (see `_product.Layout`).
+        First level of each discrete column (see `_product.Layout`).
     total_weight : array of shape (G,)
     n_jobs : int or None
     """
@@ -110,7 +121,7 @@ class ComponentData:
 
     @property
     def n_columns(self) -> int:
-        """Continuous columns."""
+        """Number of continuous columns."""
         return gaussian.count_columns(self.known.shape[2])
 
 
@@ -126,7 +137,7 @@ def gather_rows(
     width: int = 1,
     n_jobs: int | None = None,
 ) -> ComponentData:
-    """Sort rows into groups.
+    """Sum the rows of which everything is known, and sort the others into groups.
 
     Parameters
     ----------
@@ -139,10 +150,11 @@ def gather_rows(
     weights : array of shape (G, N)
     n_classes : int
     one_component : bool
-        Whether a labelled row's class is its cell.
+        Whether the class of a labelled row is also its class component.
     offsets : array
     width : int
-        Components of all starts that will stand beside a row; blocks are made to hold them.
+        Number of class components of all starts together. Blocks have room for one number per row
+        and class component.
     n_jobs : int or None
     """
     n = values.shape[1]
@@ -181,7 +193,7 @@ def gather_rows(
 
 
 def add_known(data: ComponentData, part: ComponentData) -> ComponentData:
-    """The data with the rows of `part`, all of which are summed up already."""
+    """Add the rows of `part`, in which everything is known, to the data."""
     return replace(
         data,
         known=data.known + part.known,
@@ -192,16 +204,16 @@ def add_known(data: ComponentData, part: ComponentData) -> ComponentData:
 
 
 def known_data(known: FloatArray, offsets: IndexArray, counts: FloatArray) -> ComponentData:
-    """Data that are all summed up: `known` (G, Y, f), level `counts` (G, Y, L)."""
+    """Make data from sums alone: sums of features `known` (G, Y, f), level `counts` (G, Y, L)."""
     labelled = known[..., 0]
     return ComponentData([], known, counts, labelled, offsets, labelled.sum(axis=1))
 
 
 def column_ranks(data: ComponentData) -> IndexArray:
-    """A place for each column, shape (G, n), that moves with it when columns change their order.
+    """Rank the columns by their contents, shape (G, n).
 
-    Random numbers are dealt out by it, so that a start does not depend on the order of columns,
-    nor on that of the classes. Columns that look alike keep their order.
+    Random numbers are assigned to columns by rank. So a start depends neither on the order of the
+    columns nor on that of the classes. Columns with the same contents keep their order.
     """
     weight, total, square = gaussian.unpack_moments(data.known)
     seen = np.repeat(weight[..., None], total.shape[-1], axis=-1)
@@ -213,22 +225,20 @@ def column_ranks(data: ComponentData) -> IndexArray:
             seen[:, group.label] += group.weight @ ~np.isnan(group.rows)
             total[:, group.label] += group.weight @ rows
             spread[:, group.label] += group.weight @ rows**2
-    share = seen / np.maximum(seen.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    mean, spread = (
-        np.divide(part, seen, out=np.zeros_like(part), where=seen > 0) for part in (total, spread)
-    )
+    share = divide(seen, seen.sum(axis=1, keepdims=True))
+    mean, spread = divide(total, seen), divide(spread, seen)
     key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=1)
-    # rounded: of two columns that differ by rounding only, the order must not hang on it
+    # rounding errors must not decide the order of equal columns
     return np.argsort(np.argsort(np.round(key, 6), axis=1, kind="stable"), axis=1)
 
 
 def draw_rows(
     data: ComponentData, weighting: int, direction: FloatArray, chance: FloatArray
 ) -> FloatArray:
-    """Rows at given shares (`chance`) of the weight when rows are sorted along a direction.
+    """Draw rows: those at given shares (`chance`) of the weight, sorted along a direction.
 
-    So rows are drawn by their weight, and which ones does not depend on how they are stored. Holes
-    are filled by the column's mean, 0.
+    So a row is drawn in proportion to its weight, and the draw does not depend on the order of the
+    rows. Missing cells are replaced by the column mean, 0.
     """
     rows = np.concatenate([np.nan_to_num(group.rows) for group in data.groups])
     weight = np.concatenate([group.weight[weighting] for group in data.groups])
@@ -239,14 +249,14 @@ def draw_rows(
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
-    """Symmetric square root of a covariance; what rounding left negative counts as 0."""
+    """Return the symmetric square root of a covariance; negative eigenvalues count as 0."""
     values, axes = np.linalg.eigh(covariance)
     root: FloatArray = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
     return root
 
 
 def sum_features(block: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted sums of features, shape (G, f), without making the features."""
+    """Return weighted sums of features, shape (G, f), without computing the features."""
     n = block.shape[1]
     upper = gaussian.upper_cells(n)
     out = np.empty((len(weights), gaussian.count_features(n)))
@@ -257,25 +267,29 @@ def sum_features(block: FloatArray, weights: FloatArray) -> FloatArray:
     return out
 
 
-def expect(data: ComponentData, cells: ClassComponents) -> tuple[ComponentStats, FloatArray]:
-    """Expected moments of the cells, and log-likelihood, shape (S,)."""
-    n_starts, n_classes, n_components = cells.log_weight.shape
+def expect(data: ComponentData, components: ClassComponents) -> tuple[ComponentStats, FloatArray]:
+    """Return the expected moments of the class components, and the log-likelihood, shape (S,).
+
+    The weight of a row in a class component is P(Y = y, M = m | D_j), which for a labelled row is
+    the P(M = m | D_j) of Appendix B of Langseth and Nielsen (2005).
+    """
+    n_starts, n_classes, n_components = components.log_weight.shape
     sums = np.zeros((n_starts, n_classes, n_components, data.known.shape[2]))
-    counts = data.known_counts[cells.weighting]
+    counts = data.known_counts[components.weighting]
     with np.errstate(invalid="ignore"):  # 0 rows times log 0
-        log_likelihood = np.where(counts > 0, counts * cells.log_prob, 0.0).sum(axis=(1, 2))
-    weights = gaussian.coefficients(cells.gaussians)
+        log_likelihood = np.where(counts > 0, counts * components.log_prob, 0.0).sum(axis=(1, 2))
+    coefficients = gaussian.coefficients(components.gaussians)
     if n_components == 1:
-        known = data.known[cells.weighting]
+        known = data.known[components.weighting]
         sums[:, :, 0] += known
-        log_likelihood += np.einsum("syf,syf->s", weights[:, :, 0], known)
+        log_likelihood += np.einsum("syf,syf->s", coefficients[:, :, 0], known)
         rows = known[..., 0]
         with np.errstate(invalid="ignore"):
-            shares = np.where(rows > 0, rows * cells.log_weight[..., 0], 0.0)
+            shares = np.where(rows > 0, rows * components.log_weight[..., 0], 0.0)
         log_likelihood += shares.sum(axis=1)
 
     def visit(group: _Group) -> tuple[int, FloatArray, FloatArray, FloatArray | None]:
-        return group.label, *_expect_group(data, cells, weights, group)
+        return group.label, *_expect_group(data, components, coefficients, group)
 
     for label, part_likelihood, part, part_counts in map_blocks(visit, data.groups, data.n_jobs):
         log_likelihood += part_likelihood
@@ -289,74 +303,127 @@ def expect(data: ComponentData, cells: ClassComponents) -> tuple[ComponentStats,
     return ComponentStats(weight, total, square, counts), log_likelihood
 
 
-def _expect_group(
-    data: ComponentData, cells: ClassComponents, weights: FloatArray, group: _Group
-) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Log-likelihood (S,), sums of features (S, classes, M, f), level counts of a group.
+@dataclass(frozen=True)
+class _View:
+    """The class components to which the rows of a group can belong, and these rows.
 
-    `weights` are the coefficients of the cells' Gaussians.
+    C is the number of classes: all of them, or one if the rows are labelled.
+
+    Attributes
+    ----------
+    group : _Group
+    weight : array of shape (S, n_rows)
+        Row weights that each start uses.
+    log_weight : array of shape (S, C, M)
+    gaussians : Gaussians with leading axis S * C * M
+    coefficients : array of shape (S * C * M, f)
+        Coefficients of the features in the log-densities of the Gaussians.
+    factors : Factors with leading axis S * C * M, or None
+    discrete : array of shape (S, C, n_rows), or None
+        log P(discrete columns | class), unless it is in `ComponentData.known_counts`.
     """
-    classes = slice(None) if group.label == UNLABELLED else slice(group.label, group.label + 1)
-    log_weight = cells.log_weight[:, classes]
-    shape = log_weight.shape
-    n_rows = len(group.rows)
-    gaussians = flatten_gaussians(cells.gaussians, classes)
-    weight = group.weight[cells.weighting]
-    discrete = None
-    if group.label == UNLABELLED and group.codes.shape[1]:
-        discrete = discrete_log_density(cells.log_prob, group.codes, data.offsets)
 
-    def share(log_joint: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
-        log_joint = log_joint.reshape(*shape, -1)
-        log_joint += log_weight[..., None]
-        if discrete is not None:
-            log_joint += discrete[:, :, None, rows]
-        flat = log_joint.reshape(shape[0], -1, log_joint.shape[-1])
+    group: _Group
+    weight: FloatArray
+    log_weight: FloatArray
+    gaussians: gaussian.Gaussians
+    coefficients: FloatArray
+    factors: gaussian.Factors | None
+    discrete: FloatArray | None
+
+    def share(self, log_density: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the log-likelihood (S,) of some rows and their weights (S, C, M, n_rows).
+
+        `log_density` (S * C * M, n_rows) is overwritten.
+        """
+        log_joint = log_density.reshape(*self.log_weight.shape, -1)
+        log_joint += self.log_weight[..., None]
+        if self.discrete is not None:
+            log_joint += self.discrete[:, :, None, rows]
+        flat = log_joint.reshape(len(log_joint), -1, log_joint.shape[-1])
         log_total = _normalise(flat)
-        flat *= weight[:, None, rows]
-        # of a fold that a class is all left out of: its rows are impossible, and weigh nothing
-        log_total[weight[:, rows] == 0] = 0.0
-        return np.einsum("sr,sr->s", weight[:, rows], log_total), log_joint
+        weight = self.weight[:, rows]
+        flat *= weight[:, None]
+        # a fold may leave out a whole class: its rows are then impossible, but have no weight
+        log_total[weight == 0] = 0.0
+        return np.einsum("sr,sr->s", weight, log_total), log_joint
 
-    n_features = data.known.shape[2]
-    part_counts = None
-    everything = slice(0, n_rows)
-    if group.patterns is None:
-        table = gaussian.features(group.rows) if group.table is None else group.table
-        density = gaussian.log_density(
-            gaussians, table, weights[:, classes].reshape(-1, n_features)
-        )
-        log_likelihood, responsibility = share(density, everything)
-        sums = responsibility.reshape(-1, n_rows) @ table.T
-        if discrete is not None:
-            part_counts = _level_counts(responsibility, group.codes, data.offsets)
+
+_Part = tuple[slice, FloatArray, FloatArray, FloatArray]
+
+
+def _expect_group(
+    data: ComponentData, components: ClassComponents, coefficients: FloatArray, group: _Group
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return the log-likelihood (S,), sums of features (S, C, M, f) and level counts of a group.
+
+    `coefficients` (S, Y, M, f) are those of the Gaussians of all class components.
+    """
+    view = _view_group(data, components, coefficients, group)
+    n_features = coefficients.shape[-1]
+    log_likelihood = np.zeros(len(view.weight))
+    sums = np.zeros((len(view.gaussians.mean), n_features))
+    counts = None if view.discrete is None else np.zeros_like(components.log_prob)
+    for rows, part_likelihood, part_sums, weights in _expect_rows(view):
+        log_likelihood += part_likelihood
+        sums += part_sums
+        if counts is not None:
+            counts += _level_counts(weights, group.codes[rows], data.offsets)
+    return log_likelihood, sums.reshape(*view.log_weight.shape, n_features), counts
+
+
+def _view_group(
+    data: ComponentData, components: ClassComponents, coefficients: FloatArray, group: _Group
+) -> _View:
+    unlabelled = group.label == UNLABELLED
+    classes = slice(None) if unlabelled else slice(group.label, group.label + 1)
+    discrete = None
+    if unlabelled and group.codes.shape[1]:
+        discrete = discrete_log_density(components.log_prob, group.codes, data.offsets)
+    return _View(
+        group,
+        group.weight[components.weighting],
+        components.log_weight[:, classes],
+        flatten_gaussians(components.gaussians, classes),
+        coefficients[:, classes].reshape(-1, coefficients.shape[-1]),
+        flatten_factors(components.factors, classes),
+        discrete,
+    )
+
+
+def _expect_rows(view: _View) -> Iterator[_Part]:
+    """Yield which rows, their log-likelihood, their sums of features, and their weights."""
+    if view.group.patterns is None:
+        yield _expect_complete(view)
     else:
-        log_likelihood = np.zeros(shape[0])
-        sums = np.zeros((len(gaussians.mean), n_features))
-        factors = flatten_factors(cells.factors, classes)
-        first = 0
-        for part in gaussian.split_patterns(group.patterns, len(gaussians.mean)):
-            rows = slice(first, first + len(part.rows))
-            first = rows.stop
-            conditioned = gaussian.condition(gaussians, part, factors)
-            gain, responsibility = share(conditioned.log_density.T.copy(), rows)
-            log_likelihood += gain
-            flat = responsibility.reshape(-1, len(part.rows)).T
-            moments = gaussian.conditional_moments(gaussians, part, conditioned, flat)
-            sums += gaussian.pack_moments(moments)
-            if discrete is not None:
-                more = _level_counts(responsibility, group.codes[rows], data.offsets)
-                part_counts = more if part_counts is None else part_counts + more
-    return log_likelihood, sums.reshape(*shape, n_features), part_counts
+        yield from _expect_incomplete(view, view.group.patterns)
+
+
+def _expect_complete(view: _View) -> _Part:
+    group = view.group
+    rows = slice(0, len(group.rows))
+    table = gaussian.features(group.rows) if group.table is None else group.table
+    density = gaussian.log_density(view.gaussians, table, view.coefficients)
+    log_likelihood, weights = view.share(density, rows)
+    return rows, log_likelihood, weights.reshape(-1, rows.stop) @ table.T, weights
+
+
+def _expect_incomplete(view: _View, patterns: gaussian.Patterns) -> Iterator[_Part]:
+    gaussians = view.gaussians
+    for rows, part, conditioned in gaussian.condition_parts(gaussians, patterns, view.factors):
+        log_likelihood, weights = view.share(conditioned.log_density.T.copy(), rows)
+        flat = weights.reshape(-1, len(part.rows)).T
+        moments = gaussian.conditional_moments(gaussians, part, conditioned, flat)
+        yield rows, log_likelihood, gaussian.pack_moments(moments), weights
 
 
 def log_joint_rows(
-    cells: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
+    components: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
 ) -> FloatArray:
-    """log p(x, class, component) of rows in any state, shape (S, Y, M, n_rows)."""
+    """log p(x, class, component) of rows, which may have missing cells, shape (S, Y, M, n_rows)."""
     values = np.clip(values, -VALUE_LIMIT, VALUE_LIMIT)
-    shape = cells.log_weight.shape
-    gaussians = flatten_gaussians(cells.gaussians)
+    shape = components.log_weight.shape
+    gaussians = flatten_gaussians(components.gaussians)
     out = np.empty((len(gaussians.mean), len(values)))
     incomplete = np.isnan(values).any(axis=1)
     complete = np.flatnonzero(~incomplete)
@@ -372,23 +439,21 @@ def log_joint_rows(
     if incomplete.any():
         rows = np.flatnonzero(incomplete)
         patterns, order = gaussian.group_patterns(values[rows])
-        factors = flatten_factors(cells.factors)
-        first = 0
-        for part in gaussian.split_patterns(patterns, len(gaussians.mean)):
-            chosen = rows[order[first : first + len(part.rows)]]
-            first += len(part.rows)
-            out[:, chosen] = gaussian.condition(gaussians, part, factors).log_density.T
+        rows = rows[order]
+        factors = flatten_factors(components.factors)
+        for place, _, conditioned in gaussian.condition_parts(gaussians, patterns, factors):
+            out[:, rows[place]] = conditioned.log_density.T
     joint = out.reshape(*shape, len(values))
-    joint += cells.log_weight[..., None]
+    joint += components.log_weight[..., None]
     if codes.shape[1]:
-        joint += discrete_log_density(cells.log_prob, codes, offsets)[:, :, None]
+        joint += discrete_log_density(components.log_prob, codes, offsets)[:, :, None]
     return joint
 
 
 def flatten_gaussians(
     gaussians: gaussian.Gaussians, classes: slice = slice(None)
 ) -> gaussian.Gaussians:
-    """Gaussians of some classes, leading axes made one."""
+    """Select the Gaussians of some classes, and merge the leading axes into one."""
     parts = [array[:, classes] for array in gaussians]
     n_gaussians = parts[3].size
     return gaussian.Gaussians(*(part.reshape(n_gaussians, *part.shape[3:]) for part in parts))
@@ -397,19 +462,18 @@ def flatten_gaussians(
 def flatten_factors(
     factors: gaussian.Factors | None, classes: slice = slice(None)
 ) -> gaussian.Factors | None:
-    """The same of their covariances in factors, if there are any."""
+    """Do the same with the factored covariances, if there are any."""
     if factors is None:
         return None
-    loadings, noise = (array[:, classes] for array in factors)
-    return gaussian.Factors(
-        loadings.reshape(-1, *loadings.shape[3:]), noise.reshape(-1, noise.shape[3])
-    )
+    parts = [array[:, classes] for array in factors]
+    n_gaussians = prod(parts[0].shape[:3])
+    return gaussian.Factors(*(part.reshape(n_gaussians, *part.shape[3:]) for part in parts))
 
 
 def _normalise(log_joint: FloatArray) -> FloatArray:
-    """Turn log p(row, cell), cells on axis 1, into shares in place; return log p(row).
+    """Turn log p(row, class component) into shares, in place, and return log p(row).
 
-    A row that no cell can have made is shared out evenly.
+    Class components are on axis 1. A row that is impossible in all of them is shared equally.
     """
     top = log_joint.max(axis=1)
     impossible = np.isneginf(top)
@@ -426,7 +490,7 @@ def _normalise(log_joint: FloatArray) -> FloatArray:
 
 
 def discrete_log_density(log_prob: FloatArray, codes: CodeArray, offsets: IndexArray) -> FloatArray:
-    """log P(discrete cells | class), shape (S, Y, n_rows)."""
+    """log P(discrete columns | class), shape (S, Y, n_rows)."""
     n_starts, n_classes, n_levels = log_prob.shape
     none = np.zeros((n_starts * n_classes, 0))
     params = product.Params(none, none, log_prob.reshape(len(none), n_levels))
@@ -436,7 +500,7 @@ def discrete_log_density(log_prob: FloatArray, codes: CodeArray, offsets: IndexA
 
 
 def _level_counts(responsibility: FloatArray, codes: CodeArray, offsets: IndexArray) -> FloatArray:
-    """Expected level counts, shape (S, Y, L), from shares of shape (S, Y, M, n_rows)."""
+    """Return expected level counts, shape (S, Y, L), given weights of shape (S, Y, M, n_rows)."""
     by_class = responsibility.sum(axis=2)
     shape = by_class.shape[:2]
     marks = product.one_hot(codes, offsets)

@@ -1,8 +1,9 @@
-"""Rows dealt out over parts by chance, in a way that depends on what the rows hold alone.
+"""Content-based folds: which fold a row belongs to depends only on its values.
 
-Chance enters by a hash of a row's levels, not of where it stands: the order of rows and columns and
-the names of the classes change nothing, and weight 2 is the row twice. What a training set of all
-parts but one holds is the total less that part.
+The random order of the rows comes from a hash of their levels, not from their position. So the
+order of rows and columns and the names of the classes have no effect, and weight 2 is the same as
+having the row twice. A fold is called a part here. The training set for a part is everything minus
+that part.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ KeyArray = npt.NDArray[np.uint64]
 
 
 class DistinctRows(NamedTuple):
-    """Rows that differ in a level or in the class.
+    """The R distinct rows of a table: no two agree in all levels and the class.
 
     Attributes
     ----------
     codes : array of int of shape (R, n)
         Levels, -1 missing.
     y : array of int of shape (R,)
+        Class codes, -1 unlabelled.
     weight : array of shape (R,)
+        Total weight of the equal rows.
     key : array of uint64 of shape (R,)
         A hash of the levels.
     number : array of int of shape (n_rows,)
-        Which of these each row given is.
+        For each row of the table, its place among the distinct rows.
     """
 
     codes: CodeArray
@@ -44,16 +47,16 @@ class DistinctRows(NamedTuple):
 def column_fingerprints(
     codes: CodeArray, y: IndexArray, weight: FloatArray, n_levels: Sequence[int], n_classes: int
 ) -> list[int]:
-    """A number for each column made of what it holds: the weight of its levels in each class.
+    """Return a hash of the contents of each column: the weight of its levels in each class.
 
-    It does not depend on names, on the order of rows, columns or classes; columns that are equal
-    in all counts have one number.
+    It does not depend on names, nor on the order of rows, columns or classes. Columns with the same
+    counts have the same fingerprint.
     """
     marks = []
     for column, r in zip(codes.T, n_levels, strict=True):
         place = y * (r + 1) + np.where(column < 0, r, column)
         counts = np.bincount(place, weight, n_classes * (r + 1)).reshape(n_classes, r + 1)
-        # nine digits: the rest depends on the order of sums
+        # further digits would depend on the order of summation
         shown = sorted(" ".join(f"{value:.9g}" for value in row) for row in counts.tolist())
         marks.append(crc32("|".join(shown).encode()))
     return marks
@@ -62,7 +65,10 @@ def column_fingerprints(
 def distinct_rows(
     codes: CodeArray, y: IndexArray, weight: FloatArray, marks: Sequence[int], seed: int
 ) -> DistinctRows:
-    """Join equal rows of one class; the columns' `marks` and `seed` decide the hash."""
+    """Join equal rows of the same class. Their hash depends on `seed` and `marks`.
+
+    `marks` are the fingerprints of the columns.
+    """
     first, number = _group(codes, y)
     codes, y = codes[first], y[first]
     key = np.zeros(len(codes), dtype=np.uint64)
@@ -71,7 +77,7 @@ def distinct_rows(
     key = mix_key(key)
     order = np.lexsort((key, y))
     if np.any((np.diff(key[order]) == 0) & (np.diff(y[order]) == 0)):
-        # columns of one mark: rows of one chance are told apart by their levels
+        # columns with equal fingerprints can give equal hashes: the levels break the tie
         order = np.lexsort((*codes.T[::-1], key, y))
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
@@ -80,22 +86,22 @@ def distinct_rows(
 
 
 def level_words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
-    """A random word for each level, that of a missing cell too."""
+    """Return the random word of each cell: one word per level, and one for missing cells."""
     n_levels = int(column.max(initial=0)) + 1
     table = np.random.default_rng(seed).integers(0, 2**64, n_levels + 1, dtype=np.uint64)
-    # the missing level is drawn first, so that it does not depend on how many there are
+    # the word of missing cells is drawn first, so it does not depend on the number of levels
     return np.asarray(np.roll(table, -1)[column])
 
 
 def _group(codes: CodeArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """First row of each distinct one, and which of them each row is."""
+    """Return the first row of each distinct row, and for each row its distinct row."""
     key = level_words([0], y.astype(np.int64))
     for j in range(codes.shape[1]):
         key += level_words([1, j], codes[:, j])
     _, first, number = np.unique(mix_key(key), return_index=True, return_inverse=True)
     number = number.reshape(-1)
     same = np.array_equal(codes[first][number], codes) and np.array_equal(y[first][number], y)
-    if not same:  # two rows with one hash: a chance of 1 in 2**64 for each pair
+    if not same:  # different rows have the same hash, with probability 2**-64 for each pair
         _, first, number = np.unique(
             np.column_stack([y, codes]), axis=0, return_index=True, return_inverse=True
         )
@@ -104,16 +110,16 @@ def _group(codes: CodeArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
 
 
 def mix_key(key: KeyArray) -> KeyArray:
-    """Spread a sum of random words over all bits (the finaliser of splitmix64)."""
+    """Mix the bits of a sum of random words (the finaliser of splitmix64)."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(key ^ (key >> np.uint64(31)))
 
 
 class FoldWeights(NamedTuple):
-    """How the weight of distinct rows is dealt out: `weight[e]` of row `row[e]` to `part[e]`.
+    """Weights of distinct rows in parts: `part[e]` holds weight `weight[e]` of row `row[e]`.
 
-    Part `n_parts` (one more) holds what is in every training set.
+    Parts are numbered 0 to `n_parts` - 1. Rows in part `n_parts` are in every training set.
     """
 
     row: IndexArray
@@ -123,14 +129,17 @@ class FoldWeights(NamedTuple):
 
 
 def assign_folds(rows: DistinctRows, n_parts: int, salt: int) -> FoldWeights:
-    """Deal every class out over the parts, a unit of weight at a time, in the order of a hash."""
+    """Deal the rows of every class out to the parts in hashed order, one unit of weight at a time.
+
+    `salt` selects one of several random orders.
+    """
     shuffled = mix_key(rows.key + np.uint64(salt))
     order = np.lexsort((shuffled, rows.y))
     y, weight = rows.y[order], rows.weight[order]
     starts = np.flatnonzero(np.r_[True, y[1:] != y[:-1]]) if len(y) else np.empty(0, dtype=np.intp)
     lengths = np.diff(np.append(starts, len(y)))
     end = np.cumsum(weight)
-    # which part comes first differs from class to class, so that small ones do not share one
+    # classes start at different parts: small classes would otherwise all land in the first part
     begin = np.repeat(end[starts] - weight[starts], lengths)
     first = np.repeat((shuffled[order][starts] % np.uint64(n_parts)).astype(float), lengths)
     end = end - begin + first
@@ -145,7 +154,7 @@ def assign_folds(rows: DistinctRows, n_parts: int, salt: int) -> FoldWeights:
 
 
 def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
-    """How much of the first `amount` units goes to a part."""
+    """Return how much of the first `amount` units is dealt to a part."""
     rounds, rest = np.divmod(amount, n_parts)
     return np.asarray(rounds + np.clip(rest - part, 0.0, 1.0))
 
@@ -153,7 +162,7 @@ def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
 def given_parts(
     rows: DistinctRows, part: IndexArray, weight: FloatArray, n_parts: int
 ) -> FoldWeights:
-    """Folds of the rows as given, -1 for a row that is in every training set."""
+    """Return the weights in given parts: `part` of each table row, -1 if in every training set."""
     part = np.where(part < 0, n_parts, part)
     pairs, entry = np.unique(rows.number * (n_parts + 1) + part, return_inverse=True)
     total = np.bincount(entry.reshape(-1), weight, len(pairs)).astype(np.float64)

@@ -1,11 +1,13 @@
-"""Rows held out, a share of the weight of each, and an order of rows: by what they hold alone.
+"""Content-based hold-out: which rows are held out depends only on their values.
 
-Chance enters by hashes of what the rows hold, so the order of rows and columns, the names of the
-classes, and whether a row comes twice or with weight 2 change nothing. Columns of equal counts
-have one hash, and rows that differ in these alone have one too; they are told apart by the order of
-the columns. So the columns are sorted first, by what else is in the rows in which they hold what
-(refinement of colours, as in tests of graphs for isomorphism). Columns that are alike even then may
-trade places: the table is the same.
+The random choice comes from hashes of the rows. So the order of rows and columns and the names of
+the classes have no effect, and weight 2 is the same as having the row twice.
+
+Columns with equal counts have the same hash, and so do rows that differ only in such columns. The
+order of the columns distinguishes these rows. That order must not depend on how the table was
+written, so columns are sorted by their relation to the rest of the table first. This is colour
+refinement, as used to test graphs for isomorphism. If two columns are still equal after it, then
+swapping them gives the same table.
 """
 
 from __future__ import annotations
@@ -33,19 +35,19 @@ KeyArray = npt.NDArray[np.uint64]
 Chunks = Callable[[], Iterator[CodeArray]]
 
 N_PARTS = 5
-"""Parts that the rows are dealt into; each is held out in its turn."""
+"""Number of parts that the rows are dealt into; each part is held out in turn."""
 
 ENOUGH = 500.0
-"""Weight held out that tells the number of steps well enough: no further parts are needed."""
+"""Held-out weight that is enough to choose the number of steps: no further part is used then."""
 
 SLIVER = 1e-9
-"""Share of a row that is no more than rounding."""
+"""Shares of a row below this are rounding errors."""
 
 N_COLUMNS = 256
-"""Columns of a sparse table that are made dense at once."""
+"""Number of columns of a sparse table that are made dense at a time."""
 
 N_ROUNDS = 2
-"""Times that columns are told apart by rows, and rows by columns."""
+"""Rounds of colour refinement: rows are hashed by their columns, then columns by their rows."""
 
 
 def held_shares(
@@ -56,13 +58,14 @@ def held_shares(
     n_levels: IndexArray,
     seed: int,
 ) -> FloatArray:
-    """Share of each row that each of some parts holds out, shape (parts, rows).
+    """Return the share of each row that each part holds out, shape (n_parts, n_rows).
 
-    Every part is a fifth of the weight of each class. Weight is dealt out a unit at a time by what
-    the rows hold, not by where they stand. So the order of rows does not matter, weight 2 is the
-    row twice, and of a heavy row a share is held out. Nothing is held out of a class of weight
-    below 5, or of rows without label (-1). There are as many parts as hold `ENOUGH` together, five
-    at most, and none if there is nothing to hold out.
+    Every part holds out a fifth of the weight of each class. Weight is dealt out one unit at a
+    time, in an order that depends only on the values of the rows. So the order of the rows does not
+    matter, weight 2 is the same as having the row twice, and a heavy row can be held out in part.
+    Unlabelled rows (-1) and classes with a weight below 5 are never held out. There are at most
+    five parts, fewer if they hold out a weight of `ENOUGH` together, and none if there is nothing
+    to hold out.
     """
     rows = gather_rows(numeric, codes, y, weight, n_levels, seed)
     parts = assign_folds(rows, N_PARTS, salt=1)
@@ -92,7 +95,7 @@ def gather_rows(
     n_levels: IndexArray,
     seed: int,
 ) -> DistinctRows:
-    """Equal rows of one class joined; their numbers are an order that contents alone decide."""
+    """Join equal rows of the same class, in an order that depends on their values only."""
     if sp.issparse(codes):
         bits = sp.csc_array(codes)
         colours = colour_columns(lambda: _dense_chunks(bits), y, weight)
@@ -112,7 +115,7 @@ def _dense_chunks(bits: Any) -> Iterator[CodeArray]:
 
 
 def _ranks(numeric: FloatArray) -> CodeArray:
-    """Levels of continuous columns, -1 in holes."""
+    """Return the ranks of the values of continuous columns, -1 for missing cells."""
     out = np.full(numeric.shape, -1, dtype=np.int32)
     for column, ranks in zip(numeric.T, out.T, strict=True):
         shown = ~np.isnan(column)
@@ -121,9 +124,9 @@ def _ranks(numeric: FloatArray) -> CodeArray:
 
 
 def colour_columns(chunks: Chunks, y: IndexArray, weight: FloatArray) -> IndexArray:
-    """A number for each column, one for columns that no relation to others or to y tells apart.
+    """Return a colour for each column; equal if neither other columns nor y distinguish them.
 
-    `chunks` gives the levels of some columns at a time, (rows, columns), -1 in holes.
+    `chunks` yields the levels of some columns at a time, shape (n_rows, n_columns), -1 missing.
     """
     all_one = np.zeros(len(y), dtype=np.intp)
     colours = [
@@ -138,7 +141,7 @@ def colour_columns(chunks: Chunks, y: IndexArray, weight: FloatArray) -> IndexAr
         for column, colour in zip(_columns(chunks), colours, strict=True):
             key += level_words([colour], column)
         key = mix_key(key)
-        # a class is known by its rows, not by its name
+        # a class is identified by its rows, not by its name
         by_class = [_mark(weight[y == c], key[y == c]) for c in range(-1, int(y.max()) + 1)]
         key = mix_key(key + np.array(by_class, dtype=np.uint64)[y + 1])
         colours = [
@@ -154,15 +157,15 @@ def _columns(chunks: Chunks) -> Iterator[CodeArray]:
 
 
 def _mark(weight: FloatArray, key: KeyArray) -> int:
-    """A number made of keys and their weights, whatever their order."""
-    # nine digits: the rest depends on the order of sums
+    """Hash keys and their weights, whatever their order."""
+    # further digits would depend on the order of summation
     return crc32(f"{float(weight @ (key >> np.uint64(11)).astype(np.float64)):.9g}".encode())
 
 
 def _join_bits(codes: Any, y: IndexArray, weight: FloatArray, seed: int) -> DistinctRows:
-    """Equal rows of a sparse table of bits, with keys and order of one key as by `join_rows`.
+    """Join equal rows of a sparse 0/1 table, a few columns of which are made dense at a time.
 
-    Some columns are made dense at a time.
+    The hashes, and the order of rows with equal hashes, are those of `join_rows`.
     """
     columns = codes
     key = np.zeros(len(y), dtype=np.uint64)
@@ -185,7 +188,7 @@ def _join_bits(codes: Any, y: IndexArray, weight: FloatArray, seed: int) -> Dist
 
 
 def _by_levels(codes: Any, rows: IndexArray) -> IndexArray:
-    """Order of some rows of a sparse table of bits by their levels, the first column first."""
+    """Sort some rows of a sparse 0/1 table lexicographically; return the order."""
     table = sp.csr_array(codes)[rows]
     table.eliminate_zeros()
     table.sort_indices()
@@ -194,5 +197,5 @@ def _by_levels(codes: Any, rows: IndexArray) -> IndexArray:
         (*table.indices[begin:end].tolist(), n_columns)
         for begin, end in pairwise(table.indptr.tolist())
     ]
-    # an earlier 1 is more
+    # rows with an earlier 1 come later
     return np.array(sorted(range(len(ones)), key=ones.__getitem__, reverse=True), dtype=np.intp)

@@ -1,10 +1,10 @@
-"""Weighted counts of level pairs within each class, and the information measures made of them.
+"""Weighted counts of pairs of levels within each class, and information measures from them.
 
-n discrete columns have L levels in all, laid end to end: column j has the levels `offsets[j]` to
-`offsets[j + 1] - 1`. One array of counts, shape (K, L, L) for K classes, serves every classifier
-of discrete columns: `counts[k, a, b]` is the weight of the rows of class k that show both level a
-and level b, and its diagonal the weight of those that show a. A pair with a missing cell (code -1)
-is in no count. Counts of disjoint sets of rows add up.
+The n discrete columns have L levels in all, laid end to end: column j has the levels `offsets[j]`
+to `offsets[j + 1] - 1`. One array of counts, shape (K, L, L) for K classes, serves all classifiers
+for discrete columns. `counts[k, a, b]` is the weight of the rows of class k that have both level a
+and level b, and `counts[k, a, a]` that of the rows that have level a. Missing cells (code -1) are
+not counted. The counts of disjoint sets of rows add up.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.engine._numeric import divide
 
 MAX_BYTES = 2**31
-"""Largest table of pair counts that is made."""
+"""Largest array of pair counts that is allocated."""
 
 ROUNDING = 1e-12
-"""Information in nats up to which two columns count as independent."""
+"""Information of no more nats than this is rounding: the two columns count as independent."""
 
 BLOCK_BYTES = 2**24
-"""Size of one block of rows as dense indicators."""
+"""Size of a block of rows as dense indicators (16 MB)."""
 
 
 def level_offsets(n_levels: npt.ArrayLike) -> IndexArray:
-    """Where each column's levels start, and at the end their number."""
+    """Return the first level of each column, and the number of all levels at the end."""
     return np.concatenate([[0], np.cumsum(np.asarray(n_levels, dtype=np.intp))]).astype(np.intp)
 
 
 def check_size(n_classes: int, n_levels: int) -> None:
-    """Refuse tables of pair counts that would not fit."""
+    """Raise an error if the array of pair counts would not fit into memory."""
     size = 8 * n_classes * n_levels**2
     if size > MAX_BYTES:
         raise ValueError(
             f"The counts of level pairs need {size / 2**30:.1f} GiB ({n_classes} classes, "
             f"{n_levels} levels in all columns), above the limit of {MAX_BYTES / 2**30:.0f} GiB. "
-            "Merge rare categories, drop columns that name single rows, or use NaiveBayes."
+            "Merge rare categories, drop columns that identify single rows, or use NaiveBayes."
         )
 
 
 def pair_counts(
     codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
 ) -> FloatArray:
-    """Weight of each pair of levels in each class, shape (n_classes, L, L).
+    """Return the weight of each pair of levels in each class, shape (n_classes, L, L).
 
-    Each class's rows are multiplied as indicators, a block at a time: Z' diag(weight) Z.
+    For the indicator matrix Z of a block of rows of one class, it is Z' diag(weight) Z.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def pair_counts(
     size = max(16, BLOCK_BYTES // (8 * (n_levels + 1)))
     order = np.argsort(y, kind="stable")
     ends = np.searchsorted(y[order], np.arange(n_classes + 1))
-    # a missing cell points at one more level, which is not counted
+    # missing cells point to an extra level, which is dropped
     places = np.where(codes >= 0, codes + offsets[:-1], n_levels)
     for k in range(n_classes):
         for start in range(int(ends[k]), int(ends[k + 1]), size):
@@ -80,38 +81,42 @@ def pair_counts(
 
 
 def column_sums(values: FloatArray, offsets: IndexArray) -> FloatArray:
-    """Sum over each column's levels along the last axis; no column may be without level."""
+    """Sum over the levels of each column along the last axis; every column must have a level."""
     if len(offsets) == 1:
         return np.zeros((*values.shape[:-1], 0))
     return np.asarray(np.add.reduceat(values, offsets[:-1], axis=-1))
 
 
 def conditional_mutual_information(counts: FloatArray, offsets: IndexArray) -> FloatArray:
-    """I(X_i; X_j | class) of every pair of columns in nats, shape (n, n), diagonal 0.
+    """I(X_i, X_j | C) in nats for every pair of columns, shape (n, n), with 0 on the diagonal.
 
-    Shares are taken among the rows in which both columns are observed.
+    This is the conditional mutual information of section 4.2.1 of Langseth and Nielsen (2006). Its
+    probabilities are relative frequencies among the rows in which both columns are observed.
     """
     n_columns = len(offsets) - 1
     information = np.zeros((n_columns, n_columns))
     total = np.zeros((n_columns, n_columns))
     for table in counts:
-        by_row = column_sums(table, offsets)  # (L, n): weight of level a with column j observed
-        both = column_sums(by_row.T, offsets).T  # (n, n)
+        by_level = column_sums(table, offsets)  # (L, n): weight of level a with column j observed
+        both = column_sums(by_level.T, offsets).T  # (n, n)
         total += both
-        # sum of N log N over the cells of each pair, less its margins, plus its total
-        cells = column_sums(column_sums(_x_log_x(table), offsets).T, offsets)
-        margin = column_sums(_x_log_x(by_row).T, offsets).T
-        information += cells - margin - margin.T + _x_log_x(both)
-    information = np.divide(information, total, out=np.zeros_like(total), where=total > 0)
+        # N log N summed over the pairs of levels, minus that of both margins, plus that of the sum
+        pairs = column_sums(column_sums(_x_log_x(table), offsets).T, offsets)
+        margin = column_sums(_x_log_x(by_level).T, offsets).T
+        information += pairs - margin - margin.T + _x_log_x(both)
+    information = divide(information, total)
     np.fill_diagonal(information, 0.0)
-    information = (information + information.T) / 2  # equal but for rounding
+    information = (information + information.T) / 2  # the halves differ by rounding only
     return np.where(information > ROUNDING, information, 0.0)
 
 
 def level_counts(
     codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
 ) -> FloatArray:
-    """Weight of each level in each class, shape (n_classes, L): the diagonal of `pair_counts`."""
+    """Return the weight of each level in each class, shape (n_classes, L).
+
+    This is the diagonal of `pair_counts`.
+    """
     single = np.zeros((n_classes, int(offsets[-1])))
     for j, (first, end) in enumerate(pairwise(offsets.tolist())):
         seen = codes[:, j] >= 0
@@ -122,14 +127,16 @@ def level_counts(
 
 
 def class_information(single: FloatArray, offsets: IndexArray) -> FloatArray:
-    """I(X_j; class) of every column in nats, from `level_counts`."""
+    """I(X_j, C), the mutual information of each column and the class, in nats.
+
+    `single` are the `level_counts`.
+    """
     per_class = column_sums(single, offsets)
-    cells = column_sums(_x_log_x(single), offsets).sum(axis=0)
+    pairs = column_sums(_x_log_x(single), offsets).sum(axis=0)
     level = column_sums(_x_log_x(single.sum(axis=0)), offsets)
     total = per_class.sum(axis=0)
-    gain = cells - level - _x_log_x(per_class).sum(axis=0) + _x_log_x(total)
-    share = np.divide(gain, total, out=np.zeros_like(gain), where=total > 0)
-    return np.asarray(np.maximum(share, 0.0))
+    gain = pairs - level - _x_log_x(per_class).sum(axis=0) + _x_log_x(total)
+    return np.asarray(np.maximum(divide(gain, total), 0.0))
 
 
 def _x_log_x(values: FloatArray) -> FloatArray:
@@ -137,10 +144,10 @@ def _x_log_x(values: FloatArray) -> FloatArray:
 
 
 def indicator_rows(index: npt.NDArray[np.integer], n_columns: int) -> sp.csr_array:
-    """CSR indicator with an entry for each index of a row; -1 has none.
+    """Return a CSR matrix with a 1 at each index of a row; index -1 has no entry.
 
-    Its product with a dense table picks and adds table rows in compiled code; that of its
-    transpose counts.
+    Its product with a dense table selects and adds rows of the table; the product of its transpose
+    with weights counts.
     """
     seen = index >= 0
     indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])

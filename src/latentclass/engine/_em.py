@@ -1,16 +1,16 @@
-"""The one restart engine: EM from several starts at once, halved as they show what they are worth.
+"""EM from several starts at once, dropping the worse half after each round.
 
-A problem (see `Problem`) holds the data and knows its E- and M-step; parameters and statistics
-are named tuples of arrays with the starts on their first axis, so all starts move in one batch of
-array operations. The engine decides who moves on (pyramid halving), when a start has converged,
-whether to accelerate, when a dead component is seeded anew, and keeps the books.
+A problem (see `Problem`) holds the data and knows its E-step and M-step. Parameters and statistics
+are named tuples of arrays whose first axis is the start, so one batch of array operations moves all
+starts. The engine decides which starts go on, when a start has converged, whether to accelerate and
+when to reseed a dead component. It also keeps the books: the history of every start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -23,65 +23,65 @@ S = TypeVar("S", bound=tuple[Any, ...])
 T = TypeVar("T", bound=tuple[Any, ...])
 
 ROUNDING = 1e-9
-"""Relative fall of the objective that rounding may cause; a larger one is a bug. A problem that
-must allow for more says so by an attribute `rounding`."""
+"""Relative fall of the objective that rounding can cause; a larger fall is a bug. A problem that
+loses more digits sets its own limit in an attribute `rounding`."""
 
 PLAIN_ROUNDS = 3
-"""While starts are halved, the first rounds are not accelerated: plain steps tell the starts apart
-for less."""
+"""While starts are being dropped, the first rounds are not accelerated: plain steps rank the starts
+at a lower cost."""
 
 RESEED_ROUNDS = 4
-"""After this many rounds dead components stay dead, so that the objective rises from there on."""
+"""Dead components are reseeded in this many rounds only, so that the objective rises after them."""
 
 
 class Problem(Protocol[P, S]):
-    """What the engine asks of a model."""
+    """The methods that the engine needs from a model."""
 
     def e_step(self, params: P) -> tuple[S, FloatArray]:
-        """Expected statistics, and the objective per row that EM raises, one a start."""
+        """Return the expected statistics, and each start's objective per row, which EM raises."""
 
     def m_step(self, stats: S) -> P:
-        """Parameters that maximise the expected objective."""
+        """Return the parameters that maximise the expected objective."""
 
     def to_vector(self, params: P) -> FloatArray:
-        """Unconstrained coordinates, shape (n_starts, n_coordinates), for extrapolation."""
+        """Return unconstrained coordinates for extrapolation, shape (n_starts, n_coordinates)."""
 
     def from_vector(self, vector: FloatArray) -> P:
-        """Parameters at some coordinates."""
+        """Return the parameters that have these coordinates."""
 
 
 @runtime_checkable
 class Reseeding(Protocol[P]):
-    """What the engine asks beside of a model whose components can die."""
+    """The additional methods of a model whose components can die."""
 
     def dead(self, params: P) -> BoolArray:
-        """Components that no longer stand for any row, shape (n_starts, n_components)."""
+        """Mark the components that explain no rows any more, shape (n_starts, n_components)."""
 
     def reseed(self, params: P, dead: BoolArray, rngs: list[np.random.Generator]) -> P:
-        """Give the dead components a new place in the data."""
+        """Move the dead components to a new place in the data."""
 
 
 @dataclass(frozen=True)
 class EMResult(Generic[P]):
-    """What a run of restarts came to.
+    """The result of a run of restarts.
 
     Attributes
     ----------
     params : P
-        Parameters of the starts that were kept, the best first.
+        Parameters of the kept starts, best first.
     history : list of float
-        The best one's objective per row, at its start and after each step; the last belongs to
-        its parameters.
+        Objective per row of the best start, first at its initial parameters and then after each
+        step. The last value belongs to the returned parameters.
     n_iter : int
-        M-steps it took, the one that made the start included.
+        Number of M-steps of the best start, including the one that made its initial parameters.
     converged : bool
-        Whether its last gain was at most `tol`.
+        Whether the last gain of the best start was at most `tol`.
     restarts : dict of str to array
-        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+        Columns with one entry per start: start, objective, n_iter, converged, reseeded, kept.
     histories : list of list of float
-        Every start's `history`.
+        The `history` of every start.
     order : array of int
-        Which starts the kept parameters are of.
+        The numbers of the kept starts, best first.
     """
 
     params: P
@@ -95,7 +95,7 @@ class EMResult(Generic[P]):
 
 @dataclass
 class _Batch(Generic[P, S]):
-    """Where a batch of starts stands; `stats` and `objective` belong to `params`."""
+    """The present state of a batch of starts; `stats` and `objective` belong to `params`."""
 
     params: P
     stats: S
@@ -119,7 +119,7 @@ class _Batch(Generic[P, S]):
 
 
 def take_starts(arrays: T, index: Any) -> T:
-    """Some starts of parameters or statistics."""
+    """Select some starts from parameters or statistics."""
     return type(arrays)(*(array[index] for array in arrays))
 
 
@@ -142,26 +142,26 @@ def run_restarts(
     ----------
     problem : Problem
     params : P
-        The starts' parameters.
+        Initial parameters of all starts.
     tol : float
-        A start has converged when its objective per row gains no more than this in one step.
+        A start has converged when one step raises its objective per row by no more than this.
     max_iter : int
-        Most M-steps a start may take, the one that made it included.
+        Maximum number of M-steps per start, including the one that made its initial parameters.
     rngs : list of numpy Generator
-        One a start, used only to seed dead components anew; so no start depends on another.
+        One generator per start, used only to reseed dead components. No start depends on another.
     halving : bool
-        Pyramid: after 1, 2, 4, ... steps the better half of the starts goes on. Otherwise every
-        start runs until it converges.
+        Pyramid strategy (Chickering and Heckerman 1997): the better half of the starts goes on
+        after 1, 2, 4, ... steps. If false, every start runs until it converges.
     accelerate : bool
-        Extrapolate pairs of EM steps (SQUAREM, Varadhan and Roland 2008); an extrapolation that
-        would lower the objective is replaced by the EM steps themselves.
+        Extrapolate pairs of EM steps (SQUAREM, Varadhan and Roland 2008). An extrapolation that
+        would lower the objective is replaced by the plain EM steps.
     keep : int
-        How many of the best starts are kept; halving leaves as many.
+        Number of best starts to keep. Halving never leaves fewer.
     score : callable, optional
-        Ranks the starts' parameters, higher is better; the objective breaks ties. By default the
-        objective ranks them.
+        Gives a score to each start's parameters; higher is better, and the objective breaks ties.
+        By default the objective is the score.
     on_iteration : callable, optional
-        Called with the iteration and the best objective; a true answer stops the run.
+        Called with the iteration and the best objective. A true return value stops the run.
     """
     (result,) = run_groups(
         problem,
@@ -193,105 +193,162 @@ def run_groups(
     score: Callable[[P], FloatArray] | None = None,
     on_iteration: Callable[[int, float], bool] | None = None,
 ) -> list[EMResult[P]]:
-    """`run_restarts` of several groups of starts in one batch: the folds of a cross-validation.
+    """Run `run_restarts` for several groups of starts in one batch, such as the folds of a CV.
 
-    Starts compete within their group (`groups`, 0 to the number of groups less 1) only, and each
-    group gets a result of its own.
+    Starts compete only within their group (`groups`, numbered from 0), and each group gets a result
+    of its own. The other arguments are those of `run_restarts`.
     """
-    batch = _Batch.at(problem, type(params)(*(array.copy() for array in params)))
-    n_starts = len(batch.objective)
-    history = [[value] for value in batch.objective.tolist()]
-    n_iter = np.ones(n_starts, dtype=np.intp)
-    converged = np.zeros(n_starts, dtype=bool)
-    reseeded = np.zeros(n_starts, dtype=np.intp)
-    alive = np.arange(n_starts)
-    stopped = False
+    rules = _Rules(tol, max_iter, rngs, halving, accelerate, keep, score, on_iteration)
+    return _Contest(problem, params, groups, rules).run()
 
-    def ranking(starts: IndexArray) -> list[IndexArray]:
-        """The starts of each group, best first."""
-        objective = batch.objective[starts]
-        first = objective if score is None else score(take_starts(batch.params, starts))
-        order = np.lexsort((starts, -objective, -first, groups[starts]))
-        ends = np.bincount(groups[starts], minlength=groups.max() + 1).cumsum()
+
+class _Rules(NamedTuple, Generic[P]):
+    """The rules of a contest: the arguments of `run_restarts`."""
+
+    tol: float
+    max_iter: int
+    rngs: list[np.random.Generator]
+    halving: bool
+    accelerate: bool
+    keep: int
+    score: Callable[[P], FloatArray] | None
+    on_iteration: Callable[[int, float], bool] | None
+
+
+class _Contest(Generic[P, S]):
+    """The starts of all groups, the starts still alive, and the books of every start."""
+
+    def __init__(
+        self, problem: Problem[P, S], params: P, groups: IndexArray, rules: _Rules[P]
+    ) -> None:
+        self.problem, self.groups, self.rules = problem, groups, rules
+        self.batch = _Batch.at(problem, type(params)(*(array.copy() for array in params)))
+        n_starts = len(self.batch.objective)
+        self.n_groups = int(groups.max()) + 1
+        self.n_kept = rules.keep * self.n_groups
+        self.alive: IndexArray = np.arange(n_starts)
+        self.n_rounds = 0
+        self.stopped = False
+        # the books
+        self.history = [[value] for value in self.batch.objective.tolist()]
+        self.n_iter = np.ones(n_starts, dtype=np.intp)
+        self.converged = np.zeros(n_starts, dtype=bool)
+        self.reseeded = np.zeros(n_starts, dtype=np.intp)
+
+    def run(self) -> list[EMResult[P]]:
+        while not self.stopped and self._moving().size:
+            self._advance()
+            self._halve()
+            self._reseed()
+        ranked = enumerate(self._ranking())
+        return [self._result(group, starts[: self.rules.keep]) for group, starts in ranked]
+
+    def _moving(self) -> IndexArray:
+        """Starts that still take steps."""
+        alive = self.alive
+        return alive[~self.converged[alive] & (self.n_iter[alive] < self.rules.max_iter)]
+
+    def _ranking(self) -> list[IndexArray]:
+        """Living starts of each group, best first."""
+        starts, score = self.alive, self.rules.score
+        objective = self.batch.objective[starts]
+        first = objective if score is None else score(take_starts(self.batch.params, starts))
+        order = np.lexsort((starts, -objective, -first, self.groups[starts]))
+        ends = np.bincount(self.groups[starts], minlength=self.n_groups).cumsum()
         return np.split(starts[order], ends[:-1])
 
-    def moving() -> IndexArray:
-        return alive[~converged[alive] & (n_iter[alive] < max_iter)]
+    # ---------------------------------------------------------------- advance
 
-    n_rounds = 0
-    n_kept = keep * (int(groups.max()) + 1)
-    while not stopped and moving().size:
-        for _ in range(2**n_rounds):
-            starts = moving()
-            if stopped or not starts.size:
+    def _advance(self) -> None:
+        """One round: 1, 2, 4, ... steps."""
+        for _ in range(2**self.n_rounds):
+            starts = self._moving()
+            if self.stopped or not starts.size:
                 break
-            before = batch.take(starts)
-            # of an accelerated step's two M-steps, the last iteration has room for one only
-            squared = accelerate and n_iter[starts].max() + 2 <= max_iter
-            if halving and n_rounds < PLAIN_ROUNDS and n_starts > n_kept:
-                squared = False
-            after = _squarem_step(problem, before) if squared else _em_step(problem, before)
-            _check_rise(before.objective, after.objective, getattr(problem, "rounding", ROUNDING))
-            batch.put(starts, after)
-            n_iter[starts] += 2 if squared else 1
-            # A start that fell to -inf is lost, not converged; -inf - -inf is not a gain.
-            with np.errstate(invalid="ignore"):
-                converged[starts] = after.objective - before.objective <= tol
-            for start, value in zip(starts.tolist(), after.objective.tolist(), strict=True):
-                history[start].append(value)
-            if on_iteration is not None:
-                stopped = bool(on_iteration(int(n_iter.max()), float(batch.objective.max())))
-        n_rounds += 1
-        if halving and len(alive) > n_kept:
-            ranked = ranking(alive)
-            alive = np.sort(
-                np.concatenate([starts[: max(keep, (len(starts) + 1) // 2)] for starts in ranked])
-            )
-        # only a start that has steps left to find its place again
-        room = alive[n_iter[alive] < max_iter]
-        if (
-            isinstance(problem, Reseeding)
-            and n_rounds <= RESEED_ROUNDS
-            and not stopped
-            and room.size
-        ):
-            dead = problem.dead(take_starts(batch.params, room))
-            hit, dead = room[dead.any(axis=1)], dead[dead.any(axis=1)]
-            if hit.size:
-                seeded = problem.reseed(
-                    take_starts(batch.params, hit), dead, [rngs[s] for s in hit]
-                )
-                batch.put(hit, _Batch.at(problem, seeded))
-                reseeded[hit] += dead.sum(axis=1)
-                converged[hit] = False
-                for start in hit.tolist():
-                    history[start].append(float(batch.objective[start]))
+            self._step(starts)
+        self.n_rounds += 1
 
-    results = []
-    for group, ranked_starts in enumerate(ranking(alive)):
-        kept = ranked_starts[:keep]
-        members = np.flatnonzero(groups == group)
-        restarts: dict[str, npt.NDArray[Any]] = {
-            "start": np.arange(len(members)),
-            "objective": batch.objective[members],
-            "n_iter": n_iter[members],
-            "converged": converged[members],
-            "reseeded": reseeded[members],
-            "kept": np.isin(members, kept),
-        }
+    def _step(self, starts: IndexArray) -> None:
+        before = self.batch.take(starts)
+        squared = self._may_accelerate(starts)
+        after = (_squarem_step if squared else _em_step)(self.problem, before)
+        _check_rise(before.objective, after.objective, getattr(self.problem, "rounding", ROUNDING))
+        self.batch.put(starts, after)
+        self.n_iter[starts] += 2 if squared else 1
+        # a start that fell to -inf is lost, not converged: -inf - -inf is no gain
+        with np.errstate(invalid="ignore"):
+            self.converged[starts] = after.objective - before.objective <= self.rules.tol
+        self._note(starts)
+        if self.rules.on_iteration is not None:
+            best = float(self.batch.objective.max())
+            self.stopped = bool(self.rules.on_iteration(int(self.n_iter.max()), best))
+
+    def _may_accelerate(self, starts: IndexArray) -> bool:
+        """Whether the next step of these starts is an extrapolated pair of M-steps."""
+        early = self.n_rounds < PLAIN_ROUNDS
+        if self.rules.halving and early and len(self.groups) > self.n_kept:
+            return False
+        # an accelerated step takes two M-steps, and max_iter may leave room for one only
+        room = self.n_iter[starts].max() + 2 <= self.rules.max_iter
+        return bool(self.rules.accelerate and room)
+
+    def _note(self, starts: IndexArray) -> None:
+        """Append the present objective to the history of each of these starts."""
+        for start, value in zip(
+            starts.tolist(), self.batch.objective[starts].tolist(), strict=True
+        ):
+            self.history[start].append(value)
+
+    # ------------------------------------------------------- halve and reseed
+
+    def _halve(self) -> None:
+        """Drop the worse half of each group, but never below `keep` starts."""
+        if self.rules.halving and len(self.alive) > self.n_kept:
+            keep = self.rules.keep
+            better = [starts[: max(keep, (len(starts) + 1) // 2)] for starts in self._ranking()]
+            self.alive = np.sort(np.concatenate(better))
+
+    def _reseed(self) -> None:
+        """Move the dead components of starts that have steps left to recover."""
+        problem, alive = self.problem, self.alive
+        if not isinstance(problem, Reseeding) or self.n_rounds > RESEED_ROUNDS or self.stopped:
+            return
+        starts = alive[self.n_iter[alive] < self.rules.max_iter]
+        if not starts.size:
+            return
+        dead = problem.dead(take_starts(self.batch.params, starts))
+        hit = dead.any(axis=1)
+        starts, dead = starts[hit], dead[hit]
+        if not starts.size:
+            return
+        rngs = [self.rules.rngs[start] for start in starts]
+        moved = problem.reseed(take_starts(self.batch.params, starts), dead, rngs)
+        self.batch.put(starts, _Batch.at(problem, moved))
+        self.reseeded[starts] += dead.sum(axis=1)
+        self.converged[starts] = False
+        self._note(starts)
+
+    # ---------------------------------------------------------------- results
+
+    def _result(self, group: int, kept: IndexArray) -> EMResult[P]:
+        members = np.flatnonzero(self.groups == group)
         best = int(kept[0])
-        results.append(
-            EMResult(
-                params=take_starts(batch.params, kept),
-                history=history[best],
-                n_iter=int(n_iter[best]),
-                converged=bool(converged[best]),
-                restarts=restarts,
-                histories=[history[start] for start in members.tolist()],
-                order=np.searchsorted(members, kept),
-            )
+        return EMResult(
+            params=take_starts(self.batch.params, kept),
+            history=self.history[best],
+            n_iter=int(self.n_iter[best]),
+            converged=bool(self.converged[best]),
+            restarts={
+                "start": np.arange(len(members)),
+                "objective": self.batch.objective[members],
+                "n_iter": self.n_iter[members],
+                "converged": self.converged[members],
+                "reseeded": self.reseeded[members],
+                "kept": np.isin(members, kept),
+            },
+            histories=[self.history[start] for start in members.tolist()],
+            order=np.searchsorted(members, kept),
         )
-    return results
 
 
 def _em_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
@@ -299,10 +356,10 @@ def _em_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
 
 
 def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
-    """Two EM steps, extrapolated along their difference by steplength S3 of the paper.
+    """Two EM steps, extrapolated with steplength S3 of Varadhan and Roland (2008).
 
-    The extrapolated point counts only if it is no worse than the first EM step; so the objective
-    rises like EM's own.
+    The extrapolated point is taken only if it is no worse than the first EM step. So the objective
+    rises as under plain EM.
     """
     first = _em_step(problem, batch)
     second_params = problem.m_step(first.stats)
@@ -310,11 +367,11 @@ def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
         problem.to_vector(params) for params in (batch.params, first.params, second_params)
     )
     with np.errstate(over="ignore", invalid="ignore"):
-        # coordinates may be -inf (a probability of 0): such starts take the plain step
+        # coordinates can be -inf (a probability of 0); such starts take the plain step
         change, curvature = one - start, two - 2.0 * one + start
         length = np.linalg.norm(change, axis=1)
         bend = np.linalg.norm(curvature, axis=1)
-        # alpha = -1 is the plain second step; alpha below it reaches further
+        # alpha = -1 is the plain second step; a smaller alpha reaches further
         alpha = -np.maximum(1.0, np.divide(length, bend, out=np.ones_like(length), where=bend > 0))
         reached = start - 2.0 * alpha[:, None] * change + alpha[:, None] ** 2 * curvature
     usable = np.isfinite(reached).all(axis=1) & (alpha < -1.0)
@@ -323,7 +380,7 @@ def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
     worse = usable & ~(candidate.objective >= first.objective)
     redo = np.flatnonzero(worse | ~usable)
     if redo.size:
-        # not by way of coordinates: the second EM step itself, to the bit
+        # the parameters of the second EM step itself: coordinates and back would round them
         candidate.put(redo, _Batch.at(problem, take_starts(second_params, redo)))
     return candidate
 
@@ -333,7 +390,7 @@ def _check_rise(before: FloatArray, after: FloatArray, rounding: float) -> None:
         fall = before - after
     if np.any(fall > rounding * (1.0 + np.abs(before))):
         warn_user(
-            f"EM's objective fell by {np.nanmax(fall):.3g} per row, which it must not. Please "
-            "report this with the data and parameters that show it.",
+            f"The EM objective fell by {np.nanmax(fall):.3g} per row, which should not happen. "
+            "Please report this bug with the data and parameters that show it.",
             RuntimeWarning,
         )

@@ -1,37 +1,43 @@
-"""Many Gaussians with full covariance on the same rows: densities and weighted moments.
+"""Densities and weighted moments of many Gaussians with full covariance on the same rows.
 
-A row's *features* are 1, its values x_i, and their products x_i x_j for i <= j. In them every
-Gaussian's log-density is a linear function, and every weighted moment a weighted sum: so the
-densities of K Gaussians are one matrix product, and their moments another. Rows with holes are
-grouped by their pattern and conditioned on what they show.
+The *features* of a row are 1, its values x_i, and their products x_i x_j for i <= j. A Gaussian
+log-density is linear in them, and a weighted moment is a weighted sum of them. So one matrix
+product gives the densities of K Gaussians, and another their moments. Rows with missing cells are
+grouped by pattern, and each Gaussian is conditioned on their observed cells.
 
-K counts Gaussians, n columns, f = (n + 1)(n + 2) / 2 features. Columns should be near 0 and of size
-about 1 (standardised): the products are not centred.
+There are K Gaussians, n columns and f = (n + 1)(n + 2) / 2 features. Columns should be standardised
+(near 0, of size about 1), because the products are not centred.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-
-LOG_2PI = float(np.log(2.0 * np.pi))
+from latentclass.engine._numeric import LOG_2PI as LOG_2PI
 
 STEEP = 1e6
-"""Precision above which the products lose too many digits, and rows are centred first."""
+"""Above this precision the products lose too many digits, and rows are centred first."""
 
 ROUNDING = 1e-13
-"""Least eigenvalue of a matrix that should be positive definite, as a part of its largest."""
+"""Smallest eigenvalue allowed in a positive definite matrix, relative to its largest."""
 
 BLOCK_VALUES = 2**21
-"""Numbers that a temporary array of the missing-value code may hold (16 MB)."""
+"""Largest temporary array for rows with missing cells, in numbers (16 MB)."""
+
+MANY_ROWS = 8
+"""With more rows per pattern than this, on average, patterns are handled one by one."""
 
 
 class Gaussians(NamedTuple):
-    """K Gaussians; `mean` (K, n), `covariance` and `precision` (K, n, n), `log_det` (K,)."""
+    """K Gaussians: `mean` (K, n), `covariance` and `precision` (K, n, n), `log_det` (K,).
+
+    `log_det` is the log-determinant of the covariance.
+    """
 
     mean: FloatArray
     covariance: FloatArray
@@ -40,7 +46,7 @@ class Gaussians(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Covariances as loadings loadings' + diag(noise): `loadings` (K, n, q), `noise` (K, n)."""
+    """Covariances loadings @ loadings' + diag(noise): `loadings` (K, n, q), `noise` (K, n)."""
 
     loadings: FloatArray
     noise: FloatArray
@@ -55,10 +61,10 @@ class Moments(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """Rows with holes, grouped.
+    """Rows with missing cells, grouped by pattern.
 
-    `rows` (n_rows, n) has NaN in its holes; `observed` (P, n) tells each pattern's cells, and
-    `pattern` (n_rows,), ascending, to which of them a row belongs.
+    `rows` (n_rows, n) has NaN in missing cells. `observed` (P, n) marks the observed cells of each
+    pattern. `pattern` (n_rows,), in ascending order, is the pattern of each row.
     """
 
     rows: FloatArray
@@ -67,22 +73,22 @@ class Patterns(NamedTuple):
 
 
 def from_covariance(mean: FloatArray, covariance: FloatArray) -> Gaussians:
-    """Gaussians from positive definite covariances."""
+    """Make Gaussians from positive definite covariances."""
     precision, log_det = invert(covariance)
     return Gaussians(mean, covariance, precision, log_det)
 
 
 def invert(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inverse and log-determinant of positive definite matrices."""
+    """Return the inverses and log-determinants of positive definite matrices."""
     factor, log_det = inverse_factor(matrices)
     return np.asarray(np.swapaxes(factor, -2, -1) @ factor), log_det
 
 
 def inverse_factor(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Factor F with F' F = inverse, and log-determinant, of positive definite matrices.
+    """Return factors F of the inverses, F' F, and log-determinants of positive definite matrices.
 
-    Where rounding leaves one of them singular, all have their eigenvalues raised to ROUNDING
-    times the largest: no start of a batch may stop the others.
+    If rounding makes one of the matrices singular, the eigenvalues of all are raised to at least
+    ROUNDING times the largest. So one bad start of a batch does not stop the others.
     """
     try:
         lower = np.linalg.cholesky(matrices)
@@ -97,18 +103,18 @@ def inverse_factor(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def count_features(n_columns: int) -> int:
-    """Number of features of rows of `n_columns` values."""
+    """Return the number of features of rows with `n_columns` values."""
     return (n_columns + 1) * (n_columns + 2) // 2
 
 
 @lru_cache(maxsize=64)
 def upper_cells(n: int) -> tuple[IndexArray, IndexArray]:
-    """Rows and columns of the upper half of a matrix, in the order of the features."""
+    """Return the row and column indices of the upper triangle, in the order of the features."""
     return np.triu_indices(n)
 
 
 def features(rows: FloatArray) -> FloatArray:
-    """Features of complete rows, shape (f, n_rows)."""
+    """Return the features of complete rows, shape (f, n_rows)."""
     n_rows, n = rows.shape
     out = np.empty((count_features(n), n_rows))
     out[0] = 1.0
@@ -122,7 +128,7 @@ def features(rows: FloatArray) -> FloatArray:
 
 
 def coefficients(gaussians: Gaussians) -> FloatArray:
-    """Weights of the features in each log-density, shape (K, f)."""
+    """Return the coefficients of the features in each log-density, shape (K, f)."""
     mean, _, precision, log_det = gaussians
     n = mean.shape[-1]
     pull = (precision @ mean[..., None])[..., 0]
@@ -130,7 +136,7 @@ def coefficients(gaussians: Gaussians) -> FloatArray:
     out[..., 0] = -0.5 * (n * LOG_2PI + log_det + (pull * mean).sum(axis=-1))
     out[..., 1 : n + 1] = pull
     upper = upper_cells(n)
-    # x_i x_j stands for both halves of the matrix, x_i x_i for one cell of it
+    # x_i x_j occurs twice in the quadratic form, x_i x_i once
     out[..., n + 1 :] = precision[..., upper[0], upper[1]] * np.where(
         upper[0] == upper[1], -0.5, -1.0
     )
@@ -142,7 +148,8 @@ def log_density(
 ) -> FloatArray:
     """log N(x; k) of rows given by their features, shape (K, n_rows).
 
-    `weights` are the `coefficients`, for a caller that has many blocks of rows.
+    A caller with many blocks of rows can compute the `coefficients` once and pass them as
+    `weights`.
     """
     n = gaussians.mean.shape[1]
     out = (coefficients(gaussians) if weights is None else weights) @ table
@@ -155,12 +162,12 @@ def log_density(
 
 
 def count_columns(n_features: int) -> int:
-    """Number of columns that have `n_features` features."""
+    """Return the number of columns that have `n_features` features."""
     return round(float(np.sqrt(2 * n_features + 0.25)) - 1.5)
 
 
 def pack_moments(moments: Moments) -> FloatArray:
-    """Sums of features, shape (K, f)."""
+    """Return moments as sums of features, shape (K, f)."""
     upper = upper_cells(moments.total.shape[-1])
     return np.concatenate(
         [moments.weight[..., None], moments.total, moments.square[..., upper[0], upper[1]]], axis=-1
@@ -168,7 +175,7 @@ def pack_moments(moments: Moments) -> FloatArray:
 
 
 def unpack_moments(sums: FloatArray) -> Moments:
-    """Moments from sums of features, shape (K, f)."""
+    """Return the moments in sums of features, shape (K, f)."""
     n = count_columns(sums.shape[-1])
     upper = upper_cells(n)
     square = np.empty((*sums.shape[:-1], n, n))
@@ -178,7 +185,7 @@ def unpack_moments(sums: FloatArray) -> Moments:
 
 
 def move_moments(moments: Moments, shift: FloatArray, scale: FloatArray) -> Moments:
-    """Moments of (x - shift) / scale."""
+    """Return the moments of (x - shift) / scale."""
     weight, total, square = moments
     weight = weight[..., None]
     cross = total[..., :, None] * shift
@@ -190,7 +197,7 @@ def move_moments(moments: Moments, shift: FloatArray, scale: FloatArray) -> Mome
 
 
 def group_patterns(rows: FloatArray) -> tuple[Patterns, IndexArray]:
-    """Rows sorted by which cells they show, and the order that sorts them."""
+    """Sort rows by which cells are observed; also return the order that sorts them."""
     observed, pattern = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
     pattern = pattern.reshape(-1)
     order = np.argsort(pattern, kind="stable")
@@ -198,7 +205,10 @@ def group_patterns(rows: FloatArray) -> tuple[Patterns, IndexArray]:
 
 
 def split_patterns(patterns: Patterns, n_gaussians: int) -> list[Patterns]:
-    """Parts whose temporary arrays stay within BLOCK_VALUES, each with whole patterns or one."""
+    """Split into parts whose temporary arrays stay within BLOCK_VALUES.
+
+    A part holds whole patterns, or some rows of a single pattern.
+    """
     n = patterns.rows.shape[1]
     most_patterns = max(1, BLOCK_VALUES // max(1, n_gaussians * n * n))
     most_rows = max(1, BLOCK_VALUES // max(1, n_gaussians * n))
@@ -228,11 +238,12 @@ def split_patterns(patterns: Patterns, n_gaussians: int) -> list[Patterns]:
 
 
 class Conditioned(NamedTuple):
-    """What K Gaussians say of rows with holes.
+    """K Gaussians, conditioned on the observed cells of rows.
 
-    `log_density` (n_rows, K) of the observed cells; `shift` (n_rows, K, n), the row's expected
-    distance from each mean, exact in the observed cells; `inverse` (P, K, n, n), each pattern's
-    inverse covariance of the observed cells, 0 elsewhere, and `log_det` (P, K) of that covariance.
+    `log_density` (n_rows, K) is that of the observed cells. `shift` (n_rows, K, n) is the expected
+    value of the complete row minus the mean. `inverse` (P, K, n, n) is the inverse covariance of
+    the observed cells of each pattern, 0 elsewhere, and `log_det` (P, K) the log-determinant of
+    that covariance.
     """
 
     log_density: FloatArray
@@ -242,7 +253,10 @@ class Conditioned(NamedTuple):
 
 
 def condition(gaussians: Gaussians, part: Patterns, factors: Factors | None = None) -> Conditioned:
-    """Condition each Gaussian on the observed cells of each row; by `factors` it costs less."""
+    """Condition each Gaussian on the observed cells of each row.
+
+    With `factors`, the same covariances in factored form, it costs less.
+    """
     shown = part.observed.astype(np.float64)
     if factors is None:
         inverse, log_det = _invert_shown(gaussians.covariance, shown)
@@ -256,10 +270,24 @@ def condition(gaussians: Gaussians, part: Patterns, factors: Factors | None = No
     return Conditioned(-0.5 * (constant[part.pattern] + squares), shift, inverse, log_det)
 
 
+def condition_parts(
+    gaussians: Gaussians, patterns: Patterns, factors: Factors | None = None
+) -> Iterator[tuple[slice, Patterns, Conditioned]]:
+    """Condition on many rows, one part of `split_patterns` at a time.
+
+    Yields the place of the part in `patterns.rows`, the part, and the conditioned Gaussians.
+    """
+    first = 0
+    for part in split_patterns(patterns, len(gaussians.mean)):
+        place = slice(first, first + len(part.rows))
+        yield place, part, condition(gaussians, part, factors)
+        first = place.stop
+
+
 def _invert_shown(covariance: FloatArray, shown: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each pattern's inverse (P, K, n, n), 0 outside the observed cells, and log-determinant."""
+    """Invert the covariance of the observed cells of each pattern, as in `Conditioned`."""
     both = shown[:, None, :, None] * shown[:, None, None, :]
-    # a missing column becomes independent with variance 1: it changes no determinant
+    # a missing column becomes independent with variance 1, which leaves the determinant as it is
     masked = covariance * both
     diagonal = np.einsum("pkii->pki", masked)
     diagonal += (1.0 - shown)[:, None, :]
@@ -269,7 +297,7 @@ def _invert_shown(covariance: FloatArray, shown: FloatArray) -> tuple[FloatArray
 
 
 def _invert_factors(factors: Factors, shown: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same by Woodbury: what is inverted has the size of the factors, not of the columns."""
+    """Do the same by the Woodbury identity, which inverts q x q instead of n x n matrices."""
     precision = shown[:, None] / factors.noise
     root = np.sqrt(precision)[..., None]
     scaled = factors.loadings * root
@@ -288,13 +316,13 @@ def _invert_factors(factors: Factors, shown: FloatArray) -> tuple[FloatArray, Fl
 def conditional_moments(
     gaussians: Gaussians, part: Patterns, conditioned: Conditioned, weights: FloatArray
 ) -> Moments:
-    """Expected moments of completed rows; `weights` has shape (n_rows, K)."""
+    """Return the expected moments of the completed rows; `weights` has shape (n_rows, K)."""
     mean, covariance = gaussians.mean, gaussians.covariance
     weight = weights.sum(axis=0)
     weighted = (weights[:, :, None] * conditioned.shift).transpose(1, 2, 0)
     shift_total = weighted.sum(axis=2)
     square = weighted @ conditioned.shift.transpose(1, 0, 2)
-    # what the holes could be, beyond their expectation
+    # add the conditional covariance of the missing cells
     share = np.zeros((len(part.observed), weights.shape[1]))
     np.add.at(share, part.pattern, weights)
     explained = np.einsum("pk,pkij->kij", share, conditioned.inverse)
@@ -303,10 +331,6 @@ def conditional_moments(
     square += cross + cross.transpose(0, 2, 1)
     square += weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
     return Moments(weight, shift_total + weight[:, None] * mean, square)
-
-
-MANY_ROWS = 8
-"""Rows a pattern has on average above which patterns are visited one by one."""
 
 
 def _by_pattern(matrices: FloatArray, vectors: FloatArray, pattern: IndexArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Sums and normalisation of probabilities kept as logarithms."""
+"""Sums and normalisation of probabilities in log space."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from latentclass._types import FloatArray
 
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:
-    """log of the sum of exp over the last axis; -inf where all terms are -inf."""
+    """Log of the sum of exp over the last axis; -inf if all terms are -inf."""
     return split_log(log_values)[1]
 
 
 def log_normalise(log_values: FloatArray) -> FloatArray:
-    """Logarithms that sum to one over the last axis; even where nothing is possible."""
+    """Return log shares over the last axis; equal shares if all terms are -inf."""
     return split_log(log_values)[0]
 
 
 def split_log(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Shares and size: `log_normalise` and `log_sum_exp` of the same terms."""
-    # shares relative to the largest term throughout: at -1e17 the log of a sum would be lost
+    """Return `log_normalise` and `log_sum_exp` of the same terms."""
+    # stay relative to the largest term: near -1e17, adding the log of the sum would lose it
     top = _fold(np.maximum, log_values)
     top[~np.isfinite(top)] = 0.0
     shares = log_values - top[..., None]
@@ -31,7 +31,7 @@ def split_log(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def split_shares(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """`split_log` with the shares themselves, not their logarithms: one exponential a term."""
+    """Do the same as `split_log`, but return shares, not their logs: one exponential per term."""
     top = _fold(np.maximum, log_values)
     top[~np.isfinite(top)] = 0.0
     shares = log_values - top[..., None]
@@ -45,7 +45,7 @@ def split_shares(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:
-    """Reduce the last axis. Few terms are taken one by one: numpy is slow at short reductions."""
+    """Reduce the last axis; a few terms in a Python loop, as numpy is slow at short reductions."""
     n_terms = values.shape[-1]
     if not 0 < n_terms <= 32:
         return np.asarray(function.reduce(values, axis=-1))

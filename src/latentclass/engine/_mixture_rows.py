@@ -1,7 +1,7 @@
-"""Rows of a mixture: equal ones joined, in an order that depends on what they hold alone.
+"""Rows of a mixture: equal rows joined, in an order that depends only on their values.
 
-Where chance decides row by row, it must not see how the table was written down: the order of rows
-and columns, units of measurement, constant columns, and whether a row stands there twice or with
+A random choice per row must not depend on how the table is written: on the order of rows and
+columns, on units of measurement, on constant columns, or on whether a row occurs twice or has
 weight 2.
 """
 
@@ -15,7 +15,9 @@ import numpy as np
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, column_fingerprints, distinct_rows
+from latentclass.engine._counts import level_offsets
 from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._numeric import divide
 from latentclass.engine._product_mixture import (
     MixtureParams,
     MixtureProblem,
@@ -23,8 +25,8 @@ from latentclass.engine._product_mixture import (
     spread_starts,
 )
 
-START_CELLS = 2**23
-"""Rows times starts times components that are held at once while starts are made."""
+START_VALUES = 2**23
+"""Most rows times starts times components in memory at once while starts are made (64 MB)."""
 
 
 def join_rows(
@@ -35,9 +37,9 @@ def join_rows(
     n_levels: IndexArray,
     seed: int,
 ) -> tuple[DistinctRows, IndexArray]:
-    """Join equal rows of one class, and tell where the first of each stands.
+    """Join equal rows of the same class, and return the place of the first of each.
 
-    Ordered by a hash of their contents; rows of one content by their class's weight.
+    The rows are sorted by a hash of their values, and equal rows by the weight of their class.
     """
     ranks, marks = [], []
     for column in numeric.T:
@@ -64,7 +66,7 @@ def join_rows(
 
 
 def _shape_mark(column: FloatArray, weight: FloatArray) -> int:
-    """A number made of a column's skewness, which does not depend on its unit."""
+    """Hash the skewness of a column, which does not depend on its unit."""
     seen = ~np.isnan(column)
     low, high = column[seen].min(initial=np.inf), column[seen].max(initial=-np.inf)
     if not low < high:
@@ -72,13 +74,13 @@ def _shape_mark(column: FloatArray, weight: FloatArray) -> int:
     values, share = (column[seen] / 2 - low / 2) / (high / 2 - low / 2), weight[seen]
     values = values - np.average(values, weights=share)
     spread = np.sqrt(np.average(values**2, weights=share))
-    # six digits: the rest depends on the order of sums
+    # further digits would depend on the order of summation
     return crc32(f"{np.average((values / spread) ** 3, weights=share):.6g}".encode())
 
 
 @dataclass(frozen=True)
 class MixtureRows:
-    """Rows in the engine's units, with what every mixture of them needs.
+    """Rows in the units of the engine, with the prior and layout that every mixture needs.
 
     Attributes
     ----------
@@ -104,25 +106,24 @@ class MixtureRows:
         alpha: float,
         strength: float,
     ) -> MixtureRows:
-        """Rows of a table, the prior centred on their own mean and variance."""
+        """Prepare the rows of a table; the prior gets their mean and variance."""
         low, high = (function.reduce(numeric, axis=0) for function in (np.fmin, np.fmax))
-        offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.intp)
-        layout = product.Layout(*product.measure_range(low, high), offsets)
+        layout = product.Layout(*product.measure_range(low, high), level_offsets(n_levels))
         rows = product.to_rows(numeric, codes, layout)
         overall = product.soft_stats(rows, weight[:, None], layout)
-        variance = overall.scatter[0] / np.where(overall.weight[0] > 0, overall.weight[0], 1.0)
+        variance = divide(overall.scatter[0], overall.weight[0])
         prior = product.Prior(alpha, strength, overall.mean[0], variance)
         return cls(rows, weight, prior, layout)
 
     def take(self, keep: BoolArray, weight: FloatArray) -> MixtureRows:
-        """Some rows with other weights; units and prior stay."""
+        """Select some rows and give them new weights; units and prior stay the same."""
         rows = product.ProductRows(self.rows.numeric[keep], self.rows.codes[keep])
         return replace(self, rows=rows, weight=weight)
 
     def problem(
         self, n_components: int, spans: list[slice], n_jobs: int | None = None
     ) -> MixtureProblem:
-        """EM of a mixture of these rows, whose blocks are given by their spans."""
+        """Make the EM problem of a mixture of these rows; `spans` are its blocks of rows."""
         blocks = [
             (product.ProductRows(self.rows.numeric[span], self.rows.codes[span]), self.weight[span])
             for span in spans
@@ -133,11 +134,11 @@ class MixtureRows:
         )
 
     def starts(self, problem: MixtureProblem, rngs: list[np.random.Generator]) -> MixtureParams:
-        """Components about rows drawn far apart (see `spread_starts`)."""
+        """Make starts whose components lie around rows far apart (see `spread_starts`)."""
         n_components = len(problem.known_rows)
         whole = [(self.rows, self.weight, slice(0, n_components))]
         restricted = replace(problem, blocks=[], restricted=whole)
-        size = max(START_CELLS // max(len(self.weight) * n_components, 1), 1)
+        size = max(START_VALUES // max(len(self.weight) * n_components, 1), 1)
         parts = [
             spread_starts(restricted, rngs[first : first + size])
             for first in range(0, len(rngs), size)
@@ -145,14 +146,14 @@ class MixtureRows:
         return MixtureParams(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def log_density(self, params: MixtureParams) -> FloatArray:
-        """log p(x) of each row under the first start's parameters."""
+        """log p(x) of each row, given the parameters of the first start."""
         one = MixtureParams(*(array[:1] for array in params))
         out = product.log_density(flat_params(one), self.rows, self.layout)
         return log_sum_exp(out + one.log_weight)
 
     @property
     def n_parameters_each(self) -> int:
-        """Free parameters of a component beside its weight; a constant column has none."""
+        """Number of free parameters of a component, without its weight; 0 for a constant column."""
         n_levels = np.diff(self.layout.offsets)
         varying = int(np.count_nonzero(self.prior.variance > 0))
         return 2 * varying + int(np.maximum(n_levels - 1, 0).sum())

@@ -1,10 +1,11 @@
-"""The three ways to run work on several threads.
+"""Three ways to run work on several threads.
 
-`map_blocks` is for blocks of rows: joblib's threads, or whatever backend the user configures.
-`map_threads` is for pieces of a millisecond: the threads are kept, and the caller takes part.
-`run_interruptible` is for long searches that should keep their best result on Ctrl-C.
+`map_blocks` is for blocks of rows. It uses joblib's threads, or another backend that the user has
+configured. `map_threads` is for pieces of work of about a millisecond. It keeps its threads, and
+the calling thread works too. `run_interruptible` is for long searches, which keep their best result
+on Ctrl-C.
 
-Results always come in the order of the work, so they do not depend on the number of threads.
+Results always come in the order of the work. So they do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _lock = threading.Lock()
 def map_blocks(
     function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None = None
 ) -> Iterator[Result]:
-    """Apply `function` to each item; results come in the items' order, whatever `n_jobs`.
+    """Apply `function` to each item and yield the results in the order of the items.
 
-    Threads by default, because the work is in numpy calls that release the GIL;
-    `joblib.parallel_config` may put another backend (Dask, say) in their place.
+    It uses threads by default, because numpy releases the GIL. `joblib.parallel_config` can select
+    another backend, such as Dask.
     """
     if len(items) < 2 or joblib.effective_n_jobs(n_jobs) == 1:
         yield from map(function, items)
@@ -44,10 +45,10 @@ def map_blocks(
 def map_threads(
     function: Callable[[Item], Result], items: Sequence[Item], n_threads: int
 ) -> list[Result]:
-    """Apply `function`, which should release the GIL, to each item; results in the items' order.
+    """Apply `function`, which should release the GIL, to each item and return results in order.
 
-    The caller's thread works too: with no thread free it does everything itself, so nothing
-    waits for a thread that others keep busy.
+    The calling thread works too. If no other thread is free, it does everything itself, so the call
+    never waits for busy threads.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def map_threads(
     if n_helpers < 1:
         return [function(item) for item in items]
     found: list[Result | None] = [None] * len(items)
-    turns = count()  # one step of it is not divided between threads
+    turns = count()  # next() on it is atomic
 
     def take_turns() -> None:
         while (turn := next(turns)) < len(items):
@@ -69,7 +70,7 @@ def map_threads(
     try:
         take_turns()
     finally:
-        # a helper that has not started is not needed any more; one that has is at its last item
+        # helpers that have not started are not needed; the others are at their last item
         started = [helper for helper in helpers if not helper.cancel()]
         errors = [helper.exception() for helper in started]
     for error in errors:
@@ -81,11 +82,11 @@ def map_threads(
 def run_interruptible(
     tasks: Sequence[Callable[[], Result]], n_threads: int, stop: threading.Event
 ) -> list[Result]:
-    """Results of all tasks, in their order.
+    """Run tasks and return their results in order.
 
-    A task looks at `stop` now and then, and returns its best so far once it is set. Ctrl-C sets it
-    here if tasks run on other threads; a task on the main thread catches the interrupt itself.
-    (joblib would throw away what the tasks have.)
+    A task checks `stop` now and then; once it is set, the task returns its best result so far. If
+    tasks run on other threads, Ctrl-C sets `stop` here. A task on the main thread must catch the
+    interrupt itself. (joblib would discard the results of the tasks.)
     """
     if n_threads == 1 or len(tasks) < 2:
         return [task() for task in tasks]
@@ -94,23 +95,25 @@ def run_interruptible(
         try:
             for task in tasks:
                 running.append(pool.submit(task))
-            while wait(running, timeout=0.2).not_done:  # an endless wait hears no Ctrl-C on Windows
+            # without a timeout, Ctrl-C would not interrupt the wait on Windows
+            while wait(running, timeout=0.2).not_done:
                 pass
         except KeyboardInterrupt:
             stop.set()
-            running += [pool.submit(task) for task in tasks[len(running) :]]  # they end at once
+            # the tasks not yet started see `stop` and return at once
+            running += [pool.submit(task) for task in tasks[len(running) :]]
         return [one.result() for one in running]
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     with _lock:
         if n_threads not in _pools:
-            _pools[n_threads] = ThreadPoolExecutor(n_threads, "latentclass-tree")
+            _pools[n_threads] = ThreadPoolExecutor(n_threads, "latentclass")
         return _pools[n_threads]
 
 
 def _forget() -> None:
-    """A forked process has the pools without their threads."""
+    """Drop the pools in a forked process, which does not inherit their threads."""
     global _lock
     _lock = threading.Lock()
     _pools.clear()

@@ -1,14 +1,17 @@
-"""Columns independent given a component: Gaussian and categorical columns in one product.
+"""Product densities: Gaussian and categorical columns that are independent given a component.
 
-A *component* is whatever the columns are independent given: a class of naive Bayes, a component
-of a mixture, one of several restarts of either. It is always the first axis of parameters and
-statistics; K counts components, p continuous columns, L the levels of all discrete columns laid
-end to end (see `Layout`). Statistics of disjoint sets of rows merge, so rows can come in blocks,
-weighted, with holes.
+A *component* is a class of naive Bayes, a component of a mixture, or either of these in one of
+several restarts. It is always the first axis of parameters and statistics. There are K components,
+p continuous columns and L levels, those of all discrete columns laid end to end (see `Layout`).
 
     log p(x | k) = sum_j log N(x_j; mean_kj, scale_kj^2) + sum_j log_prob_k[offset_j + x_j]
 
-over the observed columns only: a missing cell is integrated out by leaving its term out.
+The sums are over the observed columns: leaving out the term of a missing cell integrates it out.
+This is the product over i of P(x_i | c) in eq. (2) of Davidson's paper on latent variable
+classifiers (`docs/notation.md`).
+
+Statistics of disjoint sets of rows can be merged. So rows can come in blocks, with weights and with
+missing cells.
 """
 
 from __future__ import annotations
@@ -19,28 +22,29 @@ import numpy as np
 import scipy.sparse as sp
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
-
-LOG_2PI = float(np.log(2.0 * np.pi))
+from latentclass.engine._counts import indicator_rows
+from latentclass.engine._numeric import LOG_2PI as LOG_2PI
+from latentclass.engine._numeric import VALUE_LIMIT, divide
 
 SCALE_FLOOR = 1e-12
-"""Least standard deviation, in units of half the column's range. Keeps a density finite where a
-component has no spread; hardly above what rounding leaves of values within that range."""
-
+"""Smallest standard deviation, in units of half the range of the column. It keeps the density
+finite if all values of a component are equal, and is just above the rounding error of such values.
+"""
 
 NARROW = 1e-3
-"""Standard deviation, in the same units, below which squares are not multiplied out: the terms
-would be over a million times the result, and its last digits lost."""
+"""Below this standard deviation, in the same units, squares are not multiplied out: the terms would
+be a million times larger than their sum, which would lose its last digits."""
 
 
 class Layout(NamedTuple):
-    """Where each column's values live.
+    """Units of the continuous columns and places of the discrete levels.
 
     Attributes
     ----------
     centre, unit : arrays of shape (p,)
-        Middle and half width of each continuous column's range. The engine works on
-        (x - centre) / unit, within [-1, 1], so squares neither overflow nor vanish and results do
-        not depend on units of measurement.
+        Middle and half width of the range of each continuous column. The engine works with
+        (x - centre) / unit, which lies in [-1, 1]. So squares neither overflow nor underflow, and
+        results do not depend on the units of measurement.
     offsets : array of shape (n_discrete + 1,)
         Discrete column j has levels offsets[j] to offsets[j + 1] - 1.
     """
@@ -51,14 +55,14 @@ class Layout(NamedTuple):
 
 
 class ProductRows(NamedTuple):
-    """A block of rows in the engine's units: `numeric` by (x - centre) / unit, NaN missing."""
+    """A block of rows: `numeric` in the units of the engine, NaN missing; `codes`, -1 missing."""
 
     numeric: FloatArray
     codes: CodeArray
 
 
 class Params(NamedTuple):
-    """Parameters of K components, in the engine's units."""
+    """Parameters of K components, in the units of the engine."""
 
     mean: FloatArray
     scale: FloatArray
@@ -68,8 +72,9 @@ class Params(NamedTuple):
 class Stats(NamedTuple):
     """Sufficient statistics of K components.
 
-    `weight`, `mean`, `scatter` (K, p): weight of the observed cells, their mean, and their
-    weighted sum of squares about it. `counts` (K, L): weight of each level.
+    `weight`, `mean` and `scatter` (K, p) are the weight of the observed cells, their mean, and
+    their weighted sum of squared deviations from the mean. `counts` (K, L) is the weight of each
+    level.
     """
 
     weight: FloatArray
@@ -79,16 +84,16 @@ class Stats(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Conjugate prior on the parameters; all zero is plain maximum likelihood.
+    """Conjugate prior of the parameters; with `alpha` and `strength` 0, plain maximum likelihood.
 
     Attributes
     ----------
     alpha : float
-        Pseudo-count of every level (Laplace smoothing at 1).
+        Pseudo-count of every level; 1 is Laplace smoothing.
     strength : float
-        Pseudo-rows with which each variance is drawn to `variance`.
+        Number of pseudo-rows that pull each variance towards `variance`.
     mean, variance : arrays of shape (p,)
-        Each column's own, over all components: what a component without any observed cell gets.
+        Mean and variance of each whole column. A component without observed cells gets them.
     """
 
     alpha: float
@@ -98,10 +103,10 @@ class Prior(NamedTuple):
 
 
 def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Centre and unit of columns from their smallest and largest value.
+    """Return the centre and unit of columns, given their smallest and largest values.
 
-    A constant column's unit is its size, or 1 if it is all zero; an unobserved one (NaN) gets 0
-    and 1.
+    The unit of a constant column is its absolute value, or 1 if it is zero. A column without values
+    (NaN) gets centre 0 and unit 1.
     """
     low, high = np.nan_to_num(low), np.nan_to_num(high)
     centre = low / 2 + high / 2
@@ -111,22 +116,17 @@ def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def to_rows(numeric: FloatArray, codes: CodeArray, layout: Layout) -> ProductRows:
-    """A block of table rows in the engine's units."""
+    """Convert a block of table rows to the units of the engine."""
     return ProductRows((numeric - layout.centre) / layout.unit, codes)
 
 
 def one_hot(codes: CodeArray, offsets: IndexArray) -> sp.csr_array:
-    """Codes as an (n_rows, L) indicator; a missing cell has no entry."""
-    levels = codes + offsets[:-1]
-    seen = codes >= 0
-    indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
-    indices = levels[seen]
-    shape = (len(codes), int(offsets[-1]))
-    return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=shape)
+    """Return codes as an (n_rows, L) indicator matrix; a missing cell has no entry."""
+    return indicator_rows(np.where(codes >= 0, codes + offsets[:-1], -1), int(offsets[-1]))
 
 
 def log_density(params: Params, rows: ProductRows, layout: Layout) -> FloatArray:
-    """log p(x | k) of the observed cells, shape (n_rows, K), in the data's own units."""
+    """log p(x | k) of the observed cells in the units of the data, shape (n_rows, K)."""
     n_rows, n_components = len(rows.numeric), len(params.mean)
     out = np.zeros((n_rows, n_components))
     if rows.numeric.shape[1]:
@@ -143,9 +143,10 @@ def _add_gaussian(
         _add_squares(out, params, numeric, log_unit)
     far = ~np.isfinite(out).all(axis=1)
     if far.any():
-        # so far from the training data that squares overflow: count them as just as far
+        # squares overflowed: move these values to the largest distance that can be squared
         part = np.zeros((int(far.sum()), len(params.mean)))
-        _add_squares(part, params, np.clip(numeric[far], -1e100, 1e100), log_unit)
+        near = np.clip(numeric[far], -VALUE_LIMIT, VALUE_LIMIT)
+        _add_squares(part, params, near, log_unit)
         out[far] = part
 
 
@@ -158,7 +159,7 @@ def _add_squares(
     precision = params.scale**-2.0
     pull = params.mean * precision
     constant = params.mean * pull + 2.0 * (np.log(params.scale) + log_unit) + LOG_2PI
-    # sum of (x - mean)^2 / scale^2 multiplied out, so that the work is in matrix products
+    # the sum of (x - mean)^2 / scale^2 is multiplied out, so that matrix products do the work
     out += (values * values) @ (-0.5 * precision).T
     out += values @ pull.T
     out -= 0.5 * ((~missing).astype(np.float64) @ constant.T if holes else constant.sum(axis=1))
@@ -176,27 +177,27 @@ def _add_categorical(
 ) -> None:
     table = np.ascontiguousarray(log_prob.T)
     for j in range(codes.shape[1]):
-        # the row of zeros at the end is what code -1, missing, picks
+        # a missing cell, code -1, picks the row of zeros at the end
         levels = np.vstack([table[offsets[j] : offsets[j + 1]], np.zeros((1, out.shape[1]))])
         out += levels.take(codes[:, j], axis=0, mode="wrap")
 
 
 def empty_stats(n_components: int, layout: Layout) -> Stats:
-    """Statistics of no rows."""
+    """Return the statistics of an empty set of rows."""
     shape = (n_components, len(layout.centre))
     counts = np.zeros((n_components, int(layout.offsets[-1])))
     return Stats(np.zeros(shape), np.zeros(shape), np.zeros(shape), counts)
 
 
 def soft_stats(rows: ProductRows, weights: FloatArray, layout: Layout) -> Stats:
-    """Statistics of rows that belong to component k with weight weights[:, k]."""
+    """Return the statistics of rows that belong to component k with weight weights[:, k]."""
     missing = np.isnan(rows.numeric)
     holes = missing.any()
     values = np.where(missing, 0.0, rows.numeric) if holes else rows.numeric
     present = (~missing).astype(np.float64) if holes else np.ones(1)
     cell_weight = np.empty((weights.shape[1], values.shape[1]))
     cell_weight[:] = weights.T @ present if holes else weights.sum(axis=0)[:, None]
-    mean = _divide(weights.T @ values, cell_weight)
+    mean = divide(weights.T @ values, cell_weight)
     scatter = np.maximum(weights.T @ (values * values) - cell_weight * mean * mean, 0.0)
     narrow = scatter < NARROW**2 * cell_weight
     for k in np.flatnonzero(narrow.any(axis=1)):
@@ -216,7 +217,10 @@ def hard_stats(
     n_components: int,
     layout: Layout,
 ) -> Stats:
-    """Statistics of rows that belong to one component each: same result, cost free of K."""
+    """Return the statistics of rows that belong to one component each.
+
+    Equal to `soft_stats` with indicator weights, but the cost does not depend on K.
+    """
     n_rows = len(component)
     members = sp.csc_array((weight, component, np.arange(n_rows + 1)), shape=(n_components, n_rows))
     missing = np.isnan(rows.numeric)
@@ -225,7 +229,7 @@ def hard_stats(
     total = np.bincount(component, weights=weight, minlength=n_components)[:, None]
     cell_weight = np.empty((n_components, values.shape[1]))
     cell_weight[:] = members @ (~missing).astype(np.float64) if holes else total
-    mean = _divide(members @ values, cell_weight)
+    mean = divide(members @ values, cell_weight)
     distance = values - mean[component]
     if holes:
         distance[missing] = 0.0
@@ -234,7 +238,7 @@ def hard_stats(
     for j in range(rows.codes.shape[1]):
         first, end = layout.offsets[j], layout.offsets[j + 1]
         n_levels = int(end - first)
-        # code -1 is counted in a level of its own, which is then dropped
+        # missing cells, code -1, are counted as an extra level that is then dropped
         place = component * (n_levels + 1) + rows.codes[:, j] + 1
         tally = np.bincount(place, weights=weight, minlength=n_components * (n_levels + 1))
         counts[:, first:end] = tally.reshape(n_components, n_levels + 1)[:, 1:]
@@ -242,10 +246,10 @@ def hard_stats(
 
 
 def merge_stats(a: Stats, b: Stats) -> Stats:
-    """Statistics of the rows of both (pairwise update of Chan, Golub and LeVeque)."""
+    """Merge the statistics of two sets of rows (pairwise update of Chan, Golub and LeVeque)."""
     weight = a.weight + b.weight
     shift = b.mean - a.mean
-    share = _divide(b.weight, weight)
+    share = divide(b.weight, weight)
     return Stats(
         weight,
         a.mean + shift * share,
@@ -255,7 +259,7 @@ def merge_stats(a: Stats, b: Stats) -> Stats:
 
 
 def pool_stats(stats: Stats) -> Stats:
-    """Statistics of all components' rows taken together, as one component."""
+    """Merge the statistics of all components into those of a single component."""
     pooled = Stats(*(array[:1] for array in stats))
     for k in range(1, len(stats.weight)):
         pooled = merge_stats(pooled, Stats(*(array[k : k + 1] for array in stats)))
@@ -263,11 +267,11 @@ def pool_stats(stats: Stats) -> Stats:
 
 
 def estimate(stats: Stats, prior: Prior, layout: Layout) -> Params:
-    """Parameters with the highest likelihood, or posterior density under `prior`."""
+    """Return the parameters with the highest likelihood, or posterior density given `prior`."""
     seen = stats.weight > 0
     mean = np.where(seen, stats.mean, prior.mean)
     weight = stats.weight + prior.strength
-    variance = _divide(stats.scatter + prior.strength * prior.variance, weight)
+    variance = divide(stats.scatter + prior.strength * prior.variance, weight)
     variance = np.where(weight > 0, variance, prior.variance)
     return Params(
         mean,
@@ -277,16 +281,16 @@ def estimate(stats: Stats, prior: Prior, layout: Layout) -> Params:
 
 
 def to_scale(variance: FloatArray, prior: Prior) -> FloatArray:
-    """Standard deviations, floored; 1 in a column that never varies.
+    """Return standard deviations, at least SCALE_FLOOR, and 1 for a constant column.
 
-    Such a column says nothing of how much it can vary, and another value in it must not outweigh
-    all other columns.
+    The data do not say how much a constant column can vary. With a tiny scale, a different value in
+    a new row would outweigh all other columns.
     """
     return np.where(prior.variance > 0, np.maximum(np.sqrt(variance), SCALE_FLOOR), 1.0)
 
 
 def log_probabilities(counts: FloatArray, offsets: IndexArray) -> FloatArray:
-    """Log shares of each column's levels; even where a column has no count."""
+    """Return the log share of each level in its column; equal shares if a column has no counts."""
     if not counts.shape[1]:
         return np.zeros(counts.shape)
     n_levels = np.diff(offsets)
@@ -296,12 +300,12 @@ def log_probabilities(counts: FloatArray, offsets: IndexArray) -> FloatArray:
     total = np.repeat(total, n_levels, axis=1)
     uniform = np.repeat(1.0 / np.maximum(n_levels, 1), n_levels)
     with np.errstate(divide="ignore"):
-        log_prob: FloatArray = np.log(np.where(total > 0, _divide(counts, total), uniform))
+        log_prob: FloatArray = np.log(np.where(total > 0, divide(counts, total), uniform))
     return log_prob
 
 
 def expected_log_likelihood(params: Params, stats: Stats, layout: Layout) -> FloatArray:
-    """Sum over the rows behind `stats` of weight * log p(x | k), shape (K,)."""
+    """Sum of weight * log p(x | k) over the rows summarised in `stats`, shape (K,)."""
     shift = stats.mean - params.mean
     squares = stats.scatter + stats.weight * shift * shift
     log_norm = np.log(params.scale) + np.log(layout.unit) + 0.5 * LOG_2PI
@@ -313,16 +317,10 @@ def expected_log_likelihood(params: Params, stats: Stats, layout: Layout) -> Flo
 
 
 def log_prior(params: Params, prior: Prior) -> FloatArray:
-    """log density of the prior at `params` up to a constant, shape (K,)."""
+    """Log density of the prior at `params`, up to a constant, shape (K,)."""
     ratio = prior.variance / params.scale**2
     gaussian = -0.5 * prior.strength * (2.0 * np.log(params.scale) + ratio)
     total: FloatArray = gaussian.sum(axis=1)
     if prior.alpha > 0:
         total = total + prior.alpha * params.log_prob.sum(axis=1)
     return total
-
-
-def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Quotient, 0 where the denominator is 0."""
-    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)

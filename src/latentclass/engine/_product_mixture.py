@@ -1,8 +1,13 @@
-"""Mixtures of product components, some rows with their component known, as an EM problem.
+"""EM problem of a mixture of product densities, in which the component of some rows may be known.
 
-With every component known for some rows this is naive Bayes with unlabelled rows; with none known
-it is a latent class model; with rows that may use the components of their class only, each class
-is a mixture of its own. S counts starts, K components; the rest is as in `_product`.
+    P(c, x) = P(c) prod_i P(x_i | c),
+
+eq. (2) of Davidson's paper on latent variable classifiers (`docs/notation.md`). If the components
+are classes, known for the labelled rows, this is naive Bayes with unlabelled rows. If no component
+is known, it is a latent class model. If each row is restricted to the components of its class, each
+class has a mixture of its own.
+
+There are S starts and K components; the other symbols are those of `_product`.
 """
 
 from __future__ import annotations
@@ -20,20 +25,19 @@ from latentclass.engine._logspace import log_normalise, split_shares
 from latentclass.engine._parallel import map_blocks
 
 DEAD_SHARE = 1e-3
-"""A component with less than this part of an even share of the rows is dead."""
-
+"""A component is dead if its weight is less than this fraction of 1 / K."""
 
 COLLAPSED = 1e-3
-"""A mixture with a component narrower than this part of the single component's standard deviation
-describes equal values, not a distribution, and is not chosen."""
-
+"""A mixture is not chosen if one of its components is narrower than this fraction of the standard
+deviation of a single component: it describes equal values, not a distribution."""
 
 PARAMETER_LIMIT = 1e3
-"""Bound on extrapolated means and scales, in the engine's units."""
+"""Means and scales are clipped to this after an extrapolation. All values lie in [-1, 1], in the
+units of the engine, so larger parameters can only come from an extrapolation that went wrong."""
 
 
 class MixtureParams(NamedTuple):
-    """Parameters of S starts: log weight (S, K), then `product.Params` with S in front."""
+    """Parameters of S starts: `log_weight` (S, K), then `product.Params` with leading axis S."""
 
     log_weight: FloatArray
     mean: FloatArray
@@ -42,7 +46,7 @@ class MixtureParams(NamedTuple):
 
 
 class MixtureStats(NamedTuple):
-    """Statistics of S starts: row weight (S, K), then `product.Stats` with S in front."""
+    """Statistics of S starts: `row_weight` (S, K), then `product.Stats` with leading axis S."""
 
     row_weight: FloatArray
     weight: FloatArray
@@ -53,23 +57,24 @@ class MixtureStats(NamedTuple):
 
 @dataclass(frozen=True)
 class MixtureProblem:
-    """EM for a mixture whose rows come in blocks.
+    """EM problem (see `_em.Problem`) of a mixture whose rows come in blocks.
 
     Attributes
     ----------
-    blocks : list of (Rows, row weights)
-        The rows whose component is not known.
+    blocks : list of (ProductRows, row weights)
+        Rows whose component is not known.
     known_rows : array of shape (K,)
-        Weight of the rows known to belong to each component.
+        Weight of the rows whose component is known, by component.
     known : product.Stats
-        Their statistics: they never change, so those rows are read once.
+        Statistics of the rows whose component is known. They never change, so these rows are read
+        only once.
     prior : product.Prior
     layout : product.Layout
     n_jobs : int or None
-        Threads over the blocks.
-    restricted : list of (Rows, row weights, slice)
-        Rows known to belong to one of the components in the slice, blocks of one slice side by
-        side. Only those components' densities are computed for them.
+        Number of threads for the blocks.
+    restricted : list of (ProductRows, row weights, slice)
+        Rows that belong to one of the components in the slice. Only the densities of these
+        components are computed. Blocks with the same slice must follow each other.
     """
 
     blocks: list[tuple[product.ProductRows, FloatArray]]
@@ -91,7 +96,7 @@ class MixtureProblem:
         return free + self.restricted
 
     def e_step(self, params: MixtureParams) -> tuple[MixtureStats, FloatArray]:
-        """Statistics and penalised log-likelihood per row (see `_em.Problem`)."""
+        """Return the expected statistics and the penalised log-likelihood per row."""
         n_starts, n_components = params.log_weight.shape
         log_likelihood = np.zeros(n_starts)
         rows_sum = np.zeros((n_starts, n_components))
@@ -123,7 +128,10 @@ class MixtureProblem:
         return MixtureStats(rows_sum + self.known_rows, *shaped), total / self.total_weight
 
     def known_part(self, params: MixtureParams) -> tuple[product.Stats, FloatArray]:
-        """The known rows' statistics, once a start, and their log-likelihood plus the log-prior."""
+        """Return what the known rows add: statistics, and log-likelihood plus log-prior.
+
+        The statistics are repeated for each start; the sum of the logarithms has shape (S,).
+        """
         n_starts, n_components = params.log_weight.shape
         flat = flat_params(params)
         known = product.Stats(*(np.tile(array, (n_starts, 1)) for array in self.known))
@@ -135,7 +143,7 @@ class MixtureProblem:
         return known, class_part.sum(axis=1) + by_component.sum(axis=1)
 
     def m_step(self, stats: MixtureStats) -> MixtureParams:
-        """Parameters of highest penalised likelihood."""
+        """Return the parameters that maximise the expected penalised likelihood."""
         n_starts, n_components = stats.row_weight.shape
         flat = product.Stats(*(array.reshape(n_starts * n_components, -1) for array in stats[1:]))
         params = product.estimate(flat, self.prior, self.layout)
@@ -146,13 +154,13 @@ class MixtureProblem:
         )
 
     def to_vector(self, params: MixtureParams) -> FloatArray:
-        """Log weights, means, log scales and log probabilities, side by side."""
+        """Concatenate log weights, means, log scales and log probabilities."""
         n_starts = len(params.log_weight)
         parts = (params.log_weight, params.mean, np.log(params.scale), params.log_prob)
         return np.concatenate([part.reshape(n_starts, -1) for part in parts], axis=1)
 
     def from_vector(self, vector: FloatArray) -> MixtureParams:
-        """Invert `to_vector`, probabilities made to sum to one."""
+        """Invert `to_vector`, and normalise the probabilities."""
         n_starts, n_components = len(vector), len(self.known_rows)
         n_numeric, n_levels = len(self.layout.centre), int(self.layout.offsets[-1])
         widths = np.cumsum([1, n_numeric, n_numeric]) * n_components
@@ -161,7 +169,6 @@ class MixtureProblem:
         for first, end in zip(self.layout.offsets[:-1], self.layout.offsets[1:], strict=True):
             if end > first:
                 log_prob[..., first:end] = log_normalise(log_prob[..., first:end])
-        # All values are within [-1, 1]: parameters far outside are an extrapolation gone wrong.
         scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(PARAMETER_LIMIT)))
         return MixtureParams(
             log_normalise(log_weight),
@@ -173,9 +180,9 @@ class MixtureProblem:
         )
 
     def dead(self, params: MixtureParams) -> BoolArray:
-        """Components with next to no share of the rows, and no row that is known to be theirs.
+        """Mark the components of almost no weight and without known rows.
 
-        None where rows are restricted: a rare class's components are small, not dead.
+        If rows are restricted, there are none: components of a rare class are small, not dead.
         """
         if self.restricted:
             return np.zeros(params.log_weight.shape, dtype=bool)
@@ -185,7 +192,7 @@ class MixtureProblem:
     def reseed(
         self, params: MixtureParams, dead: BoolArray, rngs: list[np.random.Generator]
     ) -> MixtureParams:
-        """Put each dead component on a row drawn at random, with an average share of the rows."""
+        """Move each dead component to a random row, with the average weight of a component."""
         arrays = MixtureParams(*(array.copy() for array in params))
         for s, rng in enumerate(rngs):
             lost = np.flatnonzero(dead[s])
@@ -212,14 +219,14 @@ class MixtureProblem:
 
 
 def flat_params(params: MixtureParams) -> product.Params:
-    """The components of all starts, one after the other."""
+    """Return the components of all starts on one axis, start by start."""
     n_starts, n_components = params.log_weight.shape
     n_flat = n_starts * n_components
     return product.Params(*(array.reshape(n_flat, array.shape[2]) for array in params[1:]))
 
 
 def _merge_into(total: product.Stats, part: product.Stats, members: slice, n_starts: int) -> None:
-    """Add the statistics of some components of all starts to those of all components."""
+    """Merge the statistics of some components of all starts into `total`, in place."""
 
     def by_start(stats: product.Stats) -> product.Stats:
         shape = (n_starts, len(stats.weight) // n_starts)
@@ -237,10 +244,11 @@ def seed_components(
     layout: product.Layout,
     rng: np.random.Generator,
 ) -> product.Params:
-    """Components that break symmetry: each stands near one row, as wide as its columns.
+    """Make components near given rows, as wide as the columns.
 
-    Chance moves each mean by half a standard deviation, and spreads one pseudo-row over each
-    column's levels, so that equal or empty rows give different components too.
+    Each mean is moved by Gaussian noise of half a standard deviation, and a pseudo-count of 1 is
+    spread randomly over the levels of each column. So equal or empty rows give different components
+    too.
     """
     spread = np.sqrt(prior.variance)
     at = np.where(np.isnan(seeds.numeric), prior.mean, seeds.numeric)
@@ -248,20 +256,21 @@ def seed_components(
     scale = np.tile(product.to_scale(prior.variance, prior), (len(mean), 1))
     counts = product.one_hot(seeds.codes, layout.offsets).toarray()
     pseudo = product.log_probabilities(rng.exponential(size=counts.shape), layout.offsets)
-    counts += np.exp(pseudo)  # exponential variables, normalised: even on the simplex
+    counts += np.exp(pseudo)  # normalised exponential variables are uniform on the simplex
     return product.Params(mean, scale, product.log_probabilities(counts, layout.offsets))
 
 
 def spread_starts(problem: MixtureProblem, rngs: list[np.random.Generator]) -> MixtureParams:
-    """Starts of a problem of restricted rows: in each slice, components about rows far apart.
+    """Make starts for restricted rows: in each slice, components around rows far apart.
 
-    The first row is drawn by weight; each next one by how badly the rows drawn before explain it
-    beside the slice's own product density (k-means++, with log-densities for distances). Then
-    each row goes to the drawn row that explains it best, and every component is estimated.
+    This is k-means++ with log-densities as distances. The first seed row is drawn by weight. Each
+    further seed is more likely to be a row that the previous seeds explain badly, compared with the
+    product density of all rows of the slice. Then each row is assigned to the seed that explains it
+    best, and the components are estimated from the assigned rows.
 
-    Draws go through the rows in the order of their density, with the same chance in all slices:
-    so a start depends neither on the order of rows, columns or slices, nor on whether a row stands
-    there twice or with weight 2.
+    For a draw, rows are sorted by density, and all slices use the same random numbers. So a start
+    depends neither on the order of rows, columns or slices, nor on whether a row occurs twice or
+    has weight 2.
     """
     n_starts, n_components = len(rngs), len(problem.known_rows)
     layout = problem.layout
@@ -290,8 +299,9 @@ def spread_starts(problem: MixtureProblem, rngs: list[np.random.Generator]) -> M
 def _nearest_seeds(
     rows: product.ProductRows, weight: FloatArray, chances: FloatArray, problem: MixtureProblem
 ) -> IndexArray:
-    """Which of the drawn rows explains each row best, shape (n_rows, n_starts)."""
-    # in the engine's units: a density in the data's own would put rows with holes elsewhere
+    """Draw seed rows; return the seed that explains each row best, shape (n_rows, n_starts)."""
+    # densities in the units of the engine: in those of the data, the units would change the order
+    # of rows with missing cells
     layout = problem.layout._replace(unit=np.ones_like(problem.layout.unit))
     n_rows, (n_starts, n_seeds) = len(weight), chances.shape
     whole = product.soft_stats(rows, weight[:, None], layout)
@@ -317,6 +327,6 @@ def _nearest_seeds(
         nearest[closer] = h
         best[closer] = gain[closer]
         lack = best.max(axis=0) - best
-        # equal rows are all explained alike: draw by weight again
+        # if all rows are explained equally well, draw by weight again
         lack[:, lack.max(axis=0) == 0] = 1.0
     return nearest
