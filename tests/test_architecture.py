@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -36,16 +37,32 @@ def parts():
     return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and (p / "__init__.py").exists())
 
 
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
 def imported_modules(path):
+    """All modules that a file imports, at any depth: inside functions, under TYPE_CHECKING."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            if node.module == "latentclass":  # from latentclass import engine
-                yield from (f"latentclass.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                yield name if name in MODULES else node.module
+
+
+def find_cycle(graph):
+    """Modules that import each other, the first repeated at the end; None if there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
 
 
 def test_every_part_has_its_rule():
@@ -56,9 +73,21 @@ def test_every_part_has_its_rule():
 def test_imports_point_downwards(part):
     for path in (ROOT / part).rglob("*.py"):
         for module in imported_modules(path):
+            assert module != "latentclass", f"{path.name} imports the whole package"
             if module.startswith("latentclass."):
                 target = module.split(".")[1]
                 assert target == part or target in ALLOWED[part], f"{path.name} imports {module}"
+
+
+def test_no_import_cycle():
+    graph = {name: set(imported_modules(path)) for name, path in MODULES.items()}
+    assert graph["latentclass.evaluation._compare"] > {"latentclass.evaluation._comparison"}
+    assert find_cycle(graph) is None
+
+
+def test_a_cycle_is_found():
+    assert find_cycle({"a": {"b"}, "b": {"c", "d"}, "c": set()}) is None
+    assert sorted(set(find_cycle({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}}))) == ["a", "b", "c"]
 
 
 def test_engines_know_no_scikit_learn():
