@@ -1,18 +1,22 @@
 """Imports point one way only, and importing the package stays cheap."""
 
 import ast
+import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+import sklearn.base
 
 import latentclass
+from latentclass._compat import CallbackSupportMixin
 
 ROOT = Path(latentclass.__file__).parent
 
 # What each part may import of ours, beside itself. CONTRIBUTING.md draws this as a map.
-BASE = {"_axes", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
+BASE = {"_axes", "_compat", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
 BELOW = BASE | {"engine", "data"}
 SHARED = BELOW | {"estimator"}
 ALLOWED = {
@@ -36,16 +40,42 @@ def parts():
     return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and (p / "__init__.py").exists())
 
 
-def imported_modules(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def nodes(path):
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imported_names(path):
+    """All names that a file imports, at any depth: inside functions, under TYPE_CHECKING."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            if node.module == "latentclass":  # from latentclass import engine
-                yield from (f"latentclass.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(path):
+    """As `imported_names`, without the last part where it is a name inside one of our modules."""
+    for name in imported_names(path):
+        ours_inside = name.startswith("latentclass.") and name not in MODULES
+        yield name.rpartition(".")[0] if ours_inside else name
+
+
+def find_cycle(graph):
+    """Modules that import each other, the first repeated at the end; None if there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
 
 
 def test_every_part_has_its_rule():
@@ -56,15 +86,38 @@ def test_every_part_has_its_rule():
 def test_imports_point_downwards(part):
     for path in (ROOT / part).rglob("*.py"):
         for module in imported_modules(path):
+            assert module != "latentclass", f"{path.name} imports the whole package"
             if module.startswith("latentclass."):
                 target = module.split(".")[1]
                 assert target == part or target in ALLOWED[part], f"{path.name} imports {module}"
+
+
+def test_no_import_cycle():
+    graph = {name: set(imported_modules(path)) for name, path in MODULES.items()}
+    assert graph["latentclass.evaluation._compare"] > {"latentclass.evaluation._comparison"}
+    assert find_cycle(graph) is None
+
+
+def test_a_cycle_is_found():
+    assert find_cycle({"a": {"b"}, "b": {"c", "d"}, "c": set()}) is None
+    assert sorted(set(find_cycle({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}}))) == ["a", "b", "c"]
 
 
 def test_engines_know_no_scikit_learn():
     for path in (ROOT / "engine").rglob("*.py"):
         for module in imported_modules(path):
             assert not module.startswith("sklearn"), f"{path.name} imports {module}"
+
+
+def test_private_names_of_scikit_learn_are_used_in_one_file():
+    bases = (sklearn.base.BaseEstimator, sklearn.base.ClassifierMixin, CallbackSupportMixin)
+    private = {name for base in bases for name in dir(base) if re.match("_[^_]", name)}
+    assert "_get_param_names" in private
+    for path in set(MODULES.values()) - {ROOT / "_compat.py"}:
+        for name in imported_names(path):
+            assert not re.match(r"sklearn\..*\b_", name), f"{path} imports {name}"
+        used = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
+        assert not used & private, path
 
 
 def loaded_by(statement):

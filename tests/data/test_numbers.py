@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from latentclass.data._numbers import TABLE_SIZE, DistinctNumbers, NumberCoder
@@ -75,7 +75,6 @@ def test_whole_numbers_come_out_as_int():
     assert [type(v) for v in distinct([1.0, 2.5])] == [int, float]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(-(10**6), 10**6) | st.floats(-1e9, 1e9), unique=True, max_size=20),
     st.lists(st.integers(-(10**6), 10**6) | st.floats(allow_nan=True), max_size=20),

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from latentclass.data import Table, encode_labels, learn_schema
@@ -18,6 +19,12 @@ CELLS = {
     "text": LABELS,
     "bool": st.booleans(),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def character_table():
+    """Make hypothesis' table of all characters before a test draws: a new clone has none yet."""
+    LABELS.validate()
 
 
 @st.composite
@@ -54,7 +61,6 @@ def in_categories(columns):
     return frame.astype({name: "category" for name, (sort, _) in columns.items() if sort == "text"})
 
 
-no_deadline = settings(deadline=None)  # the first use of a library is slow
 CONTAINERS = [in_numpy, in_pandas, in_polars, in_pyarrow, in_categories]
 
 
@@ -71,7 +77,6 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.codes, other.codes)
 
 
-@no_deadline
 @given(tables())
 def test_all_containers_give_the_same_schema_and_codes(columns):
     (first, first_table), *others = [learn(make, columns) for make in CONTAINERS]
@@ -81,7 +86,6 @@ def test_all_containers_give_the_same_schema_and_codes(columns):
         assert_same(table, first_table)
 
 
-@no_deadline
 @given(tables())
 def test_categories_are_the_distinct_cells_and_codes_point_to_them(columns):
     schema, table = learn(in_polars, columns)
@@ -96,7 +100,6 @@ def test_categories_are_the_distinct_cells_and_codes_point_to_them(columns):
         np.testing.assert_array_equal(table.numeric[:, place], cells)
 
 
-@no_deadline
 @given(tables())
 def test_coding_the_training_table_again_gives_the_same(columns):
     for make in CONTAINERS:
@@ -104,7 +107,6 @@ def test_coding_the_training_table_again_gives_the_same(columns):
         assert_same(schema.encode(make(columns), handle_unknown="error"), table)
 
 
-@no_deadline
 @given(tables(), st.data())
 def test_permuting_rows_permutes_codes(columns, data):
     schema, table = learn(in_pandas, columns)
@@ -116,7 +118,6 @@ def test_permuting_rows_permutes_codes(columns, data):
         assert_same(coded, table.take(np.array(order)))
 
 
-@no_deadline
 @given(tables())
 def test_building_and_coding_gives_the_codes_back(columns):
     for make in CONTAINERS:
@@ -124,7 +125,6 @@ def test_building_and_coding_gives_the_codes_back(columns):
         assert_same(schema.encode(build_table(schema, table), handle_unknown="error"), table)
 
 
-@no_deadline
 @given(tables(), st.data())
 def test_filling_changes_the_missing_cells_alone(columns, data):
     schema, table = learn(in_numpy, columns)
@@ -148,7 +148,6 @@ def test_filling_changes_the_missing_cells_alone(columns, data):
         assert_same(schema.encode(X), table)
 
 
-@no_deadline
 @given(st.lists(st.none() | LABELS, min_size=1, max_size=10).filter(any))
 def test_labels_are_the_same_from_all_containers(y):
     expected = sorted({label for label in y if label is not None})

@@ -362,7 +362,7 @@ def test_rows_without_label_have_no_say(table):
     X=arrays(float, (15, 2), elements=st.one_of(st.floats(-1e9, 1e9), st.just(np.nan))),
     y=st.lists(st.sampled_from(["a", "b", None]), min_size=15, max_size=15),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pytest.mark.filterwarnings("ignore:Columns .* have no value")
 def test_any_table_is_taken(X, y):
     y[0] = "a"

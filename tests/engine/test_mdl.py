@@ -89,7 +89,7 @@ def test_cut_points_equal_the_reference(start):
         max_size=25,
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_column_equals_the_unfitted_copy(rows):
     values, y, weight = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
     cuts = mdl_cut_points(values, y.astype(int), weight, 3)
@@ -339,7 +339,7 @@ def test_codes_by_hand():
     values=st.lists(st.one_of(st.floats(allow_infinity=False), st.just(math.nan)), max_size=20),
     cuts=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=5, unique=True),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_codes_count_the_cuts_below(values, cuts):
     cuts = sorted(set(cuts))
     expected = [-1 if math.isnan(v) else sum(cut < v for cut in cuts) for v in values]

@@ -11,6 +11,8 @@ import pytest
 from latentclass.engine import _parallel as threads_module
 from latentclass.engine._parallel import map_blocks, map_threads, run_interruptible
 
+HUNG = 600  # seconds: a limit for threads that wait for ever, far above what a busy machine needs
+
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5, 50])
 def test_results_come_in_the_order_of_the_items(n_threads):
@@ -23,13 +25,13 @@ def test_results_come_in_the_order_of_the_items(n_threads):
 
 
 def test_two_items_are_at_work_at_once():
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=HUNG)
     assert sorted(map_threads(lambda _: meeting.wait(), [0, 1], 2)) == [0, 1]
 
 
 def test_threads_are_kept():
     def names():
-        meeting = threading.Barrier(3, timeout=30)
+        meeting = threading.Barrier(3, timeout=HUNG)
 
         def visit(_):
             meeting.wait()
@@ -90,12 +92,12 @@ def test_an_interrupt_asks_all_tasks_to_end_and_keeps_what_they_have():
     def task(number):
         if stop.is_set():  # the interrupt came before the task was known to have begun
             return number
-        waiting.wait(timeout=30)
-        assert stop.wait(timeout=30), "nobody asked to stop"
+        waiting.wait(timeout=HUNG)
+        assert stop.wait(timeout=HUNG), "nobody asked to stop"
         return number
 
     def interrupt():
-        waiting.wait(timeout=30)
+        waiting.wait(timeout=HUNG)
         _thread.interrupt_main()
 
     other = threading.Thread(target=interrupt)

@@ -1,4 +1,4 @@
-"""Classifiers that log their fits, take their time or fail; importable by worker processes."""
+"""Classifiers that log their fits, wait or fail; importable by worker processes."""
 
 import os
 import time
@@ -11,12 +11,16 @@ from latentclass.evaluation import Store
 
 
 class Logged(ClassifierMixin, BaseEstimator):
-    """Nearest class mean; each fit adds a line to the file `log`."""
+    """Nearest class mean; each fit adds a line to the file `log`.
 
-    def __init__(self, log=None, shrink=0.0, seconds=0.0, random_state=None):
+    While the file `hold` exists, fits wait once `log` has more than `n_free` lines.
+    """
+
+    def __init__(self, log=None, shrink=0.0, hold=None, n_free=0, random_state=None):
         self.log = log
         self.shrink = shrink
-        self.seconds = seconds
+        self.hold = hold
+        self.n_free = n_free
         self.random_state = random_state
 
     def fit(self, X, y):
@@ -24,7 +28,8 @@ class Logged(ClassifierMixin, BaseEstimator):
             handle = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             os.write(handle, f"{type(self).__name__} {len(X)}\n".encode())
             os.close(handle)
-        time.sleep(self.seconds)
+        while self.hold and Path(self.hold).exists() and n_fits(self.log) > self.n_free:
+            time.sleep(0.01)
         self.classes_ = np.unique(y)
         means = np.array([X[y == label].mean(axis=0) for label in self.classes_])
         noise = np.random.RandomState(self.random_state).normal(0, 1e-3, means.shape)

@@ -20,16 +20,18 @@ from latentclass.evaluation import Store, compare
 
 HERE = Path(__file__).parent
 
-SLOW_RUN = """
+HUNG = 600  # seconds: a limit for runs that will never end, far above what a busy machine needs
+
+RUN = """
 import sys
 import numpy as np
 from evaluation_helpers import Logged
 from latentclass.evaluation import compare
 
-log, store = sys.argv[1:]
+log, hold, store = sys.argv[1:]
 X = np.random.default_rng(0).normal(size=(40, 3))
 compare(
-    {"a": Logged(log, seconds=0.15), "b": Logged(log, shrink=0.5, seconds=0.15)},
+    {"a": Logged(log, 0.0, hold, n_free=3), "b": Logged(log, 0.5, hold, n_free=3)},
     ("d", X, np.arange(40) % 2), cv=5, store=store,
 )
 """
@@ -40,8 +42,8 @@ def outcome(comparison):
     return {k: v for k, v in columns.items() if not k.endswith("_seconds")}
 
 
-def wait_for(condition, seconds=30):
-    end = time.monotonic() + seconds
+def wait_for(condition):
+    end = time.monotonic() + HUNG
     while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)
@@ -51,33 +53,32 @@ def n_lines(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def slow_run(log, store):
+def start_run(log, hold, store):
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
-        [sys.executable, "-c", SLOW_RUN, str(log), str(store)],
+        [sys.executable, "-c", RUN, str(log), str(hold), str(store)],
         env=os.environ | {"PYTHONPATH": path},
     )
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
-    log, store = tmp_path / "fits.txt", tmp_path / "results.jsonl"
-    with slow_run(log, store) as run:
-        wait_for(lambda: n_lines(store) >= 3)
+    log, hold, store = (tmp_path / name for name in ("fits.txt", "hold", "results.jsonl"))
+    hold.touch()
+    with start_run(log, hold, store) as run:
+        wait_for(lambda: n_fits(log) == 4)
         run.kill()
-    stored = n_lines(store)
-    assert 3 <= stored < 10
-    started = n_fits(log)
-    assert started <= stored + 1  # the fit that was under way is all that is lost
-    with slow_run(log, store) as again:
-        assert again.wait(timeout=60) == 0
-    assert n_fits(log) - started == 10 - stored
+    assert n_lines(store) == 3  # the fit that was under way is all that is lost
+    hold.unlink()
+    with start_run(log, hold, store) as again:
+        assert again.wait(timeout=HUNG) == 0
+    assert n_fits(log) == 4 + 7
     records = [json.loads(line) for line in store.read_text().splitlines()]
     assert len({record["key"] for record in records}) == len(records) == 10
     # and the results are those of a run that nobody killed
     X = np.random.default_rng(0).normal(size=(40, 3))
     models = {
-        "a": Logged(str(log), seconds=0.15),
-        "b": Logged(str(log), shrink=0.5, seconds=0.15),
+        "a": Logged(str(log), 0.0, str(hold), n_free=3),
+        "b": Logged(str(log), 0.5, str(hold), n_free=3),
     }
     data = ("d", X, np.arange(40) % 2)
     resumed = compare(models, data, cv=5, store=store)
@@ -116,11 +117,14 @@ def test_two_processes_give_what_one_gives(blobs, tmp_path):
 def test_a_cluster_that_loses_a_worker_gives_the_same(blobs, tmp_path):
     """Dask, two worker processes; one is killed after the first results (about 10 seconds)."""
     distributed = pytest.importorskip("distributed")
-    log, store = tmp_path / "fits.txt", tmp_path / "results.jsonl"
-    models = MODELS | {"slow": Logged(str(log), shrink=0.2, seconds=0.3)}
+    dask = pytest.importorskip("dask")
+    log, hold, store = (tmp_path / name for name in ("fits.txt", "hold", "results.jsonl"))
+    models = MODELS | {"held": Logged(str(log), 0.2, str(hold), n_free=6)}
     expected = compare(models, blobs, cv=5)
     log.unlink()
+    hold.touch()
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": HUNG}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
@@ -133,9 +137,12 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(blobs, tmp_path):
         stored = []
 
         def kill_one():
-            wait_for(lambda: n_lines(store) >= 4)
-            os.kill(victim, signal.SIGKILL)
-            stored.append(n_lines(store))
+            try:
+                wait_for(lambda: n_lines(store) >= 4)
+                os.kill(victim, signal.SIGKILL)
+                stored.append(n_lines(store))
+            finally:
+                hold.unlink()
 
         killer = threading.Thread(target=kill_one)
         killer.start()

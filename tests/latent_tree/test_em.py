@@ -307,7 +307,7 @@ def test_bad_settings(change, message):
     alpha=st.one_of(st.floats(-1, 3), st.just(math.nan), st.just(math.inf)),
     weight=st.lists(st.floats(-1, 3), min_size=3, max_size=3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_setting_gives_a_fit_or_a_plain_error(free, alpha, weight):
     tree = Tree.even((-1, 0, 0), (2, 2, 3), (-1, 0, 1))
 

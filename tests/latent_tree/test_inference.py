@@ -660,7 +660,7 @@ class TestRows:
         codes=st.lists(st.lists(st.integers(-3, 4), min_size=3, max_size=3), max_size=6),
         weight=st.one_of(st.none(), st.lists(st.floats(), max_size=6)),
     )
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_any_rows_give_an_answer_or_a_plain_error(self, codes, weight):
         tree = random_tables(
             Tree.even((-1, 0, 0, 0), (2, 2, 3, 4), (-1, 0, 1, 2)), np.random.default_rng(0)

@@ -183,14 +183,14 @@ class TestChecks:
         cardinalities=st.lists(st.integers(-1, 3), max_size=6),
         columns=st.lists(st.integers(-3, 5), max_size=6),
     )
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     def test_any_shape_is_a_tree_or_a_plain_error(self, parents, cardinalities, columns):
         tree = made(lambda: Tree.even(parents, cardinalities, columns), r"\.$")
         if tree is not None:
             assert_allclose(joint(tree).sum(), 1.0)
 
     @given(cells=st.lists(st.floats(allow_nan=True), min_size=4, max_size=4))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_any_table_is_a_table_of_distributions_or_a_plain_error(self, cells):
         table = np.array(cells).reshape(2, 2)
         tree = made(lambda: Tree((-1, 0), (2, 2), (-1, 0), ([[0.5, 0.5]], table)), r"tables\[1\]")

@@ -297,7 +297,7 @@ cells = st.one_of(st.sampled_from([0.0, 1.0, 7.5]), st.floats(-1e6, 1e6, width=3
     search=st.sampled_from(SEARCHES),
     prior=st.sampled_from([None, 1.0]),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:The search")
 def test_any_table_gives_a_density(numbers, words, copies, k, search, prior):
     """Holes, duplicates, constant columns, more components than rows."""

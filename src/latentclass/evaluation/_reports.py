@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray
 from latentclass._validation import check_option
 from latentclass.evaluation._metrics import METRICS, Metric
+from latentclass.evaluation._results import Results
 from latentclass.evaluation._significance import (
     nemenyi_difference,
     nemenyi_p_values,
     rank_rows,
 )
 from latentclass.evaluation._tables import LEAK, Cell, TextTable, number, p_text
-
-if TYPE_CHECKING:
-    from latentclass.evaluation._comparison import Comparison
 
 MARKS = ("-", "*")
 """Significantly worse than the best at the first and at the second level, as in the LCM paper."""
@@ -27,7 +25,7 @@ TEST_NAMES = {"corrected": "corrected resampled t-test", "paired": "paired t-tes
 
 
 def score_table(
-    comparison: Comparison,
+    results: Results,
     metric: Any,
     sd: str | None,
     test: str | None,
@@ -39,13 +37,13 @@ def score_table(
     check_option("test", test, (*TEST_NAMES, None))
     if len(alpha) > len(MARKS) or list(alpha) != sorted(alpha, reverse=True):
         raise ValueError(f"alpha={alpha!r} must be at most {len(MARKS)} levels, falling.")
-    metric = comparison.find_metric(metric)
-    scores = comparison.scores(metric)
-    spread = comparison.sd(metric, sd) if sd is not None else None
+    metric = results.find_metric(metric)
+    scores = results.scores(metric)
+    spread = results.sd(metric, sd) if sd is not None else None
     best = _best(scores, metric)
     rows: list[tuple[str | Cell, ...]] = []
-    for i, dataset in enumerate(comparison.datasets):
-        marks = _marks(comparison, dataset, best[i], test, alpha, metric)
+    for i, dataset in enumerate(results.datasets):
+        marks = _marks(results, dataset, best[i], test, alpha, metric)
         cells = [
             Cell(
                 _shown(scores[i, j], metric),
@@ -54,7 +52,7 @@ def score_table(
                 bool(best[i, j]),
                 _published(published.get((dataset, name)), metric),
             )
-            for j, name in enumerate(comparison.classifiers)
+            for j, name in enumerate(results.classifiers)
         ]
         rows.append((dataset, *cells))
     rows += _foot(scores, best, metric)
@@ -73,32 +71,32 @@ def score_table(
         )
     if published:
         notes.append("In brackets: published.")
-    notes += _failure_notes(comparison)
+    notes += _failure_notes(results)
     return TextTable(
-        f"{_title(metric)} of {_count(comparison.classifiers, 'classifier')} on "
-        f"{_count(comparison.datasets, 'data set')}",
-        ("data set", *comparison.classifiers),
+        f"{_title(metric)} of {_count(results.classifiers, 'classifier')} on "
+        f"{_count(results.datasets, 'data set')}",
+        ("data set", *results.classifiers),
         tuple(rows),
         tuple(notes),
-        _score_data(comparison, scores, spread, published),
-        comparison.leaks,
+        _score_data(results, scores, spread, published),
+        results.leaks,
     )
 
 
 def _score_data(
-    comparison: Comparison,
+    results: Results,
     scores: FloatArray,
     spread: FloatArray | None,
     published: dict[tuple[str, str], float],
 ) -> dict[str, list[Any]]:
-    data: dict[str, list[Any]] = {"data set": list(comparison.datasets)}
-    for j, name in enumerate(comparison.classifiers):
+    data: dict[str, list[Any]] = {"data set": list(results.datasets)}
+    for j, name in enumerate(results.classifiers):
         data[name] = scores[:, j].tolist()
         if spread is not None:
             data[f"{name} sd"] = spread[:, j].tolist()
         if any(classifier == name for _, classifier in published):
             data[f"{name} published"] = [
-                published.get((dataset, name), float("nan")) for dataset in comparison.datasets
+                published.get((dataset, name), float("nan")) for dataset in results.datasets
             ]
     return data
 
@@ -110,7 +108,7 @@ def _best(scores: FloatArray, metric: Metric) -> BoolArray:
 
 
 def _marks(
-    comparison: Comparison,
+    results: Results,
     dataset: str,
     best: BoolArray,
     test: str | None,
@@ -119,12 +117,12 @@ def _marks(
 ) -> list[str]:
     if test is None or not best.any():
         return [""] * len(best)
-    winner = comparison.classifiers[int(np.argmax(best))]
+    winner = results.classifiers[int(np.argmax(best))]
     marks = []
-    for j, name in enumerate(comparison.classifiers):
+    for j, name in enumerate(results.classifiers):
         mark = ""
         if not best[j]:
-            p_value = comparison.test(winner, name, test, dataset=dataset, metric=metric).p_value
+            p_value = results.test(winner, name, test, dataset=dataset, metric=metric).p_value
             passed = [m for m, level in zip(MARKS, alpha, strict=False) if p_value <= level]
             mark = passed[-1] if passed else ""
         marks.append(mark)
@@ -146,29 +144,29 @@ def _foot(scores: FloatArray, best: BoolArray, metric: Metric) -> list[tuple[str
     return foot
 
 
-def summary_table(comparison: Comparison, metric: Any, test: str | None, alpha: float) -> TextTable:
+def summary_table(results: Results, metric: Any, test: str | None, alpha: float) -> TextTable:
     """See `Comparison.summary`."""
     check_option("test", test, (*TEST_NAMES, None))
-    metric = comparison.find_metric(metric)
-    scores = comparison.scores(metric)
-    best, friedman = _best(scores, metric), comparison.friedman(metric)
-    data: dict[str, list[Any]] = {"classifier": list(comparison.classifiers)}
+    metric = results.find_metric(metric)
+    scores = results.scores(metric)
+    best, friedman = _best(scores, metric), results.friedman(metric)
+    data: dict[str, list[Any]] = {"classifier": list(results.classifiers)}
     digits: dict[str, Metric] = {}
-    for shown in comparison.metrics:
-        values = comparison.scores(shown)
+    for shown in results.metrics:
+        values = results.scores(shown)
         complete = values[~np.isnan(values).any(axis=1)]
         mean = complete.mean(axis=0) if len(complete) else np.full(values.shape[1], np.nan)
         data[shown.name], digits[shown.name] = mean.tolist(), shown
     data["mean rank"] = friedman.mean_ranks.tolist()
     data["best"] = best.sum(axis=0).tolist()
     if test is not None:
-        data["worse"] = _times_worse(comparison, best, test, alpha, metric)
+        data["worse"] = _times_worse(results, best, test, alpha, metric)
     data["failed"] = [
-        sum(record["classifier"] == name for record in comparison.failures)
-        for name in comparison.classifiers
+        sum(record["classifier"] == name for record in results.failures)
+        for name in results.classifiers
     ]
     rows: list[tuple[str | Cell, ...]] = []
-    for j, name in enumerate(comparison.classifiers):
+    for j, name in enumerate(results.classifiers):
         cells = []
         for column, numbers in list(data.items())[1:]:
             if column in digits:
@@ -185,30 +183,30 @@ def summary_table(comparison: Comparison, metric: Any, test: str | None, alpha: 
             f"worse: data sets on which it is significantly worse than the best "
             f"({TEST_NAMES[test]}, {100 * alpha:g} %)."
         )
-    notes += _friedman_notes(comparison, metric, alpha)
+    notes += _friedman_notes(results, metric, alpha)
     return TextTable(
-        f"Summary over {_count(comparison.datasets, 'data set')}",
+        f"Summary over {_count(results.datasets, 'data set')}",
         tuple(data),
         tuple(rows),
         tuple(notes),
         data,
-        comparison.leaks,
+        results.leaks,
     )
 
 
 def _times_worse(
-    comparison: Comparison, best: BoolArray, test: str, alpha: float, metric: Metric
+    results: Results, best: BoolArray, test: str, alpha: float, metric: Metric
 ) -> list[int]:
     marks = [
-        _marks(comparison, dataset, best[i], test, (alpha,), metric)
-        for i, dataset in enumerate(comparison.datasets)
+        _marks(results, dataset, best[i], test, (alpha,), metric)
+        for i, dataset in enumerate(results.datasets)
     ]
     return [sum(bool(mark) for mark in column) for column in zip(*marks, strict=True)]
 
 
-def _friedman_notes(comparison: Comparison, metric: Metric, alpha: float) -> list[str]:
-    friedman = comparison.friedman(metric)
-    n, k = friedman.n_datasets, len(comparison.classifiers)
+def _friedman_notes(results: Results, metric: Metric, alpha: float) -> list[str]:
+    friedman = results.friedman(metric)
+    n, k = friedman.n_datasets, len(results.classifiers)
     if n < 2 or k < 3:
         return []
     return [
@@ -221,33 +219,33 @@ def _friedman_notes(comparison: Comparison, metric: Metric, alpha: float) -> lis
 
 
 def versus_table(
-    comparison: Comparison, reference: str, metric: Any, test: str, alpha: float
+    results: Results, reference: str, metric: Any, test: str, alpha: float
 ) -> TextTable:
     """See `Comparison.versus`."""
     check_option("test", test, tuple(TEST_NAMES))
-    metric = comparison.find_metric(metric)
-    friedman = comparison.friedman(metric)
-    place = comparison.classifiers.index(reference)
-    ranked = friedman.n_datasets > 1 and len(comparison.classifiers) > 2
+    metric = results.find_metric(metric)
+    friedman = results.friedman(metric)
+    place = results.classifiers.index(reference)
+    ranked = friedman.n_datasets > 1 and len(results.classifiers) > 2
     nemenyi = nemenyi_p_values(friedman.mean_ranks, friedman.n_datasets)[place] if ranked else None
     columns = ["versus", "difference", "w/t/l", "significant w/t/l", "Wilcoxon p"]
     columns += ["Nemenyi p"] * ranked + ["Kohavi p"] * (metric.name == "accuracy")
     data: dict[str, list[Any]] = {column: [] for column in columns}
     rows: list[tuple[str | Cell, ...]] = []
-    for j, name in enumerate(comparison.classifiers):
+    for j, name in enumerate(results.classifiers):
         if name == reference:
             continue
-        wilcoxon = comparison.test(reference, name, "wilcoxon", metric=metric)
+        wilcoxon = results.test(reference, name, "wilcoxon", metric=metric)
         p_values = [wilcoxon.p_value]
         if nemenyi is not None:
             p_values.append(float(nemenyi[j]))
         if metric.name == "accuracy":
-            p_values.append(comparison.test(reference, name, "kohavi").p_value)
+            p_values.append(results.test(reference, name, "kohavi").p_value)
         counts = [
             "/".join(
                 map(
                     str,
-                    comparison.wins_ties_losses(
+                    results.wins_ties_losses(
                         reference, name, test=kind, alpha=alpha, metric=metric
                     ),
                 )
@@ -269,32 +267,32 @@ def versus_table(
     ]
     if nemenyi is not None:
         notes.append("Wilcoxon's and Kohavi's p-values are of one pair each, Nemenyi's of all.")
-    notes += _friedman_notes(comparison, metric, alpha) + _failure_notes(comparison)
+    notes += _friedman_notes(results, metric, alpha) + _failure_notes(results)
     return TextTable(
         f"{reference} against the others: {_title(metric)}",
         tuple(columns),
         tuple(rows),
         tuple(notes),
         data,
-        comparison.leaks,
+        results.leaks,
     )
 
 
-def tidy_columns(comparison: Comparison) -> dict[str, list[Any]]:
+def tidy_columns(results: Results) -> dict[str, list[Any]]:
     """See `Comparison.columns`."""
-    more = {metric.name: metric for metric in comparison.metrics}
+    more = {metric.name: metric for metric in results.metrics}
     metrics = (METRICS | more).values()
     scores = {
-        dataset: {metric.name: comparison.fold_scores(dataset, metric) for metric in metrics}
-        for dataset in comparison.datasets
+        dataset: {metric.name: results.fold_scores(dataset, metric) for metric in metrics}
+        for dataset in results.datasets
     }
     data: dict[str, list[Any]] = {name: [] for name in ("dataset", "classifier", "fold")}
     data |= {name: [] for name in ("n_train", "n_test", *(metric.name for metric in metrics))}
     data |= {name: [] for name in ("warnings", "error", "protocol")}
-    for dataset, folds in comparison.folds.items():
-        for j, name in enumerate(comparison.classifiers):
+    for dataset, folds in results.folds.items():
+        for j, name in enumerate(results.classifiers):
             for place, fold in enumerate(folds):
-                record = comparison.record(dataset, name, fold.number)
+                record = results.record(dataset, name, fold.number)
                 values = {
                     "dataset": dataset,
                     "classifier": name,
@@ -303,13 +301,13 @@ def tidy_columns(comparison: Comparison) -> dict[str, list[Any]]:
                     "n_test": record["n_test"],
                     "warnings": len(record["warnings"]),
                     "error": record["error"] or "",
-                    "protocol": comparison.protocol,
+                    "protocol": results.protocol,
                 }
                 for metric_name, matrix in scores[dataset].items():
                     values[metric_name] = float(matrix[place, j])
                 for column, value in values.items():
                     data[column].append(value)
-    if comparison.leaks:
+    if results.leaks:
         data["note"] = [LEAK] * len(data["dataset"])
     return data
 
@@ -336,12 +334,12 @@ def _published(value: float | None, metric: Metric) -> str:
     return "" if value is None else number(float(value), metric.digits)
 
 
-def _failure_notes(comparison: Comparison) -> list[str]:
-    if not comparison.failures:
+def _failure_notes(results: Results) -> list[str]:
+    if not results.failures:
         return []
-    first = comparison.failures[0]
+    first = results.failures[0]
     return [
-        f"{len(comparison.failures)} fit(s) failed; a classifier has no score (-) on a data set "
+        f"{len(results.failures)} fit(s) failed; a classifier has no score (-) on a data set "
         f"where it failed. First: {first['classifier']} on {first['dataset']}, fold "
         f"{first['fold']}: {_one_line(first['error'])}"
     ]
