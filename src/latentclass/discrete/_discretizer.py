@@ -20,7 +20,7 @@ from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._read import listed_to_array, missing_cells
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns
-from latentclass.estimator._reading import TableReader
+from latentclass.estimator._legacy_reading import TableReader
 
 
 class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -8,8 +8,8 @@ from typing import Any
 from sklearn.base import clone
 
 from latentclass._compat import parameter_names
-from latentclass.estimator._inner_folds import InnerFolds
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_folds import InnerFolds
+from latentclass.estimator._legacy_reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
 from latentclass.lcm._size_search import FittedSearch, Pair, check_search, find_size, listed
 

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from latentclass._compat import parameter_names
 from latentclass._types import FloatArray
-from latentclass.estimator._inner_folds import InnerFolds
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_folds import InnerFolds
+from latentclass.estimator._legacy_reading import Training
 from latentclass.lcm._classifier import LCMClassifier, make_prior
 from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
 from latentclass.lcm._size_search import Pair, SizeSearch, check_search, find_size, listed
