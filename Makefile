@@ -10,12 +10,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # mkdocs-material advertises its successor on every build
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test install lint types tests docs wheel bench test-oldest lock format hooks clean
+.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest lock format hooks clean
 
 help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
 	@echo "make test     lint, types, all tests, docs, and the wheel in an empty environment"
-	@echo "make bench    measure speed against peers (benchmarks/)"
+	@echo "make bench    measure speed against peers, in short (benchmarks/)"
+	@echo "make pages    write the tables of benchmarks/ and reproduce/ from their records"
 	@echo "make format   format the code"
 	@echo "make hooks    let git run the quick checks before each commit"
 	@echo "make clean    remove what was built"
@@ -57,6 +58,10 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/naive_bayes_projected.py
 	$(BIN)/python benchmarks/lcm.py --rows 1000000
 	$(BIN)/python benchmarks/latent_tree_engine.py
+
+# The tables of benchmarks/README.md and reproduce/README.md, from their records.
+pages: $(STAMP)
+	$(BIN)/python benchmarks/_pages.py
 
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:

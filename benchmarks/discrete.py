@@ -26,8 +26,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
 from _timing import best_times, print_table
+
 from latentclass.datasets import load_dataset
 from latentclass.discrete._aode import AODE
 from latentclass.discrete._hidden_naive_bayes import HiddenNaiveBayes

@@ -15,8 +15,8 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
-
 from _timing import best_times, peak_megabytes, print_table
+
 from latentclass.datasets import load_dataset
 from latentclass.discrete._discretizer import MDLDiscretizer
 from latentclass.engine._mdl import mdl_cut_points

@@ -21,11 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from _timing import print_table
 from discrete_baselines import coded
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.naive_bayes import CategoricalNB
 
-from _timing import print_table
 from latentclass import HNBClassifier
 
 FIT_LIMIT, PREDICT_LIMIT = 3.0, 3.0

@@ -24,11 +24,11 @@ from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
+from _timing import print_table
 from discrete_baselines import coded
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import CategoricalNB
 
-from _timing import print_table
 from latentclass import LatentTreeClassifier
 from latentclass.engine._em import run_restarts
 from latentclass.latent_tree import _east

@@ -26,8 +26,8 @@ from collections.abc import Callable
 
 import numba
 import numpy as np
-
 from _timing import print_table
+
 from latentclass.engine._parallel import map_threads
 from latentclass.latent_tree._inference import expected_counts, group_rows, plan_rows
 from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes

@@ -21,13 +21,13 @@ import time
 import warnings
 
 import numpy as np
+from _timing import best_times, peak_megabytes, print_table
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 import _lcm_loop as loop
-from _timing import best_times, peak_megabytes, print_table
 from latentclass import LCMClassifier, LCMClassifierCV
 from latentclass.datasets import load_dataset
 from latentclass.engine._class_components import gather_rows

@@ -16,8 +16,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import scipy.sparse as sp
-
 from _timing import best_times, peak_megabytes, print_table
+
 from latentclass import BinaryLCMClassifier
 from latentclass.lcm._discriminative import ConditionalProblem
 from latentclass.lcm._em import Prior

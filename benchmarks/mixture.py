@@ -26,10 +26,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from _timing import best_times, print_table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from _timing import best_times, print_table
 from latentclass import LatentMixture
 from latentclass.datasets import load_dataset
 

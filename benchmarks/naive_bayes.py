@@ -12,11 +12,11 @@ import argparse
 import warnings
 
 import numpy as np
+from _timing import best_times, peak_megabytes, print_table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
-from _timing import best_times, peak_megabytes, print_table
 from latentclass.baselines import NaiveBayes
 
 N_COLUMNS, N_CLASSES = 20, 5

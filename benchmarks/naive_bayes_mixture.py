@@ -15,10 +15,10 @@ import argparse
 import warnings
 
 import numpy as np
+from _timing import best_times, peak_megabytes, print_table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from _timing import best_times, peak_megabytes, print_table
 from latentclass.baselines import FiniteMixtureNaiveBayes, MixtureNaiveBayes
 
 N_COLUMNS, N_CLASSES = 10, 3

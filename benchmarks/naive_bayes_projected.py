@@ -12,6 +12,7 @@ import argparse
 import warnings
 
 import numpy as np
+from _timing import best_times, print_table
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +21,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from _timing import best_times, print_table
 from latentclass.baselines import ProjectedNaiveBayes
 
 N_COLUMNS, N_CLASSES, N_COMPONENTS = 20, 5, 4

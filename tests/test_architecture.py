@@ -1,19 +1,22 @@
 """Imports point one way only, and importing the package stays cheap."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+import sklearn.base
 
 import latentclass
+from latentclass._compat import CallbackSupportMixin
 
 ROOT = Path(latentclass.__file__).parent
 
 # What each part may import of ours, beside itself. CONTRIBUTING.md draws this as a map.
-BASE = {"_axes", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
+BASE = {"_axes", "_compat", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
 BELOW = BASE | {"engine", "data"}
 SHARED = BELOW | {"estimator"}
 ALLOWED = {
@@ -45,15 +48,25 @@ def module_name(path):
 MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imported_modules(path):
-    """All modules that a file imports, at any depth: inside functions, under TYPE_CHECKING."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def nodes(path):
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imported_names(path):
+    """All names that a file imports, at any depth: inside functions, under TYPE_CHECKING."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            for name in (f"{node.module}.{alias.name}" for alias in node.names):
-                yield name if name in MODULES else node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(path):
+    """As `imported_names`, without the last part where it is a name inside one of our modules."""
+    for name in imported_names(path):
+        ours_inside = name.startswith("latentclass.") and name not in MODULES
+        yield name.rpartition(".")[0] if ours_inside else name
 
 
 def find_cycle(graph):
@@ -94,6 +107,17 @@ def test_engines_know_no_scikit_learn():
     for path in (ROOT / "engine").rglob("*.py"):
         for module in imported_modules(path):
             assert not module.startswith("sklearn"), f"{path.name} imports {module}"
+
+
+def test_private_names_of_scikit_learn_are_used_in_one_file():
+    bases = (sklearn.base.BaseEstimator, sklearn.base.ClassifierMixin, CallbackSupportMixin)
+    private = {name for base in bases for name in dir(base) if re.match("_[^_]", name)}
+    assert "_get_param_names" in private
+    for path in set(MODULES.values()) - {ROOT / "_compat.py"}:
+        for name in imported_names(path):
+            assert not re.match(r"sklearn\..*\b_", name), f"{path} imports {name}"
+        used = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
+        assert not used & private, path
 
 
 def loaded_by(statement):

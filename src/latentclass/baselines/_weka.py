@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.estimator._reading import TableReader
+from latentclass.estimator._legacy_reading import TableReader
 from latentclass.exceptions import WekaError, WekaUnavailableError
 
 JAR_VARIABLE = "LATENTCLASS_WEKA"

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._compat import output_container
 from latentclass._types import CodeArray, FloatArray
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._read import listed_to_array, missing_cells
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns
-from latentclass.estimator._reading import TableReader
+from latentclass.estimator._legacy_reading import TableReader
 
 
 class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -166,7 +166,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         framed = nw.dependencies.is_into_dataframe(X)
         labelled = self.output == "intervals" or (self.output == "auto" and framed)
         labels = self.intervals_ if labelled else None
-        container = _get_output_config("transform", self)["dense"]
+        container = output_container(self)
         if framed or container != "default":
             return _fill_frame(_to_frame(X, self.schema_.names, container), codes, labels)
         return _fill_array(np.asarray(listed_to_array(X)), codes, labels)

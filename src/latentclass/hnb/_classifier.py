@@ -23,11 +23,11 @@ from latentclass.engine._content_folds import (
     distinct_rows,
     given_parts,
 )
-from latentclass.estimator._base import _log_odds
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._inner_folds import InnerFolds, check_inner_cv, given_folds
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_base import _log_odds
+from latentclass.estimator._legacy_folds import InnerFolds, check_inner_cv, given_folds
+from latentclass.estimator._legacy_reading import Training
 from latentclass.hnb._explanation import RuleExplanation, write_intervals
 from latentclass.hnb._hierarchy import (
     Hierarchy,

@@ -25,7 +25,7 @@ from latentclass.engine._em import run_restarts
 from latentclass.engine._parallel import run_interruptible
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._gaussian_model import mix_models
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_reading import Training
 from latentclass.latent_tree._inspection import TreeReading
 from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes
 

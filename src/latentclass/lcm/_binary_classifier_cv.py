@@ -7,8 +7,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from latentclass.estimator._inner_folds import InnerFolds
-from latentclass.estimator._reading import Training
+from latentclass._compat import parameter_names
+from latentclass.estimator._legacy_folds import InnerFolds
+from latentclass.estimator._legacy_reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
 from latentclass.lcm._size_search import FittedSearch, Pair, check_search, find_size, listed
 
@@ -173,7 +174,7 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
 
     def _candidate(self, pair: Pair, n_init: int, max_iter: int) -> Any:
         """A model of given size, without `cv`: a generator cannot be cloned."""
-        params = {name: getattr(self, name) for name in BinaryLCMClassifier._get_param_names()}
+        params = {name: getattr(self, name) for name in parameter_names(BinaryLCMClassifier)}
         params |= {"n_latent": pair[0], "n_components": pair[1], "n_init": n_init}
         params |= {"max_iter": max_iter, "calibrate": False, "verbose": 0, "n_jobs": None}
         return clone(BinaryLCMClassifier(**params))

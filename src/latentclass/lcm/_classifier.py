@@ -36,7 +36,8 @@ from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product import SCALE_FLOOR
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._gaussian_model import CellClassifier, Scaling, visit_rows, weigh
-from latentclass.estimator._reading import Training, check_weight
+from latentclass.estimator._legacy_reading import Training
+from latentclass.estimator._reading import check_weight
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_cells
 
@@ -400,7 +401,7 @@ class LCMClassifier(CellClassifier):
         if len(labels) != table.n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has "
-                f"{table.n_rows} rows, y has {len(labels)} labels. Give one label a row."
+                f"{table.n_rows} rows, y has {len(labels)} labels. Pass one label per row."
             )
         codes = self._label_codes(labels, table.n_rows)
         part = self._sum_chunk(table, codes, weight)

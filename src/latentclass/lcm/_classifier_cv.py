@@ -7,9 +7,10 @@ from typing import Any
 
 from sklearn.base import clone
 
+from latentclass._compat import parameter_names
 from latentclass._types import FloatArray
-from latentclass.estimator._inner_folds import InnerFolds
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_folds import InnerFolds
+from latentclass.estimator._legacy_reading import Training
 from latentclass.lcm._classifier import LCMClassifier, make_prior
 from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
 from latentclass.lcm._size_search import Pair, SizeSearch, check_search, find_size, listed
@@ -171,7 +172,7 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
 
     def _unfitted_copy(self) -> Any:
         # without `cv`: a generator cannot be cloned, and nothing is searched any more
-        params = {name: getattr(self, name) for name in LCMClassifier._get_param_names()}
+        params = {name: getattr(self, name) for name in parameter_names(LCMClassifier)}
         size = {"n_latent": self.n_latent_, "n_components": self.n_components_}
         return clone(LCMClassifier(**{**params, **size, "calibrate": False}))
 

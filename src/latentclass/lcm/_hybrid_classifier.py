@@ -18,7 +18,7 @@ from latentclass.engine._em import EMResult, run_restarts, take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_reading import Training
 from latentclass.lcm._classifier import make_prior
 from latentclass.lcm._discriminative import ConditionalProblem
 from latentclass.lcm._hybrid_data import HybridData, gather_blocks

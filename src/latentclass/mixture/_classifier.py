@@ -20,7 +20,7 @@ from latentclass.engine._em import EMResult, take_starts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_reading import Training
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import LatentVariableVerbs
 from latentclass.mixture._component_classifiers import (

@@ -17,7 +17,7 @@ from latentclass.engine._em import run_restarts
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureProblem
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_reading import Training
 from latentclass.naive_bayes import _column_mixture as mixture
 from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts
 

@@ -17,10 +17,10 @@ from latentclass.engine import _product as product
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, seed_components
-from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._bif import naive_bayes_variables, write_bif
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_base import GenerativeClassifier
+from latentclass.estimator._legacy_reading import Training
 
 
 class NaiveBayes(GenerativeClassifier):

@@ -15,7 +15,7 @@ from latentclass.engine._class_components import ComponentData, column_ranks, ex
 from latentclass.engine._em import EMResult, Problem, run_restarts
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._gaussian_model import CellClassifier
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_reading import Training
 from latentclass.lcm._em import LCMParams, LCMProblem, log_prior
 from latentclass.lcm._em import Prior as LCMPrior
 from latentclass.naive_bayes import _projection as projection

@@ -1,0 +1,120 @@
+"""Write the tables of `benchmarks/README.md` and `reproduce/README.md` from the records.
+
+A page has a pair of markers for each file of records, and what stands between them is made anew.
+The rest of the page is written by hand. Short runs get a page of their own, in `build`.
+Run by `make pages`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from _record import ROOT, SHORT_RUNS, Record, read_records
+
+MARKED = re.compile(r"<!-- records: (?P<stem>\w+) -->\n.*?<!-- end -->", re.S)
+NUMBER = re.compile(r"[-+]?[\d.]+(e-?\d+)?")
+
+
+def render(page: Path) -> str:
+    """Return the text of a page with its tables made from the records beside it."""
+    make_tables = PAGES[page]
+
+    def fill(marked: re.Match[str]) -> str:
+        records = read_records(page.parent / "records" / f"{marked['stem']}.csv")
+        return f"<!-- records: {marked['stem']} -->\n\n{make_tables(records)}\n<!-- end -->"
+
+    return MARKED.sub(fill, page.read_text(encoding="utf-8"))
+
+
+def one_line_per_figure(records: list[Record]) -> str:
+    """Make a table of figures with their limits and what is known of their runs."""
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        key = (record.what, record.figure, record.unit, record.clock)
+        groups.setdefault(key, []).append(record)
+    columns = {
+        name: cells
+        for name, cell in CELLS.items()
+        if any(cells := [cell(group) for group in groups.values()])
+    }
+    return _join(list(columns), zip(*columns.values(), strict=True)) + _versions(records)
+
+
+def one_line_per_case(records: list[Record]) -> str:
+    """Make a table, with a column for each figure, of the cases that have the same figures."""
+    cases: dict[str, dict[str, list[Record]]] = {}
+    for record in records:
+        title = f"{record.figure}, {record.unit}" if record.unit else record.figure
+        cases.setdefault(record.what, {}).setdefault(title, []).append(record)
+    tables: dict[tuple[str, ...], list[list[str]]] = {}
+    for what, figures in cases.items():
+        dates = sorted({group[-1].date for group in figures.values()})
+        cells = [_beside_paper(group) for group in figures.values()]
+        tables.setdefault(tuple(figures), []).append([what, *cells, dates[-1]])
+    parts = [_join(["what", *titles, "date"], lines) for titles, lines in tables.items()]
+    return "\n".join(parts) + _versions(records)
+
+
+def _join(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [titles, ["---"] * len(titles), *lines]
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def _versions(records: list[Record]) -> str:
+    known = dict.fromkeys(record.versions for record in records if record.versions)
+    return f"\nVersions: {'; '.join(known)}.\n" if known else ""
+
+
+def _value(group: list[Record]) -> str:
+    """Return the newest value, and the range of all runs."""
+    text = group[-1].value
+    ends = [end for record in group for end in (record.value, record.low, record.high) if end]
+    if all(map(NUMBER.fullmatch, ends)) and len(set(ends)) > 1:
+        text += f" ({min(ends, key=float)} to {max(ends, key=float)})"
+    return text
+
+
+def _beside_paper(group: list[Record]) -> str:
+    return _value(group) + (f" (paper {group[-1].paper})" if group[-1].paper else "")
+
+
+def _limit(group: list[Record]) -> str:
+    newest = group[-1]
+    missed = newest.limit and float(newest.value) > float(newest.limit)
+    return newest.limit + (", missed" if missed else "")
+
+
+def _runs(group: list[Record]) -> str:
+    numbers = [record.runs for record in group]
+    return str(sum(map(int, numbers))) if all(numbers) else ""
+
+
+CELLS: dict[str, Callable[[list[Record]], str]] = {
+    "what": lambda group: group[-1].what,
+    "figure": lambda group: group[-1].figure,
+    "value": lambda group: f"{_value(group)} {group[-1].unit}".rstrip(),
+    "limit": _limit,
+    "seconds": lambda group: group[-1].seconds,
+    "runs": _runs,
+    "clock": lambda group: group[-1].clock,
+    "load": lambda group: group[-1].load,
+    "date": lambda group: group[-1].date,
+}
+PAGES: dict[Path, Callable[[list[Record]], str]] = {
+    ROOT / "benchmarks" / "README.md": one_line_per_figure,
+    ROOT / "reproduce" / "README.md": one_line_per_case,
+}
+
+
+def main() -> None:
+    for page in PAGES:
+        page.write_text(render(page), encoding="utf-8")
+    if short := sorted(SHORT_RUNS.glob("*.csv")):
+        parts = [f"\n## {path.stem}\n\n{one_line_per_figure(read_records(path))}" for path in short]
+        page = ROOT / "build" / "records.md"
+        page.write_text("# Short runs\n" + "".join(parts), encoding="utf-8")
+        print(f"The figures of the short runs are in {page.relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The pages of benchmarks and reproductions show what their records hold."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(ROOT / "benchmarks")
+    import _pages
+    import _record
+
+page_of_each_folder = pytest.mark.parametrize(
+    "page", _pages.PAGES, ids=lambda page: page.parent.name
+)
+
+
+def scripts_beside(page):
+    return {path.stem for path in page.parent.glob("[!_]*.py")}
+
+
+def make_record(value="0.5", **fields):
+    return _record.Record(**{"what": "iris", "figure": "fit / peer", "value": value} | fields)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(_record, "ROOT", tmp_path)
+    monkeypatch.setattr(_record, "SHORT_RUNS", tmp_path / "build")
+    return lambda keep=True: _record.Run(str(tmp_path / "script.py"), keep=keep)
+
+
+@page_of_each_folder
+def test_the_tables_are_those_of_the_records(page):
+    assert _pages.render(page) == page.read_text(encoding="utf-8"), "Run `make pages`."
+
+
+@page_of_each_folder
+def test_every_script_has_records_and_a_place_on_the_page(page):
+    marked = re.findall(r"<!-- records: (\w+) -->", page.read_text(encoding="utf-8"))
+    kept = {path.stem for path in (page.parent / "records").glob("*.csv")}
+    assert sorted(marked) == sorted(kept) == sorted(scripts_beside(page))
+
+
+@page_of_each_folder
+def test_no_table_cell_is_long(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    cells = [cell.strip() for line in lines if line.startswith("|") for cell in line.split("|")]
+    assert max(map(len, cells)) <= _record.LONGEST_CELL
+
+
+@pytest.mark.parametrize("stem", sorted(scripts_beside(ROOT / "benchmarks" / "README.md")))
+def test_every_benchmark_figure_has_a_date_and_a_clock(stem):
+    for record in _record.read_records(ROOT / "benchmarks" / "records" / f"{stem}.csv"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
+        is_ratio = " / " in record.figure
+        assert record.clock in (_record.CLOCKS if is_ratio else ("", *_record.CLOCKS))
+
+
+def test_a_changed_record_changes_the_page():
+    before, after = (_pages.one_line_per_figure([make_record(v)]) for v in ("0.5", "0.6"))
+    assert before != after
+
+
+def test_a_table_shows_the_newest_value_the_range_and_a_missed_limit():
+    old = make_record("0.3", low="0.2", limit="0.5", date="2026-01-01", runs="3")
+    new = make_record("0.6", limit="0.5", date="2026-01-02", versions="numpy 2")
+    assert _pages.one_line_per_figure([old, new]) == (
+        "| what | figure | value | limit | runs | date |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| iris | fit / peer | 0.6 (0.2 to 0.6) | 0.5, missed | 4 | 2026-01-02 |\n"
+        "\nVersions: numpy 2.\n"
+    )
+
+
+def test_a_limit_that_holds_is_not_marked():
+    assert "missed" not in _pages.one_line_per_figure([make_record("0.5", limit="0.5")])
+
+
+def test_cases_with_the_same_figures_share_a_table():
+    records = [
+        make_record("80", figure="accuracy", unit="%", paper="79", date="2026-01-01"),
+        make_record("0.4", figure="log-loss", date="2026-01-01"),
+        make_record("1/2/3", what="wine", figure="wins", date="2026-01-02"),
+        make_record("2/2/2", what="wine", figure="wins", date="2026-01-03"),
+    ]
+    assert _pages.one_line_per_case(records) == (
+        "| what | accuracy, % | log-loss | date |\n"
+        "| --- | --- | --- | --- |\n"
+        "| iris | 80 (paper 79) | 0.4 | 2026-01-01 |\n"
+        "\n"
+        "| what | wins | date |\n"
+        "| --- | --- | --- |\n"
+        "| wine | 2/2/2 | 2026-01-03 |\n"
+    )
+
+
+def test_a_run_writes_what_it_measured(run):
+    with run() as first:
+        first.add_ratio("iris", "fit / peer", 1.0, 3.0, limit=0.5)
+    (record,) = _record.read_records(first.path)
+    assert (record.value, record.limit, record.clock) == ("0.3333", "0.5", "wall")
+    assert (record.seconds, record.peer_seconds) == ("1", "3")
+    assert "numpy" in record.versions
+    assert float(record.load) >= 0
+
+
+def test_kept_records_are_added_and_short_ones_replaced(run):
+    for keep, values in ((True, ["1", "2"]), (False, ["2"])):
+        for value in (1.0, 2.0):
+            with run(keep) as one:
+                one.add("iris", "fit", value, unit="s")
+        assert [record.value for record in _record.read_records(one.path)] == values
+
+
+def test_a_run_that_fails_leaves_the_records_alone(run):
+    with run() as first:
+        first.add("iris", "fit", 1.0)
+    before = first.path.read_bytes()
+
+    def fail():
+        with run() as second:
+            second.add("iris", "fit", 2.0)
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        fail()
+    assert first.path.read_bytes() == before
+
+
+def test_records_read_back_as_they_were_written(tmp_path):
+    records = [make_record(what='a, "b"', paper="1/2"), make_record("-1e-05", unit="%")]
+    _record.write_records(tmp_path / "some" / "records.csv", records)
+    assert _record.read_records(tmp_path / "some" / "records.csv") == records
+
+
+@pytest.mark.parametrize("what", ["", "x" * 41, "a | b", "a\nb"])
+def test_what_does_not_fit_into_a_cell_is_refused(what):
+    with pytest.raises(ValueError, match=re.escape(f"what={what!r} does not fit")):
+        make_record(what=what)
+
+
+def test_numbers_are_short_and_large_ones_whole():
+    shown = [_record._text(v) for v in (None, "1/2", 0.123456, 12345.6, -22460.0, 3.0, 1e-9)]
+    assert shown == ["", "1/2", "0.1235", "12346", "-22460", "3", "1e-09"]
+
+
+def test_best_times_takes_the_shortest_turn_after_the_first(monkeypatch):
+    ticks = iter([0, 10, 14, 20, 22])  # a turn that is not counted, one of 4 and one of 2 seconds
+    monkeypatch.setitem(_record.CLOCKS, "wall", lambda: next(ticks))
+    assert _record.best_times({"task": lambda: None}, repeats=2) == {"task": 2}
