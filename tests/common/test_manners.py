@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import latentclass.baselines
 from estimators import CLASSIFIERS
-from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator import _base, _legacy_base
 
 
 @parametrize_with_checks(CLASSIFIERS)
@@ -30,7 +30,7 @@ def test_every_generative_classifier_is_listed():
         for module in (latentclass, latentclass.baselines)
         for name in module.__all__
         if inspect.isclass(thing := getattr(module, name))
-        and issubclass(thing, GenerativeClassifier)
+        and issubclass(thing, _base.GenerativeClassifier | _legacy_base.GenerativeClassifier)
     }
     assert {type(model) for model in CLASSIFIERS} == public
 

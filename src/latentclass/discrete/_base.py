@@ -30,10 +30,10 @@ from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._mdl import bin_codes, mdl_cut_points
 from latentclass.engine._product import LOG_2PI, SCALE_FLOOR, measure_range
-from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_base import GenerativeClassifier
+from latentclass.estimator._legacy_reading import Training
 
 MAX_COMPLETIONS = 4096
 """Completions of one row that are all tried in the search for the most probable one."""

@@ -13,7 +13,7 @@ from latentclass._types import FloatArray
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Table
-from latentclass.estimator._reading import TableReader
+from latentclass.estimator._legacy_reading import TableReader
 
 
 def _has_proba(model: TableClassifier) -> bool:
