@@ -70,7 +70,9 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
     errors_ : array of shape (n_tried,)
         Training rows that leave-one-out gets wrong with k = 1, 2, ...
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     Notes
     -----
@@ -230,18 +232,24 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
     hidden_units : int or None, default=None
         None: half the sum of the numbers of columns and classes.
     learning_rate : float, default=0.3
+        Size of a gradient step.
     momentum : float, default=0.2
+        Share of the last step that is added to the next.
     n_epochs : int, default=500
         Rounds through the training rows.
     batch_size : int, default=8
         Rows a step. The papers' program takes 1, which in Python is slow.
     random_state : int, RandomState or None, default=None
+        Seeds the first weights and the order of the rows.
 
     Attributes
     ----------
     network_ : MLPClassifier
+        The trained network.
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     Examples
     --------

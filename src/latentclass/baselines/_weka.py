@@ -234,7 +234,8 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     options : sequence of str, default=()
         Weka's options of this classifier, one string for each word.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete, as in the library's own classifiers.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     timeout : float or None, default=600
         Seconds after which a run of Weka is ended.
     memory : str, default="2g"
@@ -243,8 +244,9 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
-        Weighted frequencies of the classes.
+        Share of each class.
     description_ : str
         What Weka prints of the model, such as a tree.
     model_ : bytes
@@ -252,6 +254,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     Notes
     -----
