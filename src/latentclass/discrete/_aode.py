@@ -8,7 +8,7 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import CodedRows, DiscreteClassifier
+from latentclass.discrete._legacy_base import CodedRows, DiscreteClassifier
 from latentclass.discrete._one_dependence import (
     PairModel,
     aode_log_likelihood,

@@ -8,7 +8,7 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.discrete._base import CodedRows, NetworkClassifier
+from latentclass.discrete._legacy_base import CodedRows, NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import maximum_spanning_tree
 from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts

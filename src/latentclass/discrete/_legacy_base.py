@@ -9,27 +9,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Block, Schema, Table, block_spans
+from latentclass.data._schema import Block, Table, block_spans
+from latentclass.discrete._coding import CodedRows, Coding, learn_coding
 from latentclass.discrete._em import CountLayout, CountParams, CountProblem, CountStats
 from latentclass.discrete._network import Structure, draw_codes, log_likelihood
 from latentclass.discrete._structure_search import Sample
 from latentclass.engine._counts import class_information, level_counts, level_offsets
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._logspace import log_sum_exp
-from latentclass.engine._mdl import bin_codes, mdl_cut_points
-from latentclass.engine._product import LOG_2PI, SCALE_FLOOR, measure_range
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._legacy_base import GenerativeClassifier
@@ -38,229 +34,8 @@ from latentclass.estimator._legacy_reading import Training
 MAX_COMPLETIONS = 4096
 """Completions of one row that are all tried in the search for the most probable one."""
 
-HALF_GAUSSIAN_MEAN = float(np.sqrt(2.0 / np.pi))
-"""Mean of the absolute value of a standard normal number."""
-
-VALUE_LIMIT = 1e4
-"""Standard deviations beyond which a number counts as no further away. Its density is 0 to any
-precision, and a larger square would drown what the other columns say."""
-
 MAX_SWEEPS = 50
 """Rounds over the missing cells where there are more: each sets one cell to its best at a time."""
-
-
-@dataclass(frozen=True)
-class Bins:
-    """The bins of one continuous column, and how its numbers spread inside them.
-
-    Inside a bin the density does not depend on the class: even between two cuts; below the first
-    and above the last cut it is the half of a Gaussian about the cut, with the training rows' mean
-    distance from it; in a column without cut it is Gaussian. So p(x) stays a density.
-
-    Attributes
-    ----------
-    cuts : array of shape (n_levels - 1,)
-    edge : array of shape (n_levels,)
-        The cut above each bin; below the last; the mean of a column without cut.
-    scale : array of shape (n_levels,)
-        Width of an inner bin, standard deviation of the whole Gaussian in the others.
-    mean, mode, peak : arrays of shape (n_levels,)
-        Mean, most probable number, and the log density there.
-    """
-
-    cuts: FloatArray
-    edge: FloatArray
-    scale: FloatArray
-    mean: FloatArray
-    mode: FloatArray
-    peak: FloatArray
-
-    @property
-    def n_levels(self) -> int:
-        """Number of bins."""
-        return len(self.cuts) + 1
-
-    def codes(self, values: FloatArray) -> CodeArray:
-        """Bin of each value; -1 if missing."""
-        return bin_codes(values, self.cuts)
-
-    def log_density(self, values: FloatArray, codes: CodeArray) -> FloatArray:
-        """log density of each value within its bin; 0 if missing."""
-        out: FloatArray = self.peak[codes]
-        for code in {0, len(self.cuts)}:
-            rows = codes == code
-            z = (values[rows] - self.edge[code]) / self.scale[code]
-            z = np.clip(z, -VALUE_LIMIT, VALUE_LIMIT)
-            out[rows] -= 0.5 * z * z
-        out[codes < 0] = 0.0
-        return out
-
-    def draw(self, codes: CodeArray, rng: np.random.Generator) -> FloatArray:
-        """A number from each bin."""
-        if not len(self.cuts):
-            whole: FloatArray = self.edge[0] + self.scale[0] * rng.standard_normal(len(codes))
-            return whole
-        even = self.edge[codes] - self.scale[codes] * rng.random(len(codes))
-        tail = self.scale[codes] * np.abs(rng.standard_normal(len(codes)))
-        values = np.where(codes == 0, self.edge[0] - tail, even)
-        top = codes == len(self.cuts)
-        values[top] = np.maximum(self.mode[-1], self.edge[-1] + tail[top])
-        return values
-
-
-def learn_bins(values: FloatArray, weight: FloatArray, cuts: FloatArray) -> Bins:
-    """Spread of a column's numbers within the bins that `cuts` make."""
-    seen = ~np.isnan(values)
-    values, weight = values[seen], weight[seen]
-    low, high = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
-    centre, unit = (array[0] for array in measure_range(np.array([low]), np.array([high])))
-    if not len(cuts):
-        total = max(float(weight.sum()), np.finfo(float).tiny)
-        z = (values - centre) / unit
-        mean = float(weight @ z) / total
-        spread = float(np.sqrt(weight @ (z - mean) ** 2 / total))
-        # a column that never varies says nothing of how much it can: take the size of its value
-        spread = (max(spread, SCALE_FLOOR) if high > low else 1.0) * unit
-        place = np.array([centre + unit * mean if len(values) else np.nan])
-        peak = np.array([-np.log(spread) - 0.5 * LOG_2PI])
-        return Bins(cuts, place, np.array([spread]), place, place, peak)
-    codes = bin_codes(values, cuts)
-    # bin b lies below its edge, but for the last, which lies above it
-    edge = np.append(cuts, cuts[-1])
-    scale = np.empty(len(edge))
-    scale[1:-1] = np.diff(cuts)
-    for code in (0, len(cuts)):
-        rows = codes == code
-        total = max(float(weight[rows].sum()), np.finfo(float).tiny)
-        distance = weight[rows] / total @ np.abs(values[rows] - edge[code])
-        scale[code] = distance / HALF_GAUSSIAN_MEAN
-    scale = np.maximum(scale, SCALE_FLOOR * unit)
-    mode = edge - scale / 2
-    mean = mode.copy()
-    mean[0] = edge[0] - HALF_GAUSSIAN_MEAN * scale[0]
-    mean[-1] = edge[-1] + HALF_GAUSSIAN_MEAN * scale[-1]
-    mode[0], mode[-1] = edge[0], np.nextafter(edge[-1], np.inf)
-    peak = -np.log(scale)
-    peak[[0, -1]] += np.log(2.0) - 0.5 * LOG_2PI
-    return Bins(cuts, edge, scale, mean, mode, peak)
-
-
-@dataclass(frozen=True)
-class Coding:
-    """From a table's rows to the levels that the models count, and back.
-
-    Attributes
-    ----------
-    bins : tuple of Bins
-        One for each continuous column.
-    discrete : tuple of int
-        Number of categories of each binary or nominal column.
-    active : tuple of (bool, int)
-        The columns with two levels or more, in the table's order: whether continuous, and its
-        place among the columns of its kind.
-    positions : tuple of int
-        Their places in the table.
-    """
-
-    bins: tuple[Bins, ...]
-    discrete: tuple[int, ...]
-    active: tuple[tuple[bool, int], ...]
-    positions: tuple[int, ...]
-
-    @property
-    def n_levels(self) -> tuple[int, ...]:
-        """Levels of each active column."""
-        return tuple(
-            self.bins[place].n_levels if continuous else self.discrete[place]
-            for continuous, place in self.active
-        )
-
-    def encode(self, block: Block) -> CodeArray:
-        """Levels of the active columns, -1 missing."""
-        codes = np.empty((len(block.codes), len(self.active)), dtype=np.int32)
-        for j, (continuous, place) in enumerate(self.active):
-            codes[:, j] = (
-                self.bins[place].codes(block.numeric[:, place])
-                if continuous
-                else block.codes[:, place]
-            )
-        return codes
-
-    def log_inside(self, block: Block) -> FloatArray:
-        """log density of the numbers given their bins: the same in every class."""
-        total = np.zeros(len(block.numeric))
-        for place, bins in enumerate(self.bins):
-            values = block.numeric[:, place]
-            total += bins.log_density(values, bins.codes(values))
-        return total
-
-    def empty(self, n_rows: int) -> tuple[FloatArray, CodeArray]:
-        """Cells of the inactive columns filled with all they can be, of the active ones missing."""
-        numeric = np.tile(
-            np.array([np.nan if len(b.cuts) else b.mean[0] for b in self.bins]), (n_rows, 1)
-        )
-        constant = np.array([0 if r == 1 else -1 for r in self.discrete], dtype=np.int32)
-        return numeric, np.tile(constant, (n_rows, 1))
-
-    def peaks(self) -> list[FloatArray]:
-        """log density at the most probable number of each level of each active column."""
-        return [
-            self.bins[place].peak if continuous else np.zeros(self.discrete[place])
-            for continuous, place in self.active
-        ]
-
-
-def learn_coding(
-    schema: Schema, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
-) -> Coding:
-    """Cut the continuous columns, and find the columns that vary."""
-    labelled = y != UNLABELLED
-    bins = []
-    for place in range(len(schema.continuous)):
-        values = table_column(table.numeric, place)
-        cuts = mdl_cut_points(values[labelled], y[labelled], weight[labelled], n_classes)
-        if not len(cuts):
-            cuts = _between_two(values)
-        bins.append(learn_bins(values, weight, cuts))
-    active, positions = [], []
-    for j, column in enumerate(schema.columns):
-        continuous = column.kind == "continuous"
-        place = (schema.continuous if continuous else schema.discrete).index(j)
-        if (bins[place].n_levels if continuous else len(column.categories)) > 1:
-            active.append((continuous, place))
-            positions.append(j)
-    discrete = tuple(schema.n_levels.tolist())
-    return Coding(tuple(bins), discrete, tuple(active), tuple(positions))
-
-
-def _between_two(values: FloatArray) -> FloatArray:
-    """The cut between two numbers, if a column has no others; else none.
-
-    Such a column is binary whatever its type. The MDL rule looks at one column at a time and would
-    drop it where only together with others it tells the classes apart.
-    """
-    known = values[~np.isnan(values)]
-    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    if low == high or np.any((known != low) & (known != high)):
-        return np.empty(0)
-    middle = low / 2 + high / 2
-    return np.array([middle if middle < high else low])  # there may be no number between them
-
-
-def table_column(matrix: Any, place: int) -> FloatArray:
-    """A column of a dense or sparse matrix as numbers."""
-    part = matrix[:, [place]]
-    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)[:, 0]
-
-
-class CodedRows(NamedTuple):
-    """Coded labelled rows, and rows without label, with their weights."""
-
-    codes: CodeArray
-    y: IndexArray
-    weight: FloatArray
-    unlabelled: CodeArray
-    unlabelled_weight: FloatArray
 
 
 class DiscreteClassifier(GenerativeClassifier):
