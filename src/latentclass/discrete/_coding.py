@@ -129,10 +129,54 @@ def table_column(matrix: Any, place: int) -> FloatArray:
 
 
 class CodedRows(NamedTuple):
-    """Coded labelled rows, and rows without label, with their weights."""
+    """Coded rows: those with a label, and those without, with their weights.
+
+    Attributes
+    ----------
+    codes, y, weight : arrays
+        Levels of the active columns, class codes and weights of the labelled rows.
+    unlabelled, unlabelled_weight : arrays
+        Levels and weights of the rows without label.
+    n_levels : tuple of int
+        Levels of each active column.
+    n_classes : int
+    """
 
     codes: CodeArray
     y: IndexArray
     weight: FloatArray
     unlabelled: CodeArray
     unlabelled_weight: FloatArray
+    n_levels: tuple[int, ...]
+    n_classes: int
+
+    def level_shares(self) -> list[FloatArray]:
+        """Share of each level of each active column among all rows, with or without label."""
+        weight = np.concatenate([self.weight, self.unlabelled_weight])
+        shares = []
+        for j, n_levels in enumerate(self.n_levels):
+            column = np.concatenate([self.codes[:, j], self.unlabelled[:, j]])
+            seen = column >= 0
+            counts = np.bincount(column[seen], weight[seen], n_levels)
+            total = counts.sum()
+            shares.append(counts / total if total > 0 else np.full(n_levels, 1.0 / n_levels))
+        return shares
+
+
+def code_rows(
+    coding: Coding, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
+) -> CodedRows:
+    """Code all rows of a table, and part those with a label from those without."""
+    codes = np.concatenate([coding.encode(block) for block in table.blocks()])
+    labelled = y != UNLABELLED
+    if labelled.all():
+        parts = (codes, y, weight, codes[:0], weight[:0])
+    else:
+        parts = (
+            codes[labelled],
+            y[labelled],
+            weight[labelled],
+            codes[~labelled],
+            weight[~labelled],
+        )
+    return CodedRows(*parts, coding.n_levels, n_classes)

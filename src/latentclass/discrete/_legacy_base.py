@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table, block_spans
-from latentclass.discrete._coding import CodedRows, Coding, learn_coding
+from latentclass.discrete._coding import CodedRows, Coding, code_rows, learn_coding
 from latentclass.discrete._em import CountLayout, CountParams, CountProblem, CountStats
 from latentclass.discrete._network import Structure, draw_codes, log_likelihood
 from latentclass.discrete._structure_search import Sample
@@ -61,15 +60,7 @@ class DiscreteClassifier(GenerativeClassifier):
     def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
         table, y, weight = training
         self._coding = self._learn_coding(training)
-        parts = [self._coding.encode(block) for block in table.blocks()]
-        codes = np.concatenate(parts)
-        labelled = y != UNLABELLED
-        if labelled.all():
-            rows = CodedRows(codes, y, weight, codes[:0], weight[:0])
-        else:
-            rows = CodedRows(
-                codes[labelled], y[labelled], weight[labelled], codes[~labelled], weight[~labelled]
-            )
+        rows = code_rows(self._coding, table, y, weight, len(self.classes_))
         self._learn(rows, progress)
         with np.errstate(divide="ignore"):  # a fold of `calibrate` may lack a class
             log_prior = np.log(self.class_prior_)
@@ -126,18 +117,6 @@ class DiscreteClassifier(GenerativeClassifier):
             stats = CountStats(known_weight[None], known[None])
         params = CountParams(*(array[0] for array in result.params))
         return params, CountStats(*(array[0] for array in stats))
-
-    def _level_shares(self, rows: CodedRows) -> list[FloatArray]:
-        """Share of each level of each active column among all rows, with or without label."""
-        weight = np.concatenate([rows.weight, rows.unlabelled_weight])
-        shares = []
-        for j, n_levels in enumerate(self._coding.n_levels):
-            column = np.concatenate([rows.codes[:, j], rows.unlabelled[:, j]])
-            seen = column >= 0
-            counts = np.bincount(column[seen], weight[seen], n_levels)
-            total = counts.sum()
-            shares.append(counts / total if total > 0 else np.full(n_levels, 1.0 / n_levels))
-        return shares
 
     @property
     def cut_points_(self) -> dict[str, FloatArray]:
@@ -321,7 +300,7 @@ class NetworkClassifier(DiscreteClassifier):
         cells = CountLayout(
             structure.group_starts,
             laid_out(self._mass(rows)),
-            laid_out(self._level_shares(rows)),
+            laid_out(rows.level_shares()),
             np.ones(structure.n_cells),
             structure.shared,
         )
