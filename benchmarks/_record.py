@@ -14,11 +14,13 @@ import os
 import platform
 import time
 import tracemalloc
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from latentclass._files import replacing
@@ -130,11 +132,15 @@ class Run:
         self.name_packages(*packages)
 
     def __enter__(self) -> "Run":
-        # set here, not by environment variables, which numpy reads only when it is imported
+        # by a call, because environment variables count only until numpy is imported
         self._threads = threadpool_limits(1)
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore", ConvergenceWarning)  # many fits are cut short on purpose
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self._warnings.__exit__(None, None, None)
         self._threads.restore_original_limits()
         if error is None and self.records:
             earlier = read_records(self.path) if self.keep and self.path.exists() else []
@@ -216,6 +222,24 @@ def best_times(
             if turn:
                 best[name] = min(best[name], (read_clock() - start) / passes)
     return best
+
+
+def iteration_times(
+    fits: Mapping[str, Callable[[int], object]], repeats: int = 2, *, few: int = 3, many: int = 13
+) -> dict[str, float]:
+    """Seconds of one EM iteration: fits of `many` iterations less fits of `few`.
+
+    Each of `fits` takes the number of iterations, so that what a fit does once falls out.
+    """
+    tasks = {
+        f"{name} {n}": lambda fit=fit, n=n: fit(n)
+        for name, fit in fits.items()
+        for n in (few, many)
+    }
+    times = best_times(tasks, repeats)
+    return {
+        name: (times[f"{name} {many}"] - times[f"{name} {few}"]) / (many - few) for name in fits
+    }
 
 
 def peak_megabytes(task: Callable[[], object]) -> float:
