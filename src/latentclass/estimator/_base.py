@@ -28,7 +28,7 @@ from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned
-from latentclass.estimator._reading import TableReader, Training, label_codes
+from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
 class GenerativeClassifier(
@@ -111,7 +111,8 @@ class GenerativeClassifier(
     ) -> None:
         """Keep what was learned; nothing in the estimator changes before this."""
         record = learned.record
-        self._store_fitted(
+        store_fitted(
+            self,
             {
                 **training.attributes(),
                 "_model": learned.model,
@@ -123,7 +124,7 @@ class GenerativeClassifier(
                 "restarts_": record.restarts,
                 "log_likelihood_": record.log_likelihood,
                 **learned.attributes,
-            }
+            },
         )
 
     def _warn_if_not_converged(self, record: FitRecord) -> None:
