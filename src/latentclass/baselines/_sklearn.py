@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -111,6 +112,11 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         check_number("max_neighbors", self.max_neighbors, low=1, whole=True)
         check_option("weights", self.weights, ("uniform", "inverse", "similarity"))
         check_option("normalize", self.normalize, (True, False))
+        # learned in a copy: an interrupted fit leaves this estimator as it was
+        self.__dict__ = copy(self)._learn(X, y).__dict__
+        return self
+
+    def _learn(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
@@ -277,12 +283,17 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train the network."""
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.neural_network import MLPClassifier
-
         check_number("hidden_units", self.hidden_units, low=1, whole=True, none=True)
         check_number("n_epochs", self.n_epochs, low=1, whole=True)
         check_number("batch_size", self.batch_size, low=1, whole=True)
+        # learned in a copy: an interrupted fit leaves this estimator as it was
+        self.__dict__ = copy(self)._learn(X, y).__dict__
+        return self
+
+    def _learn(self, X: Any, y: Any) -> Self:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPClassifier
+
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
