@@ -1,19 +1,22 @@
 """Imports point one way only, and importing the package stays cheap."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+import sklearn.base
 
 import latentclass
+from latentclass._compat import CallbackSupportMixin
 
 ROOT = Path(latentclass.__file__).parent
 
 # What each part may import of ours, beside itself. CONTRIBUTING.md draws this as a map.
-BASE = {"_axes", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
+BASE = {"_axes", "_compat", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
 BELOW = BASE | {"engine", "data"}
 SHARED = BELOW | {"estimator"}
 ALLOWED = {
@@ -32,6 +35,54 @@ ALLOWED = {
     "plots": BASE | {"data"},
 }
 
+# Files that may import scikit-learn, and why. All others are pure functions on arrays and values.
+KNOW_SCIKIT_LEARN = {
+    "its private names": ["_compat.py"],
+    "what all estimators share": ["estimator/*.py"],
+    "estimators of a family": [
+        "*/_classifier.py",
+        "*/_classifier_cv.py",
+        "*/_*_classifier.py",
+        "*/_*_classifier_cv.py",
+        "*/_discretizer.py",
+        "mixture/_latent_mixture.py",
+        "naive_bayes/_naive_bayes.py",
+        "naive_bayes/_mixture.py",
+        "naive_bayes/_finite_mixture.py",
+        "naive_bayes/_projected.py",
+        "discrete/_base.py",
+        "discrete/_legacy_base.py",
+        "discrete/_network_base.py",
+        "discrete/_tan.py",
+        "discrete/_ban.py",
+        "discrete/_k2.py",
+        "discrete/_aode.py",
+        "discrete/_hidden_naive_bayes.py",
+    ],
+    "methods of an estimator": [
+        "lcm/_hybrid_model.py",
+        "latent_tree/_inspection.py",
+        "mixture/_classifier_model.py",
+        "mixture/_latent_mixture_model.py",
+    ],
+    "fit other estimators": [
+        "baselines/*.py",
+        "evaluation/*.py",
+        "lcm/_size_search.py",
+        "mixture/_component_classifiers.py",
+    ],
+    "check tables, labels and models as all estimators do": [
+        "data/_read.py",
+        "data/_labels.py",
+        "plots/_model.py",
+    ],
+    "data that come with it or by its download": [
+        "datasets/_sources.py",
+        "datasets/_openml.py",
+        "datasets/_variants.py",
+    ],
+}
+
 
 def parts():
     return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and (p / "__init__.py").exists())
@@ -45,15 +96,25 @@ def module_name(path):
 MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imported_modules(path):
-    """All modules that a file imports, at any depth: inside functions, under TYPE_CHECKING."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def nodes(path):
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imported_names(path):
+    """All names that a file imports, at any depth: inside functions, under TYPE_CHECKING."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            for name in (f"{node.module}.{alias.name}" for alias in node.names):
-                yield name if name in MODULES else node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(path):
+    """As `imported_names`, without the last part where it is a name inside one of our modules."""
+    for name in imported_names(path):
+        ours_inside = name.startswith("latentclass.") and name not in MODULES
+        yield name.rpartition(".")[0] if ours_inside else name
 
 
 def find_cycle(graph):
@@ -90,10 +151,27 @@ def test_a_cycle_is_found():
     assert sorted(set(find_cycle({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}}))) == ["a", "b", "c"]
 
 
-def test_engines_know_no_scikit_learn():
-    for path in (ROOT / "engine").rglob("*.py"):
-        for module in imported_modules(path):
-            assert not module.startswith("sklearn"), f"{path.name} imports {module}"
+def imports_scikit_learn(path):
+    return any(re.match(r"sklearn\b|latentclass\._compat\b", name) for name in imported_names(path))
+
+
+def test_only_estimators_know_scikit_learn():
+    allowed = [pattern for patterns in KNOW_SCIKIT_LEARN.values() for pattern in patterns]
+    for path in MODULES.values():
+        place = path.relative_to(ROOT)
+        if imports_scikit_learn(path):
+            assert any(map(place.match, allowed)), f"{place} imports scikit-learn"
+
+
+def test_private_names_of_scikit_learn_are_used_in_one_file():
+    bases = (sklearn.base.BaseEstimator, sklearn.base.ClassifierMixin, CallbackSupportMixin)
+    private = {name for base in bases for name in dir(base) if re.match("_[^_]", name)}
+    assert "_get_param_names" in private
+    for path in set(MODULES.values()) - {ROOT / "_compat.py"}:
+        for name in imported_names(path):
+            assert not re.match(r"sklearn\..*\b_", name), f"{path} imports {name}"
+        used = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
+        assert not used & private, path
 
 
 def loaded_by(statement):

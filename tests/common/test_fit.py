@@ -40,7 +40,7 @@ def test_weight_zero_is_no_row_whatever_it_holds(model, table):
         (np.r_[np.nan, np.ones(79)], r"sample_weight\[0\] is nan; weights must be finite"),
         (np.r_[np.ones(79), 1e-300], "sample_weight goes from 1e-300 to 1: .* Rescale"),
         (np.ones(7), r"sample_weight.shape == \(7,\), expected \(80,\)"),
-        (["a"] * 80, "sample_weight must hold one number a row: could not convert string"),
+        (["a"] * 80, "sample_weight must hold one number per row: could not convert string"),
     ],
 )
 def test_impossible_weights_are_refused(model, table, weight, message):
@@ -209,5 +209,5 @@ def test_a_label_of_weight_zero_decides_nothing(model):
 
 
 def test_labels_that_do_not_match_the_rows_are_refused(model, table):
-    with pytest.raises(ValueError, match=r"X has 80 rows, y has 79 labels. Give one label a row"):
+    with pytest.raises(ValueError, match=r"X has 80 rows, y has 79 labels. Pass one label per row"):
         model.fit(table[0], table[1][:79])

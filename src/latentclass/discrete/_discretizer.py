@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._compat import output_container
 from latentclass._types import CodeArray, FloatArray
 from latentclass._validation import check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._read import listed_to_array, missing_cells
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns
-from latentclass.estimator._reading import TableReader
+from latentclass.estimator._legacy_reading import TableReader
 
 
 class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -39,8 +39,8 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Parameters
     ----------
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete already: those of text, category or boolean type; none; or the
-        listed names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     output : {"auto", "codes", "intervals"}, default="auto"
         What `transform` makes of a continuous column. "codes": the number of the interval, 0, 1,
         ..., as a float, NaN where missing. "intervals": its bounds as a label such as
@@ -57,15 +57,15 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Weight of each class in each interval of each column, over the labelled rows of `fit`
         that have a value there; without rows for a discrete column.
     classes_ : array of shape (n_classes,)
-        Labels in sorted order.
+        Class labels in sorted order.
     schema_ : Schema
-        Names, kinds and categories of the columns of `fit`.
+        Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Rows without label: they have no say in the cuts.
+        Number of rows without label. They do not influence the cuts.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----
@@ -166,7 +166,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         framed = nw.dependencies.is_into_dataframe(X)
         labelled = self.output == "intervals" or (self.output == "auto" and framed)
         labels = self.intervals_ if labelled else None
-        container = _get_output_config("transform", self)["dense"]
+        container = output_container(self)
         if framed or container != "default":
             return _fill_frame(_to_frame(X, self.schema_.names, container), codes, labels)
         return _fill_array(np.asarray(listed_to_array(X)), codes, labels)

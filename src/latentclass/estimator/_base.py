@@ -1,15 +1,14 @@
-"""The shared base of all classifiers: from log p(x | class) to every verb a user has.
+"""The shared base of all classifiers: from a fitted model to every verb a user has.
 
-A model says how its attributes are distributed given the class (the four hooks at the end of
-`GenerativeClassifier`); this base does the rest in the same way for all: reading tables and
-labels, prediction, density, samples, completion, explanation, priors, calibration.
+An estimator checks its parameters and learns a model (`_check_parameters`, `_fit_model`). This base
+does the rest in the same way for all: it reads tables and labels, calibrates, stores the model once
+at the end of `fit`, and asks it for predictions, densities, samples, completions and explanations.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -22,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Block, Table
+from latentclass.data._schema import Table
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._explanation import Explanation
-from latentclass.estimator._reading import TableReader, Training
+from latentclass.estimator._fitted import FitRecord, FittedModel, Learned
+from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
 class GenerativeClassifier(
@@ -56,7 +55,7 @@ class GenerativeClassifier(
     max_iter: int
     tol: float
 
-    class_prior_: FloatArray
+    _model: Any  # the fitted model: each family's own kind of `FittedModel`
     temperature_: float
     calibration_: dict[str, float]
     history_: list[float]
@@ -92,73 +91,95 @@ class GenerativeClassifier(
         -------
         self
         """
-        self._check_base_parameters()
+        check_common_parameters(self)
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
         training = self._read_training(X, y, sample_weight)
-        self.temperature_, self.calibration_ = 1.0, {}
-        self._fit_training(training, progress)
-        self._warn_if_not_converged()
-        if self.calibrate:
-            self._calibrate(training)
+        learned = self._fit_model(training, progress)
+        self._warn_if_not_converged(learned.record)
+        temperature, calibration = self._calibrated(training, learned)
+        self._store(training, learned, temperature, calibration)
         progress.end()
         return self
 
-    def _check_base_parameters(self) -> None:
-        check_option("handle_unknown", self.handle_unknown, ("missing", "error"))
-        check_number("verbose", self.verbose, low=0)
-        if self.n_jobs is not None:
-            check_number("n_jobs", self.n_jobs, low=-np.inf, whole=True)
-            if self.n_jobs == 0:
-                raise ValueError(
-                    "n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores."
-                )
-        check_option("calibrate", self.calibrate, (True, False))
+    def _store(
+        self,
+        training: Training,
+        learned: Learned,
+        temperature: float = 1.0,
+        calibration: dict[str, float] | None = None,
+    ) -> None:
+        """Keep what was learned; nothing in the estimator changes before this."""
+        record = learned.record
+        store_fitted(
+            self,
+            {
+                **training.attributes(),
+                "_model": learned.model,
+                "temperature_": temperature,
+                "calibration_": calibration or {},
+                "history_": record.history,
+                "n_iter_": record.n_iter,
+                "converged_": record.converged,
+                "restarts_": record.restarts,
+                "log_likelihood_": record.log_likelihood,
+                **learned.attributes,
+            },
+        )
 
-    def _warn_if_not_converged(self) -> None:
-        if self.converged_:
+    def _warn_if_not_converged(self, record: FitRecord) -> None:
+        if record.converged:
             return
-        n_starts = len(self.restarts_["start"])
+        n_starts = len(record.restarts["start"])
         cause = f"at max_iter={self.max_iter}"
-        if self.n_iter_ < self.max_iter:
-            cause = f"by a callback after {self.n_iter_} iterations"
+        if record.n_iter < self.max_iter:
+            cause = f"by a callback after {record.n_iter} iterations"
         gain = "before its first step"
-        if len(self.history_) > 1:
-            gain = f"with a last gain of {self.history_[-1] - self.history_[-2]:.1e} per row"
+        if len(record.history) > 1:
+            gain = f"with a last gain of {record.history[-1] - record.history[-2]:.1e} per row"
         warn_user(
             f"EM was stopped {cause} {gain} (tol={self.tol:.1e}); the best of {n_starts} start(s) "
             "is kept. Raise max_iter or tol, or look at history_.",
             ConvergenceWarning,
         )
 
-    def _calibrate(self, training: Training) -> None:
+    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
+        """The temperature, and the facts about it."""
+        if not self.calibrate:
+            return learned.temperature, {}
+
         def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
-            fold = self._unfitted_copy()
-            fold.schema_, fold.classes_ = self.schema_, self.classes_
-            part = Training(training.table.take(train), training.y[train], training.weight[train])
+            fold = self._unfitted_copy(learned)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fold._fit_training(part, None)
-            evidence: FloatArray = fold._evidence(training.table.take(test))
+                model = fold._fit_model(training.take(train), None).model
+            evidence: FloatArray = model.evidence(training.table.take(test), self.n_jobs)
             return evidence
 
-        self.temperature_, self.calibration_ = learn_temperature(
+        return learn_temperature(
             held_out,
             training.y,
             training.weight,
-            np.log(self.class_prior_),
+            learned.model.log_prior,
             random_state=check_random_state(self.random_state),
         )
 
-    def _unfitted_copy(self) -> Any:
-        """An unfitted model that learns as this one did, for the folds of `calibrate`."""
+    def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
+        """An unfitted estimator that learns as this one did, for the folds of `calibrate`."""
         return clone(self).set_params(calibrate=False)
 
     # ------------------------------------------------------------- prediction
 
+    @property
+    def class_prior_(self) -> FloatArray:
+        """Share of each class."""
+        check_is_fitted(self)
+        return np.array(self._model.class_prior)
+
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """log p(x, class) of the observed cells, shape (n_samples, n_classes)."""
-        return self._evidence(self._read(X)) + np.log(self.class_prior_)
+        table = self._read(X)
+        return np.asarray(self._model.evidence(table, self.n_jobs) + self._model.log_prior)
 
     def predict_log_proba(self, X: Any, priors: Any = None) -> FloatArray:
         """Logarithm of `predict_proba`."""
@@ -188,20 +209,24 @@ class GenerativeClassifier(
 
     def score_samples(self, X: Any) -> FloatArray:
         """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
-        return log_sum_exp(self.predict_joint_log_proba(X))
+        table = self._read(X)
+        return np.asarray(self._model.log_density(table, self.n_jobs))
 
     # -------------------------------------------------- latent structure, data
 
     def transform(self, X: Any) -> FloatArray:
         """Posterior of the model's latent variables given the observed cells."""
-        return self._latent(self._read(X))
+        table = self._read(X)
+        return np.asarray(self._model.latent(table, self._posterior, self.n_jobs))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that `transform` gives; `input_features` is not used."""
         del input_features  # scikit-learn's signature: ours depend on the model alone
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}_{name}" for name in self._latent_names()], dtype=object)
+        labels = [str(label) for label in self.classes_]
+        names = self._model.latent_names(labels, self.schema_.names)
+        return np.array([f"{prefix}_{name}" for name in names], dtype=object)
 
     def sample(
         self, n_samples: int = 1, y: Any = None, random_state: Any = None
@@ -225,11 +250,11 @@ class GenerativeClassifier(
         check_number("n_samples", n_samples, low=1, whole=True)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         if y is None:
-            codes = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
+            codes = rng.choice(len(self.classes_), size=n_samples, p=self._model.class_prior)
         else:
-            codes = self._label_codes(y, n_samples)
+            codes = label_codes(y, self.classes_, n_samples)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        table = self._sample_table(codes, generator)
+        table = self._model.sample_table(codes, generator)
         return build_table(self.schema_, table), self.classes_[codes]
 
     def complete(self, X: Any, how: str = "expected") -> Any:
@@ -250,9 +275,9 @@ class GenerativeClassifier(
         check_option("how", how, ("expected", "most_probable"))
         table = self._read(X)
         if how == "expected":
-            filled = self._expected_cells(table, np.exp(self._log_posterior(table, None)))
+            filled = self._model.expected_cells(table, self._posterior, self.n_jobs)
         else:
-            filled = self._most_probable_cells(table)
+            filled = self._model.most_probable_cells(table, self.n_jobs)
         return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
 
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> Explanation:
@@ -269,50 +294,40 @@ class GenerativeClassifier(
         table = self._read(X)
         log_posterior = self._log_posterior(table, priors)
         n_rows = table.n_rows
-        target = log_posterior.argmax(axis=1) if y is None else self._label_codes(y, n_rows)
-        log_odds = _log_odds(log_posterior, target)
+        target = (
+            log_posterior.argmax(axis=1) if y is None else label_codes(y, self.classes_, n_rows)
+        )
+        with_all = log_odds(log_posterior, target)
         weights = np.empty((n_rows, len(self.schema_.columns)))
         for j in range(weights.shape[1]):
             without = self._log_posterior(self.schema_.hide(table, j), priors)
             with np.errstate(invalid="ignore"):
-                weights[:, j] = log_odds - _log_odds(without, target)
+                weights[:, j] = with_all - log_odds(without, target)
         # inf - inf: certain with the attribute and without it, so it changes nothing
         weights[np.isnan(weights)] = 0.0
         prior = np.broadcast_to(self._log_priors(priors), log_posterior.shape)
         return Explanation(
             weights,
             self.classes_[target],
-            log_odds,
-            _log_odds(log_normalise(prior), target),
+            with_all,
+            log_odds(log_normalise(prior), target),
             self.schema_.names,
             np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
         )
 
     # ---------------------------------------------------------------- helpers
 
+    def _posterior(self, table: Table) -> FloatArray:
+        """P(class | observed cells) of all rows."""
+        return np.exp(self._log_posterior(table, None))
+
     def _log_posterior(self, table: Table, priors: Any) -> FloatArray:
-        log_priors, temperature = self._log_priors(priors), self.temperature_
-
-        def visit(block: Block) -> FloatArray:
-            log_joint = self._log_likelihood(block) / temperature + log_priors
-            # a row that no class can have made tells nothing about the class
-            log_joint[np.isneginf(log_joint).all(axis=1)] = log_priors
-            return log_normalise(log_joint)
-
-        return self._by_block(visit, table)
-
-    def _evidence(self, table: Table) -> FloatArray:
-        """log p(observed cells | class) of all rows."""
-        return self._by_block(self._log_likelihood, table)
-
-    def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
-        spans = table.spans(extra_columns=len(self.classes_))
-        parts = map_blocks(lambda rows: function(table.block(rows)), spans, self.n_jobs)
-        return np.concatenate(list(parts))
+        model: FittedModel = self._model
+        return model.log_posterior(table, self._log_priors(priors), self.temperature_, self.n_jobs)
 
     def _log_priors(self, priors: Any) -> FloatArray:
         if priors is None:
-            values = self.class_prior_
+            values = self._model.class_prior
         elif isinstance(priors, dict) or hasattr(priors, "to_dict"):  # a pandas Series by its index
             priors = dict(priors)
             unknown = [label for label in priors if label not in self.classes_.tolist()]
@@ -343,56 +358,29 @@ class GenerativeClassifier(
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(values))
 
-    def _label_codes(self, y: Any, n_rows: int) -> IndexArray:
-        labels = np.atleast_1d(np.asarray(y))
-        if len(labels) == 1:
-            labels = np.repeat(labels, n_rows)
-        if len(labels) != n_rows:
-            raise ValueError(
-                f"y has {len(labels)} labels for {n_rows} rows. Give one, or one a row."
-            )
-        unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()), key=str)
-        if unknown:
-            raise ValueError(
-                f"y holds {unknown[0]!r}, which is not a class. Classes: {self.classes_.tolist()}."
-            )
-        return np.asarray(np.searchsorted(self.classes_, labels))
-
-    # ------------------------------------------------- what a model must answer
+    # ---------------------------------------------- what an estimator must answer
 
     @abstractmethod
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
 
     @abstractmethod
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        """Learn the parameters; set `class_prior_` and the attributes about the fit."""
-
-    @abstractmethod
-    def _log_likelihood(self, block: Block) -> FloatArray:
-        """log p(observed cells | class), shape (n_rows, n_classes)."""
-
-    @abstractmethod
-    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
-        """Draw one row for each class code."""
-
-    @abstractmethod
-    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
-        """Mean of every continuous cell, most probable code of every discrete one."""
-
-    @abstractmethod
-    def _most_probable_cells(self, table: Table) -> Table:
-        """The cells of the most probable completion."""
-
-    def _latent(self, table: Table) -> FloatArray:
-        """Posterior of the latent variables: the class itself where there is no other."""
-        return np.exp(self._log_posterior(table, None))
-
-    def _latent_names(self) -> list[str]:
-        return [str(label) for label in self.classes_]
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        """Learn a model from rows. Changes nothing in the estimator."""
 
 
-def _log_odds(log_posterior: FloatArray, target: IndexArray) -> FloatArray:
+def check_common_parameters(estimator: Any) -> None:
+    """Refuse parameters that all classifiers have and that make no sense."""
+    check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
+    check_number("verbose", estimator.verbose, low=0)
+    if estimator.n_jobs is not None:
+        check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)
+        if estimator.n_jobs == 0:
+            raise ValueError("n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores.")
+    check_option("calibrate", estimator.calibrate, (True, False))
+
+
+def log_odds(log_posterior: FloatArray, target: IndexArray) -> FloatArray:
     """log p - log(1 - p) of each row's target class, exact even where p rounds to 1."""
     rows = np.arange(len(target))
     others = log_posterior.copy()

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from latentclass._compat import CallbackSupportMixin, callback_context, with_callbacks
+
 __all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    HAS_CALLBACKS = True
-except ImportError:
-    HAS_CALLBACKS = False
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Leave the method as it is."""
-        return method
 
 
 class FitProgress:
@@ -31,9 +18,8 @@ class FitProgress:
     def __init__(self, estimator: Any, X: Any, y: Any, max_steps: int | None) -> None:
         self._estimator, self._data = estimator, {"X": X, "y": y}
         self._left = np.inf if max_steps is None else max_steps
-        self._root = None
-        if HAS_CALLBACKS:
-            self._root = estimator._init_callback_context(max_subtasks=max_steps)
+        self._root = callback_context(estimator, max_steps)
+        if self._root is not None:
             self._root.call_on_fit_task_begin(estimator=estimator, **self._data)
 
     def step(self, iteration: int, objective: float) -> bool:

@@ -30,8 +30,8 @@ from latentclass.engine._class_components import (
 )
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
 from latentclass.engine._parallel import map_blocks
-from latentclass.estimator._base import GenerativeClassifier
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_base import GenerativeClassifier
+from latentclass.estimator._legacy_reading import Training
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 

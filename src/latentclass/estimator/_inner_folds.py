@@ -10,24 +10,7 @@ from sklearn.model_selection import check_cv
 
 from latentclass._types import BoolArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.data._labels import UNLABELLED, label_array
-from latentclass.estimator._reading import TableReader, Training
-
-
-class InnerFolds(TableReader):
-    """Mixin of estimators with a parameter `cv`: remembers which rows of the table were kept."""
-
-    _numbers: IndexArray
-    _n_given: int
-    """Rows of the table as given; `_numbers` are those that count."""
-
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        training = super()._read_training(X, y, sample_weight)
-        # row numbers of `cv` are those of the table as given, rows of weight 0 included
-        weight = 1.0 if sample_weight is None else np.asarray(sample_weight)
-        self._n_given = len(label_array(y))
-        self._numbers = np.flatnonzero(np.broadcast_to(weight, self._n_given) > 0)
-        return training
+from latentclass.estimator._reading import Training
 
 
 def check_inner_cv(cv: Any) -> None:
@@ -36,14 +19,14 @@ def check_inner_cv(cv: Any) -> None:
         check_number("cv", cv, low=2, whole=True)
 
 
-def given_folds(
-    y: IndexArray, cv: Any, numbers: IndexArray, n_given: int
-) -> tuple[IndexArray, int, BoolArray | None]:
+def given_folds(training: Training, cv: Any) -> tuple[IndexArray, int, BoolArray | None]:
     """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested.
 
-    `numbers` are those of the rows of y in a table of `n_given` rows, whose numbers a list has.
-    Also which rows each fold leaves out of both parts; None if there are none.
+    A list has row numbers of the table as it was given, rows of weight 0 included. Returns the
+    fold of each row, the number of folds, and which rows each fold leaves out of both parts (None
+    if there are none).
     """
+    y, numbers, n_given = training.y, training.row_numbers, training.n_given
     if not hasattr(cv, "split"):
         cv = list(cv)
         if not all(isinstance(part, tuple | list) and len(part) == 2 for part in cv):
@@ -59,14 +42,14 @@ def given_folds(
             wrong = rows[(rows < 0) | (rows >= n_given)]
             if wrong.size:
                 raise ValueError(
-                    f"cv has row {wrong[0]}, but the table has rows 0 to {n_given - 1}. Give row "
+                    f"cv has row {wrong[0]}, but the table has rows 0 to {n_given - 1}. Pass row "
                     "numbers of the table that is fitted."
                 )
             rows = place[rows]  # a row of weight 0 is not there
         return np.asarray(rows[rows >= 0])
 
     fold = np.full(len(y), -1, dtype=np.intp)
-    labelled = y != UNLABELLED
+    labelled = training.labelled
     left_out = []
     with warnings.catch_warnings():
         # the library's own splitter: the user did not write -1, the class codes do

@@ -2,29 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._read import listed_to_array, refuse_non_table
 from latentclass.data._schema import Schema, Table, learn_schema
 
 
-class Training(NamedTuple):
-    """What a model learns from: coded rows, class codes (-1: unlabelled), positive weights."""
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a model learns from.
+
+    Attributes
+    ----------
+    table : Table
+        Coded rows of positive weight.
+    y : array of shape (n_rows,)
+        Class codes, -1 for a row without label.
+    weight : array of shape (n_rows,)
+    schema : Schema
+    classes : array of shape (n_classes,)
+        Labels in sorted order.
+    row_numbers : array of shape (n_rows,)
+        Where these rows stand in the table as it was given, which has `n_given` rows.
+    n_given : int
+    columns : mapping
+        scikit-learn's attributes about the columns: `n_features_in_`, `feature_names_in_`.
+    """
 
     table: Table
     y: IndexArray
     weight: FloatArray
+    schema: Schema
+    classes: npt.NDArray[Any]
+    row_numbers: IndexArray
+    n_given: int
+    columns: Mapping[str, Any]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def labelled(self) -> BoolArray:
+        """Which rows have a label."""
+        return np.asarray(self.y != UNLABELLED)
+
+    def take(self, rows: IndexArray | BoolArray) -> Training:
+        """Some of the rows, by index or mask; schema and classes stay those of all rows."""
+        return replace(
+            self,
+            table=self.table.take(rows),
+            y=self.y[rows],
+            weight=self.weight[rows],
+            row_numbers=self.row_numbers[rows],
+        )
+
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes about the table and its labels."""
+        return {
+            **self.columns,
+            "classes_": self.classes,
+            "schema_": self.schema,
+            "n_unlabelled_": int(np.count_nonzero(~self.labelled)),
+        }
 
 
 class TableReader:
-    """Mixin of estimators that learn from a table and labels."""
+    """Mixin of estimators that learn from a table and labels. Reading changes nothing in them."""
 
     categorical_features: Any
     handle_unknown: str
@@ -34,46 +89,30 @@ class TableReader:
     n_unlabelled_: int
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        owner = type(self).__name__
         labels = label_array(y)
         weight = check_weight(sample_weight, len(labels))
         n_out = 0 if sample_weight is None else int(np.count_nonzero(weight == 0))
         classes, codes = code_labels(labels, weight if n_out else None)
-        self.schema_, table = learn_schema(
+        schema, table = learn_schema(
             X,
             categorical_features=self.categorical_features,
             weight=weight if n_out else None,
-            owner=owner,
+            owner=type(self).__name__,
         )
-        validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
+        columns = read_columns(X)
         n_rows = table.n_rows + n_out
         if n_rows != len(codes):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-                f"y has {len(codes)} labels. Give one label a row."
+                f"y has {len(codes)} labels. Pass one label per row."
             )
+        row_numbers = np.arange(n_rows)
         if n_out:
             keep = weight > 0
-            codes, weight = codes[keep], weight[keep]
-            present = np.flatnonzero(np.bincount(codes[codes != UNLABELLED], minlength=1))
-            if present.size == 0:
-                raise ValueError(
-                    "y has no labelled row of positive weight. Label at least one row of each "
-                    "class."
-                )
-            # a class all of whose rows weigh nothing is not there
-            position = np.full(len(classes) + 1, UNLABELLED)
-            position[present] = np.arange(len(present))
-            classes, codes = classes[present], position[codes]
-        self.classes_ = classes
-        self.n_unlabelled_ = int(np.count_nonzero(codes == UNLABELLED))
-        empty = [column.name for column in self.schema_.columns if not column.observed]
-        if empty:
-            warn_user(
-                f"Columns {empty} have no value in any row: they are ignored, now and in "
-                "prediction. Drop them to silence this warning."
-            )
-        return Training(table, codes, weight)
+            codes, weight, row_numbers = codes[keep], weight[keep], row_numbers[keep]
+            classes, codes = _drop_absent_classes(classes, codes)
+        warn_of_empty_columns(schema)
+        return Training(table, codes, weight, schema, classes, row_numbers, n_rows, columns)
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -95,19 +134,73 @@ class TableReader:
         return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
 
 
+def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
+    """Replace all that an earlier fit left behind, in one step that cannot be interrupted."""
+    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    estimator.__dict__ = {**kept, **fitted}
+
+
+def read_columns(X: Any) -> dict[str, Any]:
+    """scikit-learn's attributes about the columns of a table."""
+    probe = BaseEstimator()
+    validate_data(probe, X, skip_check_array=True)
+    return dict(vars(probe))
+
+
+def warn_of_empty_columns(schema: Schema) -> None:
+    """Warn of columns without any value."""
+    empty = [column.name for column in schema.columns if not column.observed]
+    if empty:
+        warn_user(
+            f"Columns {empty} have no value in any row: they are ignored, now and in prediction. "
+            "Drop them to silence this warning."
+        )
+
+
+def label_codes(y: Any, classes: npt.NDArray[Any], n_rows: int) -> IndexArray:
+    """Class code of each row from a single label or one per row."""
+    labels = np.atleast_1d(np.asarray(y))
+    if len(labels) == 1:
+        labels = np.repeat(labels, n_rows)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"y has {len(labels)} labels for {n_rows} rows. Pass a single label or one per row."
+        )
+    unknown = sorted(set(labels.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        raise ValueError(
+            f"y holds {unknown[0]!r}, which is not a class. Classes: {classes.tolist()}."
+        )
+    return np.asarray(np.searchsorted(classes, labels))
+
+
+def _drop_absent_classes(
+    classes: npt.NDArray[Any], codes: IndexArray
+) -> tuple[npt.NDArray[Any], IndexArray]:
+    """Drop classes whose total weight is zero."""
+    present = np.flatnonzero(np.bincount(codes[codes != UNLABELLED], minlength=1))
+    if present.size == 0:
+        raise ValueError(
+            "y has no labelled row of positive weight. Label at least one row of each class."
+        )
+    position = np.full(len(classes) + 1, UNLABELLED)
+    position[present] = np.arange(len(present))
+    return classes[present], position[codes]
+
+
 def check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
-    """One weight a row, all 1 by default; weights that make no sense are refused."""
+    """One weight per row, all 1 by default; weights that make no sense are refused."""
     if sample_weight is None:
         return np.ones(n_rows)
     try:
         weight = np.array(sample_weight, dtype=np.float64)  # a copy: the caller's stays as it is
     except (TypeError, ValueError) as error:
-        raise type(error)(f"sample_weight must hold one number a row: {error}.") from None
+        raise type(error)(f"sample_weight must hold one number per row: {error}.") from None
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: give one weight a row."
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: pass one weight per row."
         )
     wrong = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if wrong.size:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from latentclass._compat import take_rows
 from latentclass._types import IndexArray
 from latentclass.evaluation._folds import Fold
 from latentclass.evaluation._identity import derived_seed
@@ -66,7 +66,7 @@ def run_task(task: Task) -> Record:
 def _fit_and_predict(task: Task) -> dict[str, Any]:
     problem, fold = task.problem, task.fold
     model = seeded(task.estimator, derived_seed(task.seed, problem.checksum, fold.checksum))
-    X_train, X_test = (_safe_indexing(problem.X, rows) for rows in (fold.train, fold.test))
+    X_train, X_test = (take_rows(problem.X, rows) for rows in (fold.train, fold.test))
     start = time.perf_counter()
     model.fit(X_train, problem.labels[fold.train])
     fitted = time.perf_counter()

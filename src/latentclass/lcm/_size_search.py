@@ -18,8 +18,8 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
-from latentclass.estimator._inner_folds import check_inner_cv, given_folds
-from latentclass.estimator._reading import Training
+from latentclass.estimator._legacy_folds import check_inner_cv, given_folds
+from latentclass.estimator._legacy_reading import Training
 
 PATIENCE = 3
 """The semi-greedy search ends when this many numbers of latent variables in a row bring nothing."""

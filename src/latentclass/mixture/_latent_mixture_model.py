@@ -13,7 +13,8 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._schema import Table
 from latentclass.data._write import build_table, fill_missing
-from latentclass.estimator._reading import TableReader, check_weight
+from latentclass.estimator._legacy_reading import TableReader
+from latentclass.estimator._reading import check_weight
 from latentclass.naive_bayes._finite_mixture import FiniteMixtureNaiveBayes
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from latentclass._axes import make_axes
 from latentclass._types import FloatArray, IndexArray
+from latentclass.plots._model import fitted
 from latentclass.plots._style import class_colour, class_marker, clear_spines, legend_beside
 
 
@@ -79,7 +79,7 @@ class SearchPathDisplay:
         **plot_options
             As in `plot`.
         """
-        check_is_fitted(search)
+        fitted(search)
         results: dict[str, Any] = getattr(search, "cv_results_", {})
         keys = ("n_latent", "n_components", "mean_test_score", "std_test_score")
         lacking = [key for key in keys if key not in results]

@@ -1,0 +1,163 @@
+"""A fitted model is a value: frozen arrays that are checked once, and five answers about them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from latentclass._types import FloatArray, IndexArray
+from latentclass.data._schema import Block, Table
+from latentclass.engine._em import EMResult
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._parallel import map_blocks
+
+Posterior = Callable[[Table], FloatArray]
+"""P(class | observed cells) of each row of a table, with the estimator's temperature."""
+
+SUM_TOLERANCE = 1e-6
+"""How far the sum of a distribution may be from 1."""
+
+
+class FittedModel(ABC):
+    """What a model knows after `fit`.
+
+    A subclass is a frozen dataclass. It holds arrays and knows nothing of column names, containers
+    or labels: the estimator turns tables into arrays and class codes into labels. It checks its
+    arrays when it is made, so a model that exists can answer.
+
+    The five answers are `log_likelihood`, `sample_table`, `expected_cells`, `most_probable_cells`
+    and `latent`. Everything else follows from them.
+    """
+
+    class_prior: FloatArray
+    """Probability of each class, shape (n_classes,)."""
+
+    @abstractmethod
+    def log_likelihood(self, block: Block) -> FloatArray:
+        """log p(observed cells | class), shape (n_rows, n_classes)."""
+
+    @abstractmethod
+    def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
+        """Draw one row for each class code."""
+
+    @abstractmethod
+    def expected_cells(self, table: Table, posterior: Posterior, n_jobs: int | None) -> Table:
+        """Mean of every continuous cell, most probable code of every discrete one."""
+
+    @abstractmethod
+    def most_probable_cells(self, table: Table, n_jobs: int | None) -> Table:
+        """The cells of the most probable completion."""
+
+    def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
+        """Posterior of the latent variables: the class itself where there is no other."""
+        return posterior(table)
+
+    def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:  # noqa: ARG002
+        """Names of the columns of `latent`, from the names of the classes and the columns."""
+        return labels
+
+    # ----------------------------------------------------- what follows from the answers
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_prior)
+
+    @property
+    def log_prior(self) -> FloatArray:
+        """log P(class); -inf for a class that no row was seen of."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.class_prior)
+
+    def spans(self, table: Table) -> list[slice]:
+        """Row ranges of the blocks that `log_likelihood` is asked about."""
+        return table.spans(extra_columns=self.n_classes)
+
+    def by_block(
+        self, function: Callable[[Block], FloatArray], table: Table, n_jobs: int | None
+    ) -> FloatArray:
+        """Answers of a function about each block of a table, one below the other."""
+        parts = map_blocks(lambda rows: function(table.block(rows)), self.spans(table), n_jobs)
+        return np.concatenate(list(parts))
+
+    def evidence(self, table: Table, n_jobs: int | None) -> FloatArray:
+        """log p(observed cells | class) of all rows."""
+        return self.by_block(self.log_likelihood, table, n_jobs)
+
+    def log_density(self, table: Table, n_jobs: int | None) -> FloatArray:
+        """log p(observed cells) of all rows."""
+        return log_sum_exp(self.evidence(table, n_jobs) + self.log_prior)
+
+    def log_posterior(
+        self, table: Table, log_prior: FloatArray, temperature: float, n_jobs: int | None
+    ) -> FloatArray:
+        """log P(class | observed cells) of all rows, with a temperature and class probabilities."""
+
+        def visit(block: Block) -> FloatArray:
+            log_joint = self.log_likelihood(block) / temperature + log_prior
+            # a row that no class can have made tells nothing about the class
+            log_joint[np.isneginf(log_joint).all(axis=1)] = log_prior
+            return log_normalise(log_joint)
+
+        return self.by_block(visit, table, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class FitRecord:
+    """How a fit went; each field is the estimator's attribute of the same name."""
+
+    history: list[float]
+    n_iter: int
+    converged: bool
+    restarts: dict[str, npt.NDArray[Any]]
+    log_likelihood: float
+
+    @classmethod
+    def of(cls, result: EMResult[Any], log_likelihood: float) -> FitRecord:
+        """The record of one run of EM."""
+        return cls(result.history, result.n_iter, result.converged, result.restarts, log_likelihood)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What one fit gives: the model, how the fit went, and further attributes by their names.
+
+    `temperature` is what the fit itself found on held-out rows; `calibrate` replaces it.
+    """
+
+    model: FittedModel
+    record: FitRecord
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 1.0
+
+
+# ------------------------------------------------------------------ checks of arrays
+
+
+def check_shape(name: str, array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> None:
+    """Refuse an array of another shape; None stands for any size."""
+    fits = array.ndim == len(shape) and all(
+        wanted is None or size == wanted for size, wanted in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name} has shape {array.shape}, but the model needs {shape}.")
+
+
+def check_no_nan(name: str, array: npt.NDArray[Any]) -> None:
+    """Refuse an array with NaN in it."""
+    if np.isnan(array).any():
+        raise ValueError(f"{name} has NaN in it: the model was not fitted well.")
+
+
+def check_distribution(name: str, probabilities: FloatArray) -> None:
+    """Refuse probabilities that are negative or whose last axis does not sum to 1."""
+    total = probabilities.sum(axis=-1)
+    if not np.all(probabilities >= 0) or not np.all(np.abs(total - 1.0) <= SUM_TOLERANCE):
+        raise ValueError(
+            f"{name} must be probabilities that sum to 1, but they sum to {np.unique(total)}."
+        )
