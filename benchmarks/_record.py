@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -28,6 +29,7 @@ from latentclass._files import replacing
 ROOT = Path(__file__).parents[1]
 SHORT_RUNS = ROOT / "build" / "records"
 LONGEST_CELL = 40
+Key = TypeVar("Key")
 CLOCKS = {"wall": time.perf_counter, "CPU": time.process_time}
 
 
@@ -173,7 +175,8 @@ class Run:
             versions=", ".join(self._versions),
         )
         self.records.append(record)
-        beside = f" (limit {record.limit})" * bool(record.limit)
+        beside = f" by {clock} time" * bool(clock)
+        beside += f" (limit {record.limit})" * bool(record.limit)
         beside += f" (paper {record.paper})" * bool(record.paper)
         print(f"{what}; {figure}: {record.value} {unit}".rstrip() + beside, flush=True)
 
@@ -202,12 +205,12 @@ def make_parser(doc: str) -> argparse.ArgumentParser:
 
 
 def best_times(
-    tasks: Mapping[str, Callable[[], object]],
+    tasks: Mapping[Key, Callable[[], object]],
     repeats: int = 5,
     *,
     clock: str = "wall",
     passes: int = 1,
-) -> dict[str, float]:
+) -> dict[Key, float]:
     """Shortest seconds of each task, done `passes` times in a row.
 
     The tasks take turns, so that a busy machine slows all of them, after one round to warm up.
@@ -231,15 +234,9 @@ def iteration_times(
 
     Each of `fits` takes the number of iterations, so that what a fit does once falls out.
     """
-    tasks = {
-        f"{name} {n}": lambda fit=fit, n=n: fit(n)
-        for name, fit in fits.items()
-        for n in (few, many)
-    }
-    times = best_times(tasks, repeats)
-    return {
-        name: (times[f"{name} {many}"] - times[f"{name} {few}"]) / (many - few) for name in fits
-    }
+    pairs = [(name, n) for name in fits for n in (few, many)]
+    times = best_times({pair: lambda pair=pair: fits[pair[0]](pair[1]) for pair in pairs}, repeats)
+    return {name: (times[name, many] - times[name, few]) / (many - few) for name in fits}
 
 
 def peak_megabytes(task: Callable[[], object]) -> float:

@@ -36,7 +36,8 @@ def compare_on(run: Run, name: str, repeats: int) -> None:
     predictions = {"ours": lambda: ours.predict_proba(X), "peer": lambda: naive.predict_proba(X)}
     times = best_times(predictions, 20 * repeats, clock="CPU")
     run.add_ratio(
-        what, "predict_proba / CategoricalNB", times["ours"], times["peer"], limit=LIMIT, clock="CPU"
+        what, "predict_proba / CategoricalNB", times["ours"], times["peer"], limit=LIMIT,
+        clock="CPU",
     )  # fmt: skip
 
 

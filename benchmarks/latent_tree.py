@@ -9,8 +9,8 @@
 
 All in CPU time.
 
-Short form: two steps on letter, a fit of vowel. `--full`: four steps on kr-vs-kp and letter, fits of
-five data sets. `--budget` is the time budget in seconds of each class in the whole fits.
+Short form: two steps on letter, a fit of vowel. `--full`: four steps on kr-vs-kp and letter, fits
+of five data sets. `--budget` is the time budget in seconds of each class in the whole fits.
 """
 
 import resource

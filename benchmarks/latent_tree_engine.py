@@ -169,10 +169,8 @@ def compare(run: Run, shape: str, leaf_states: int, n_rows: int, repeats: int) -
     tree = make_tree(shape, leaf_states)
     codes = make_rows(tree, n_rows)
     plan, theta = plan_rows(tree, group_rows(codes)), tree.theta[None]
-    peers = {
-        "rows by states": RowsByStates(tree, codes),
-        "states by rows": StatesByRows(tree, codes),
-    }
+    sides = {"rows by states": RowsByStates, "states by rows": StatesByRows}
+    peers = {name: side(tree, codes) for name, side in sides.items()}
     tasks = {name: lambda peer=peer: peer(tree.tables) for name, peer in peers.items()}
     tasks["ours"] = lambda: expected_counts(plan, theta)
     times = best_times(tasks, repeats, clock="CPU", passes=N_PASSES)
@@ -246,13 +244,9 @@ def main() -> None:
     options = make_parser(__doc__).parse_args()
     n_rows, repeats, runs, seconds = (10_000, 15, 3, 4.0) if options.full else (2_000, 3, 1, 0.5)
     with Run(__file__, keep=options.full) as run:
-        for shape, leaf_states in (
-            ("bushy tree", 3),
-            ("chain", 3),
-            ("star", 3),
-            ("bushy tree", 10),
-        ):
-            compare(run, shape, leaf_states, n_rows, repeats)
+        for shape in LATENT:
+            compare(run, shape, LEAF_STATES, n_rows, repeats)
+        compare(run, "bushy tree", 10, n_rows, repeats)
         for n_starts in (1, 16):
             for _ in range(runs):
                 compare_threads(run, n_rows, n_starts, seconds)

@@ -50,7 +50,8 @@ def main() -> None:
             for who, code in FIRST_FITS.items()
         }
         run.add_ratio(
-            "NaiveBayes, 150 x 4", "first fit and predict / GaussianNB", first["ours"], first["peer"]
+            "NaiveBayes, 150 x 4", "first fit and predict / GaussianNB", first["ours"],
+            first["peer"],
         )  # fmt: skip
 
 
