@@ -11,9 +11,8 @@ from sklearn.utils.metaestimators import available_if
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Table
-from latentclass.estimator._legacy_reading import TableReader
+from latentclass.data._schema import Schema, Table
+from latentclass.estimator._reading import TableReader, store_fitted
 
 
 def _has_proba(model: TableClassifier) -> bool:
@@ -80,29 +79,28 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     def fit(self, X: Any, y: Any) -> Self:
         """Learn how to encode the table, and fit the classifier to the encoded labelled rows."""
         check_option("scale", self.scale, (True, False))
-        table, codes, _ = self._read_training(X, y, None)
-        known = codes != UNLABELLED
-        table = table.take(np.flatnonzero(known))
-        numeric = np.asarray(table.block(slice(None)).numeric)
+        everything = self._read_training(X, y, None)
+        training = everything.take(everything.labelled)
+        numeric = np.asarray(training.table.block(slice(None)).numeric)
         seen = np.maximum(np.sum(~np.isnan(numeric), axis=0), 1)
-        self.mean_ = np.nansum(numeric, axis=0) / seen
-        spread = np.sqrt(np.nansum((numeric - self.mean_) ** 2, axis=0) / seen)
+        mean = np.nansum(numeric, axis=0) / seen
+        spread = np.sqrt(np.nansum((numeric - mean) ** 2, axis=0) / seen)
         # rounding errors give even a constant column a tiny spread
-        varies = spread > 1e-12 * np.maximum(np.abs(self.mean_), 1e-300)
-        self.scale_ = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
-        self.estimator_ = clone(self.estimator).fit(
-            self._numbers(table), self.classes_[codes[known]]
+        varies = spread > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+        scale = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
+        numbers = to_numbers(training.table, training.schema, mean, scale)
+        fitted = clone(self.estimator).fit(numbers, training.classes[training.y])
+        store_fitted(
+            self,
+            {
+                **everything.attributes(),
+                "classes_": fitted.classes_,
+                "estimator_": fitted,
+                "mean_": mean,
+                "scale_": scale,
+            },
         )
-        self.classes_ = self.estimator_.classes_
         return self
-
-    def _numbers(self, table: Table) -> FloatArray:
-        block = table.block(slice(None))
-        centred = (block.numeric - self.mean_) / self.scale_
-        parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
-        for place, n_levels in enumerate(self.schema_.n_levels):
-            parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
-        return np.hstack(parts)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of each row."""
@@ -117,5 +115,15 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
 
 
 def read_numbers(model: TableClassifier, X: Any) -> FloatArray:
-    """Return a table as the numbers that the wrapped classifier of a fitted model reads."""
-    return model._numbers(model._read(X))
+    """Return a table as the matrix that the wrapped classifier of a fitted model reads."""
+    return to_numbers(model._read(X), model.schema_, model.mean_, model.scale_)
+
+
+def to_numbers(table: Table, schema: Schema, mean: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return an encoded table as a matrix without missing values."""
+    block = table.block(slice(None))
+    centred = (block.numeric - mean) / scale
+    parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
+    for place, n_levels in enumerate(schema.n_levels):
+        parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
+    return np.hstack(parts)
