@@ -94,20 +94,21 @@ def report(run: Run, result: Comparison, names: list[str], *, holes: bool) -> No
         for name, row in zip(names, values, strict=True):
             print(f"{name:26}" + "".join(f"{value:21.3f}" for value in row))
     print()
-    places = {f"{len(names)} tables": list(range(len(names)))}
+    everything = names[0] if len(names) == 1 else f"{len(names)} tables"
+    places = {everything: list(range(len(names)))}
+    suffix = ", cells removed" if holes else ", some sets"
     if set(names) == {*CHOSEN, *OTHERS}:
-        places = {
-            group: [names.index(name) for name in members]
-            for group, members in (("chosen", CHOSEN), ("others", OTHERS))
-        }
+        everything, suffix = "all 12", ""
+        groups = {"chosen": CHOSEN, "others": OTHERS}
+        places = {g: [names.index(name) for name in members] for g, members in groups.items()}
     for place, name in enumerate(result.classifiers):
-        what = f"{name}, cells removed" if holes else name
+        what = name + suffix
         for group, rows in places.items():
             accuracy, loss = (scores[s][rows, place].mean() for s in ("accuracy", "log_loss"))
             run.add(what, f"accuracy, {group}", f"{100 * accuracy:.1f}", unit="%")
             run.add(what, f"log-loss, {group}", f"{loss:.3f}")
         error = scores["ece"][:, place].mean()
-        run.add(what, f"calibration error, all {len(names)}", f"{error:.3f}")
+        run.add(what, f"calibration error, {everything}", f"{error:.3f}")
 
 
 if __name__ == "__main__":
