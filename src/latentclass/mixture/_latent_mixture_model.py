@@ -16,7 +16,7 @@ from latentclass.data._write import build_table, fill_missing
 from latentclass.estimator._legacy_reading import TableReader
 from latentclass.estimator._reading import check_weight
 from latentclass.naive_bayes._finite_mixture import FiniteMixtureNaiveBayes
-from latentclass.naive_bayes._naive_bayes import NaiveBayes
+from latentclass.naive_bayes._legacy_naive_bayes import NaiveBayes
 
 
 class MixtureVerbs(TableReader):

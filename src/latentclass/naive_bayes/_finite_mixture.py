@@ -24,7 +24,7 @@ from latentclass.engine._product_mixture import (
 from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._legacy_reading import Training
-from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts, weighted_rows
+from latentclass.naive_bayes._legacy_naive_bayes import NaiveBayes, labelled_starts, weighted_rows
 
 SWEEPS = 100
 """Most rounds of the search for the most probable cells of a row."""

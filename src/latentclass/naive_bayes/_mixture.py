@@ -19,7 +19,7 @@ from latentclass.engine._product_mixture import MixtureProblem
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._legacy_reading import Training
 from latentclass.naive_bayes import _column_mixture as mixture
-from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts
+from latentclass.naive_bayes._legacy_naive_bayes import NaiveBayes, labelled_starts
 
 
 class MixtureNaiveBayes(NaiveBayes):
