@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # mkdocs-material advertises its successor on every build
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest lock format clean
+.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest lock format hooks clean
 
 help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench    measure speed against peers, in short (benchmarks/)"
 	@echo "make pages    write the tables of benchmarks/ and reproduce/ from their records"
 	@echo "make format   format the code"
+	@echo "make hooks    let git run the quick checks before each commit"
 	@echo "make clean    remove what was built"
 
 install: $(STAMP)
@@ -79,6 +80,11 @@ lock:
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Git then checks files and message at each commit, as .pre-commit-config.yaml says.
+hooks: $(STAMP)
+	$(BIN)/python -m pip install --quiet pre-commit
+	$(BIN)/pre-commit install
 
 clean:
 	rm -rf $(VENV) $(VENV)-oldest build dist site .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html

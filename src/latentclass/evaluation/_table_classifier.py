@@ -11,9 +11,8 @@ from sklearn.utils.metaestimators import available_if
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Table
-from latentclass.estimator._legacy_reading import TableReader
+from latentclass.data._schema import Schema, Table
+from latentclass.estimator._reading import TableReader, store_fitted
 
 
 def _has_proba(model: TableClassifier) -> bool:
@@ -32,18 +31,23 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     Parameters
     ----------
     estimator : classifier
+        A scikit-learn classifier for tables of numbers.
     scale : bool, default=True
         Standardise the continuous columns. Trees do not need it.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete, as in the library's own classifiers.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
 
     Attributes
     ----------
-    estimator_ : the fitted classifier
+    estimator_ : classifier
+        The fitted classifier.
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     schema_ : Schema
         Names, kinds and categories of the columns.
-    mean_, scale_ : array of shape (n_continuous,)
+    mean_, scale_ : arrays of shape (n_continuous,)
+        What is subtracted from each continuous column, and what it is then divided by.
 
     Examples
     --------
@@ -77,37 +81,50 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     def fit(self, X: Any, y: Any) -> Self:
         """Learn how to code the table, and fit the classifier on the coded labelled rows."""
         check_option("scale", self.scale, (True, False))
-        table, codes, _ = self._read_training(X, y, None)
-        known = codes != UNLABELLED
-        table = table.take(np.flatnonzero(known))
-        numeric = np.asarray(table.block(slice(None)).numeric)
+        everything = self._read_training(X, y, None)
+        training = everything.take(everything.labelled)
+        numeric = np.asarray(training.table.block(slice(None)).numeric)
         seen = np.maximum(np.sum(~np.isnan(numeric), axis=0), 1)
-        self.mean_ = np.nansum(numeric, axis=0) / seen
-        spread = np.sqrt(np.nansum((numeric - self.mean_) ** 2, axis=0) / seen)
+        mean = np.nansum(numeric, axis=0) / seen
+        spread = np.sqrt(np.nansum((numeric - mean) ** 2, axis=0) / seen)
         # a spread of rounding errors is that of a constant column
-        varies = spread > 1e-12 * np.maximum(np.abs(self.mean_), 1e-300)
-        self.scale_ = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
-        self.estimator_ = clone(self.estimator).fit(
-            self._numbers(table), self.classes_[codes[known]]
+        varies = spread > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+        scale = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
+        numbers = to_numbers(training.table, training.schema, mean, scale)
+        fitted = clone(self.estimator).fit(numbers, training.classes[training.y])
+        store_fitted(
+            self,
+            {
+                **everything.attributes(),
+                "classes_": fitted.classes_,
+                "estimator_": fitted,
+                "mean_": mean,
+                "scale_": scale,
+            },
         )
-        self.classes_ = self.estimator_.classes_
         return self
 
-    def _numbers(self, table: Table) -> FloatArray:
-        block = table.block(slice(None))
-        centred = (block.numeric - self.mean_) / self.scale_
-        parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
-        for place, n_levels in enumerate(self.schema_.n_levels):
-            parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
-        return np.hstack(parts)
+    def _numbers(self, X: Any) -> FloatArray:
+        table = self._read(X)
+        return to_numbers(table, self.schema_, self.mean_, self.scale_)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predicted class of each row."""
-        numbers = self._numbers(self._read(X))
+        numbers = self._numbers(X)
         return np.asarray(self.estimator_.predict(numbers))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`."""
-        numbers = self._numbers(self._read(X))
+        numbers = self._numbers(X)
         return np.asarray(self.estimator_.predict_proba(numbers), dtype=np.float64)
+
+
+def to_numbers(table: Table, schema: Schema, mean: FloatArray, scale: FloatArray) -> FloatArray:
+    """A coded table as a matrix without holes."""
+    block = table.block(slice(None))
+    centred = (block.numeric - mean) / scale
+    parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
+    for place, n_levels in enumerate(schema.n_levels):
+        parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
+    return np.hstack(parts)

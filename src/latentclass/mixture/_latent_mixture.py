@@ -29,6 +29,7 @@ from latentclass.estimator._reading import (
     TableReader,
     check_weight,
     read_columns,
+    store_fitted,
     warn_of_empty_columns,
 )
 from latentclass.mixture._compiled_em import LARGE, make_large
@@ -78,33 +79,32 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     n_folds : int, default=5
         Folds of `criterion="cv"`.
     temperatures : tuple of two floats, default=(4.0, 0.1)
-        Of "anneal": the first temperature and the last.
+        The first and the last temperature of "anneal".
     polish : bool, default=False
         Run EM from the best parameters that another search has found.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column (Laplace smoothing); 0 is maximum
-        likelihood.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
-        MAP smoothing of the variances: each component's variance is estimated as if this many
-        more rows had been seen that spread as the whole column does. None is maximum likelihood.
+        MAP smoothing of the variances: each variance is estimated as if this many more rows had
+        been seen that spread as the whole column does. None is maximum likelihood.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     n_init : int, default=10
-        Starts, near rows that are drawn far apart. One component needs one.
+        Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
-        Most iterations of a start; "era" and "anneal" take them all.
+        Maximum number of iterations of a start; "era" and "anneal" take all of them.
     tol : float, default=1e-5
         EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
-        Extrapolate EM steps (SQUAREM); the objective still never falls.
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     random_state : int, RandomState or None, default=None
         Seeds the starts, the draws of the searches, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, or over starts, through joblib. The result does not depend on
-        it.
+        Number of threads over blocks of rows, or over starts, through joblib. The result does not
+        depend on it.
     verbose : int, default=0
         1 prints each iteration to standard error.
 
@@ -132,22 +132,23 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     log_likelihood_ : float
         log p(X), summed over rows with their weights.
     history_ : list of float
-        Best objective per row so far (log-likelihood plus log-prior) of the kept start.
+        Best objective per row so far (log-likelihood plus log-prior), at each iteration of the kept
+        start.
     traces_ : list of list of float
-        Objective per row at each iteration of every start, up and down as it went.
+        Objective per row at each iteration of every start, falls included.
     n_iter_ : int
-        M-steps of the kept start.
+        Number of M-steps of the kept start.
     converged_ : bool
-        Whether its last gain was at most `tol` ("em"), or nothing changed any more ("kmeans").
-        "era" and "anneal" never settle: whether they took all their iterations.
+        Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
+        "era" and "anneal" never settle: for them, whether they took all their iterations.
     restarts_ : dict of str to array
-        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_parameters_ : int
         Free parameters; a column that never varies has none.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----
@@ -279,7 +280,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             found = tried[fewest_of_the_best(criteria)]
         self._warn_if_not_converged(found)
         fitted = self._fitted_attributes(found, data, read)
-        self._store_fitted({**fitted, "criteria_": criteria})
+        store_fitted(self, {**fitted, "criteria_": criteria})
         progress.end()
         return self
 

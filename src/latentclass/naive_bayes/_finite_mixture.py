@@ -47,32 +47,31 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     max_components : int, default=4
         Most states that "bic" tries.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column (Laplace smoothing); 0 is maximum
-        likelihood.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
-        MAP smoothing of the variances: each component's variance is estimated as if this many
-        more rows had been seen that spread as the whole column does. None is maximum likelihood.
+        MAP smoothing of the variances: each variance is estimated as if this many more rows had
+        been seen that spread as the whole column does. None is maximum likelihood.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     n_init : int, default=4
-        Starts of EM for each number of components, near rows that are drawn far apart in each
-        class. One component needs one.
+        Number of EM starts for each number of components, near rows of each class that are drawn
+        far apart. One component needs a single start.
     max_iter : int, default=200
-        Most EM iterations of a start.
+        Maximum number of EM iterations.
     tol : float, default=1e-4
         EM stops when the objective per row gains no more than this.
     accelerate : bool, default=False
-        Extrapolate EM steps (SQUAREM); the objective still never falls.
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     random_state : int, RandomState or None, default=None
-        Seeds the starts, the folds of `calibrate`, and `sample`.
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
@@ -89,14 +88,33 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         Mean and standard deviation of each continuous column in each component of each class.
     probabilities_ : dict of str to array of shape (n_classes, n_components_, n_categories)
         For each discrete column by name, the probability of each category.
-    classes_, class_prior_, schema_, n_unlabelled_, temperature_, calibration_
-        As in `NaiveBayes`.
-    log_likelihood_, history_, n_iter_, converged_, restarts_
-        As in `NaiveBayes`, of the number of components that was kept.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+    class_prior_ : array of shape (n_classes,)
+        Share of each class.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Number of rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+    calibration_ : dict
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
+    log_likelihood_ : float
+        log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).
+    history_ : list of float
+        Objective per row (log-likelihood plus log-prior): at the start and after each EM step.
+    n_iter_ : int
+        Number of M-steps of the kept start.
+    converged_ : bool
+        Whether the last gain of EM was at most `tol`.
+    restarts_ : dict of str to array
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----
@@ -247,7 +265,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         return {name: self._by_class(table) for name, table in super().probabilities_.items()}
 
     def _by_class(self, array: FloatArray) -> FloatArray:
-        return array.reshape(*self._model.log_share.shape, array.shape[1])
+        return np.asarray(array.reshape(*self._model.log_share.shape, array.shape[1]))
 
     def _bif_variables(self) -> list[BifVariable]:
         label, *columns = naive_bayes_variables(self)

@@ -52,7 +52,7 @@ class FiniteMixtureModel(FittedModel):
     @property
     def n_states(self) -> int:
         """States of the hidden variable, the same number in all classes."""
-        return self.log_share.shape[1]
+        return int(self.log_share.shape[1])
 
     # ---------------------------------------------------------------- answers
 

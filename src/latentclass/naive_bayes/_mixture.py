@@ -45,32 +45,33 @@ class MixtureNaiveBayes(ProductClassifier):
     max_components : int, default=5
         Most components of a column in a class. 1 is `NaiveBayes`.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column (Laplace smoothing); 0 is maximum
-        likelihood.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
-        MAP smoothing of the variances: each component's variance is estimated as if this many
-        more rows had been seen that spread as the whole column does. None is maximum likelihood.
+        MAP smoothing of the variances: each variance is estimated as if this many more rows had
+        been seen that spread as the whole column does. None is maximum likelihood.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     n_init : int, default=3
-        Starts of each mixture: the sorted values cut into even slices, then into slices drawn at
-        random. Rows without label add no start.
+        Number of starts of each mixture. The first cuts the sorted values into even slices, the
+        others into slices drawn at random. Rows without label add no start.
     max_iter : int, default=200
-        Most EM iterations: of each start of a mixture, and of the EM over all rows after it.
+        Maximum number of EM iterations, for each start of a mixture and for the EM over all rows
+        that follows.
     tol : float, default=1e-4
         EM stops when the objective per row gains no more than this.
     accelerate : bool, default=False
-        Extrapolate EM steps (SQUAREM); the objective still never falls.
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over columns and blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over columns and blocks of rows, through joblib. The result does not
+        depend on it.
     verbose : int, default=0
         1 prints each iteration of the EM over all rows to standard error.
 
@@ -84,15 +85,35 @@ class MixtureNaiveBayes(ProductClassifier):
     means_, scales_ : arrays of shape (n_classes, n_continuous)
         Mean and standard deviation of each continuous column in each class, its components taken
         together.
-    classes_, class_prior_, probabilities_, schema_, n_unlabelled_, temperature_, calibration_
-        As in `NaiveBayes`.
-    log_likelihood_, history_, n_iter_, converged_, restarts_
-        As in `NaiveBayes`, of the EM over all rows that follows the choice of the components. It
-        has one start.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+    class_prior_ : array of shape (n_classes,)
+        Share of each class.
+    probabilities_ : dict of str to array of shape (n_classes, n_categories)
+        For each discrete column by name, the probability of each category in each class.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Number of rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+    calibration_ : dict
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
+    log_likelihood_ : float
+        log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).
+    history_ : list of float
+        Objective per row (log-likelihood plus log-prior): at the start and after each EM step.
+    n_iter_ : int
+        Number of M-steps of the kept start.
+    converged_ : bool
+        Whether the last gain of EM was at most `tol`.
+    restarts_ : dict of str to array
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----
@@ -104,6 +125,9 @@ class MixtureNaiveBayes(ProductClassifier):
     rows and k distinct values at least. A mixture one of whose components is narrower than a
     thousandth of the column's standard deviation in the class is not chosen: with `prior=None`
     its likelihood has no bound.
+
+    `history_`, `n_iter_`, `converged_` and `restarts_` describe the EM over all rows that follows
+    the choice of the components. It has one start.
 
     Equal values are grouped and sorted first, so that weights are copies to the bit, and neither
     the order of rows nor that of columns matters.
