@@ -31,18 +31,23 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     Parameters
     ----------
     estimator : classifier
+        A scikit-learn classifier for tables of numbers.
     scale : bool, default=True
         Standardise the continuous columns. Trees do not need it.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete, as in the library's own classifiers.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
 
     Attributes
     ----------
-    estimator_ : the fitted classifier
+    estimator_ : classifier
+        The fitted classifier.
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     schema_ : Schema
         Names, kinds and categories of the columns.
-    mean_, scale_ : array of shape (n_continuous,)
+    mean_, scale_ : arrays of shape (n_continuous,)
+        What is subtracted from each continuous column, and what it is then divided by.
 
     Examples
     --------

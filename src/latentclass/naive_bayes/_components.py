@@ -98,6 +98,16 @@ class ProductComponents:
                 codes[:, place] = (share @ np.exp(log_prob)).argmax(axis=1)
         return Table(share @ self.centres, codes)
 
+    def fill_with_modes(self, rows: Block, component: int) -> Block:
+        """Fill missing cells with the modes of one component, except in unobserved columns."""
+        missing = np.isnan(rows.numeric) & self.observed
+        numeric = np.where(missing, self.centres[component], rows.numeric)
+        codes = rows.codes.copy()
+        for place, log_prob in enumerate(self.level_log_probs):
+            if log_prob.shape[1]:
+                codes[codes[:, place] < 0, place] = log_prob[component].argmax()
+        return Block(numeric, codes)
+
     def peaks(self) -> tuple[FloatArray, FloatArray]:
         """Where each column's density is highest, and its log there less a constant.
 
