@@ -247,7 +247,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     def component_weights_(self) -> FloatArray:
         """p(h | class)."""
         check_is_fitted(self)
-        return np.exp(self._model.log_share)
+        return np.asarray(np.exp(self._model.log_share))
 
     @property
     def means_(self) -> FloatArray:
