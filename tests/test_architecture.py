@@ -1,6 +1,7 @@
 """Imports point one way only, and importing the package stays cheap."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -97,8 +98,9 @@ def module_name(path):
 MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
+@functools.cache
 def nodes(path):
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def imported_names(path):
