@@ -47,6 +47,8 @@ KNOW_SCIKIT_LEARN = {
         "*/_*_classifier_cv.py",
         "*/_discretizer.py",
         "mixture/_latent_mixture.py",
+        "naive_bayes/_base.py",
+        "naive_bayes/_legacy_naive_bayes.py",
         "naive_bayes/_naive_bayes.py",
         "naive_bayes/_mixture.py",
         "naive_bayes/_finite_mixture.py",
@@ -64,7 +66,6 @@ KNOW_SCIKIT_LEARN = {
         "lcm/_hybrid_model.py",
         "latent_tree/_inspection.py",
         "mixture/_classifier_model.py",
-        "mixture/_latent_mixture_model.py",
     ],
     "fit other estimators": [
         "baselines/*.py",
