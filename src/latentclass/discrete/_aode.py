@@ -8,7 +8,8 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import CodedRows, DiscreteClassifier
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._legacy_base import DiscreteClassifier
 from latentclass.discrete._one_dependence import (
     PairModel,
     aode_log_likelihood,
@@ -164,7 +165,7 @@ class AODE(DiscreteClassifier):
         cells = pair_cells(
             n_levels,
             [np.full(r, alpha) for r in n_levels],
-            self._level_shares(rows),
+            rows.level_shares(),
             np.full(n, 1.0 / max(1, n)),
             np.full((n, n), 1.0 / max(1, n)),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import CodedRows, NetworkClassifier
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._legacy_base import NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import Score, search_hill
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import CodedRows, DiscreteClassifier
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._legacy_base import DiscreteClassifier
 from latentclass.discrete._one_dependence import (
     HiddenModel,
     draw_hidden,
@@ -166,7 +167,7 @@ class HiddenNaiveBayes(DiscreteClassifier):
         cells = pair_cells(
             n_levels,
             [np.full(r, self.alpha / r) for r in n_levels],
-            self._level_shares(rows),
+            rows.level_shares(),
             1.0 - weights.sum(axis=1),
             weights.T,
         )

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import CodedRows, NetworkClassifier
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._legacy_base import NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import Score, search_k2
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.discrete._base import CodedRows, NetworkClassifier
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._legacy_base import NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import maximum_spanning_tree
 from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
@@ -186,4 +187,4 @@ class TAN(NetworkClassifier):
     def _mass(self, rows: CodedRows) -> list[FloatArray]:
         if self.smoothing == "laplace":
             return super()._mass(rows)
-        return [self.alpha * share for share in self._level_shares(rows)]
+        return [self.alpha * share for share in rows.level_shares()]

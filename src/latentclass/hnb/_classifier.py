@@ -14,8 +14,9 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Table
-from latentclass.discrete._base import CodedRows, DiscreteClassifier
+from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._em import CountLayout
+from latentclass.discrete._legacy_base import DiscreteClassifier
 from latentclass.discrete._network import draw_levels
 from latentclass.engine._content_folds import (
     assign_folds,

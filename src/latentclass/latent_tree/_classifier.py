@@ -18,7 +18,7 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Block, Table
-from latentclass.discrete._base import CodedRows, Coding
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._cut_sets import CutSet, learn_cut_sets
 from latentclass.engine._content_folds import column_fingerprints
 from latentclass.engine._em import run_restarts
