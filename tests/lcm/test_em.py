@@ -300,9 +300,7 @@ def test_rows_left_out_of_a_fold_are_not_there(n_components):
     out = np.arange(50) >= 40
     fold = np.where((y >= 0) & ~out & (np.arange(50) % 3 == 0), 0, -1)
     prior = lcm.Prior(1.0, 1.0, 0.5, 1.0)
-    settings = LCMSettings(
-        2, n_components, True, "full", True, prior, "average", 3, 15, 1e-3, True
-    )
+    settings = LCMSettings(2, n_components, True, "full", True, prior, "average", 3, 15, 1e-3, True)
 
     def posterior(keep, left_out=None):
         codes = np.zeros((int(keep.sum()), 0), dtype=np.int32)
