@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from os import PathLike
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,12 +19,8 @@ from latentclass._validation import check_number
 from latentclass.data._schema import Block, Table, block_spans
 from latentclass.discrete._coding import CodedRows, Coding, code_rows, learn_coding
 from latentclass.discrete._em import CountLayout, CountParams, CountProblem, CountStats
-from latentclass.discrete._network import Structure, draw_codes, log_likelihood
-from latentclass.discrete._structure_search import Sample
-from latentclass.engine._counts import class_information, level_counts, level_offsets
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._logspace import log_sum_exp
-from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._legacy_base import GenerativeClassifier
 from latentclass.estimator._legacy_reading import Training
@@ -267,134 +262,3 @@ class DiscreteClassifier(GenerativeClassifier):
     @abstractmethod
     def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         """Draw the active columns' codes of one row for each class code."""
-
-
-class NetworkClassifier(DiscreteClassifier):
-    """Base of classifiers that are one Bayesian network over class and columns.
-
-    A model answers `_search`: the structure. Every conditional table is smoothed by `_mass`
-    pseudo-counts; missing cells are summed out exactly.
-    """
-
-    _structure: Structure
-    _log_theta: FloatArray
-
-    @abstractmethod
-    def _search(self, rows: CodedRows) -> Structure:
-        """The arcs among the active columns, from the labelled rows."""
-
-    def _mass(self, rows: CodedRows) -> list[FloatArray]:
-        """Pseudo-counts of each active column's levels, in every distribution of it."""
-        del rows  # a column's own shares may be wanted
-        return [np.full(r, float(self.alpha)) for r in self._coding.n_levels]
-
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        self._structure = structure = self._search(rows)
-        n_classes = len(self.classes_)
-        repeats = [int(np.prod(shape[:-1])) for shape in structure.shapes]
-
-        def laid_out(by_level: list[FloatArray]) -> FloatArray:
-            parts = [np.tile(v, r) for v, r in zip(by_level, repeats, strict=True)]
-            return np.concatenate([np.empty(0), *parts])
-
-        cells = CountLayout(
-            structure.group_starts,
-            laid_out(self._mass(rows)),
-            laid_out(rows.level_shares()),
-            np.ones(structure.n_cells),
-            structure.shared,
-        )
-
-        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-            return structure.counts(codes, y, weight, n_classes)
-
-        params, _ = self._run_em(rows, cells, structure.cells, count, progress)
-        self._log_theta = params.log_theta
-        self.class_prior_ = np.exp(params.log_pi)
-
-    def _by_information(self, rows: CodedRows) -> IndexArray:
-        """Active columns, the one that tells most about the class first."""
-        offsets = level_offsets(self._coding.n_levels)
-        single = level_counts(rows.codes, rows.y, rows.weight, len(self.classes_), offsets)
-        information = class_information(single, offsets)
-        return np.argsort(-np.round(information, 12), kind="stable")
-
-    def _sample_of(self, rows: CodedRows, order: IndexArray) -> Sample:
-        """Labelled rows with the active columns in a given order."""
-        n_levels = tuple(self._coding.n_levels[j] for j in order)
-        codes = np.ascontiguousarray(rows.codes[:, order])
-        return Sample(codes, rows.y, rows.weight, len(self.classes_), n_levels)
-
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        return log_likelihood(self._structure, self._log_theta, codes)
-
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        return draw_codes(self._structure, self._log_theta, y, rng)
-
-    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
-        """Exact: each cell in turn gets the level from which the others can reach the most."""
-        structure, peaks = self._structure, self._coding.peaks()
-        repeats = [int(np.prod(shape[:-1])) for shape in structure.shapes]
-        bonus = np.concatenate([np.tile(v, r) for v, r in zip(peaks, repeats, strict=True)])
-        table = self._log_theta + bonus
-        for j, n_levels in enumerate(structure.n_levels):
-            rows = np.flatnonzero(codes[:, j] < 0)
-            if not rows.size:
-                continue
-            values = []
-            for level in range(n_levels):
-                codes[rows, j] = level
-                best = log_likelihood(structure, table, codes[rows], maximise=True)
-                values.append((best + np.log(self.class_prior_)).max(axis=1))
-            codes[rows, j] = np.stack(values, axis=1).argmax(axis=1)
-        return codes
-
-    # ------------------------------------------------------------------ reading
-
-    def _active_names(self) -> list[str]:
-        return [self.schema_.columns[j].name for j in self._coding.positions]
-
-    @property
-    def parents_(self) -> dict[str, tuple[str, ...]]:
-        """Parents of each column in the network, the class left out, by name."""
-        names = self._active_names()
-        return {
-            names[j]: tuple(names[p] for p in parents)
-            for j, parents in enumerate(self._structure.parents)
-        }
-
-    @property
-    def depends_on_class_(self) -> dict[str, bool]:
-        """Whether the class is a parent of each column, by name."""
-        return dict(zip(self._active_names(), self._structure.class_parent, strict=True))
-
-    def to_bif(self, path: str | PathLike[str] | None = None) -> str:
-        """The network in BIF, the text format that most Bayesian-network programs read.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            File to write.
-
-        Returns
-        -------
-        str
-            The text. The class is the variable `class` (with underscores added if a column has
-            that name); a discretised column has the states `bin0`, `bin1`, and so on, cut at
-            `cut_points_`. Columns of one level are left out. See `write_bif` for how names are
-            spelled.
-        """
-        check_is_fitted(self)
-        names = self._active_names()
-        class_name = free_name("class", self.schema_.names)
-        variables = [BifVariable(class_name, self.classes_.tolist(), (), self.class_prior_)]
-        for j, table in enumerate(self._structure.tables(self._log_theta)):
-            column = self.schema_.columns[self._coding.positions[j]]
-            states = column.categories or [f"bin{b}" for b in range(table.shape[-1])]
-            parents = tuple(names[p] for p in self._structure.parents[j])
-            if self._structure.class_parent[j]:
-                parents = (class_name, *parents)
-            else:
-                table = table[0]
-            variables.append(BifVariable(names[j], states, parents, np.exp(table)))
-        return write_bif(variables, path, title=type(self).__name__)
