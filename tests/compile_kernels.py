@@ -37,10 +37,12 @@ def use(model):
     """Fit a small mixed table with holes and ask for all kinds of answers."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
-    X = np.column_stack(
-        [rng.normal(y), rng.normal(size=60), *((rng.random((3, 60)) + y) // 0.7).astype(int)]
-    )
-    X[rng.random(X.shape) < 0.1] = np.nan
+    words = np.array(["a", "b", "c"])
+    X = np.empty((60, 5), dtype=object)
+    X[:, :2] = rng.normal(y[:, None], 1.0, (60, 2))
+    X[:, 2:4] = words[(rng.random((60, 2)) < 0.3 + 0.4 * y[:, None]).astype(int)]
+    X[:, 4] = words[rng.integers(0, 2, 60) + y]
+    X[rng.random(X.shape) < 0.1] = None
     warnings.simplefilter("ignore")  # three iterations are too few, and that is no matter here
     fitted = model.fit(X, y)
     for verb in ("predict", "score_samples", "transform", "complete"):

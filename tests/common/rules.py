@@ -16,4 +16,4 @@ def number_grid(fitted, name):
     cuts = np.empty(0)
     if hasattr(fitted, "_coding"):  # of all sets of cut points, where a model averages several
         cuts = fitted._coding.bins[list(fitted.cut_points_).index(name)].cuts
-    return np.sort(np.r_[np.linspace(-15, 15, 4001), cuts, np.nextafter(cuts, np.inf)])
+    return np.sort(np.r_[np.linspace(-15, 15, 2001), cuts, np.nextafter(cuts, np.inf)])
