@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import re
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -61,17 +60,3 @@ def test_cross_validation_on_frames(model, table):
     X, y = table
     predicted = cross_val_predict(model, X, y, cv=4, method="predict_proba")
     assert_allclose(predicted.sum(axis=1), 1.0)
-
-
-def test_documented_defaults_are_the_real_ones(model):
-    documented = dict(
-        re.findall(r"^ {4}(\w+) : .*?default=([^\n]+)$", inspect.getdoc(type(model)) or "", re.M)
-        or re.findall(r"^(\w+) : .*?default=([^\n]+)$", inspect.getdoc(type(model)), re.M)
-    )
-    real = {
-        name: parameter.default
-        for name, parameter in inspect.signature(type(model)).parameters.items()
-    }
-    assert documented.keys() == real.keys()
-    for name, text in documented.items():
-        assert eval(text) == real[name], name

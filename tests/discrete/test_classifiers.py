@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import CategoricalNB
 
-from latentclass.discrete import _base as _discrete
+from latentclass.discrete import _legacy_base
 from latentclass.discrete._aode import AODE
 from latentclass.discrete._ban import BAN
+from latentclass.discrete._bins import learn_bins
 from latentclass.discrete._hidden_naive_bayes import HiddenNaiveBayes
 from latentclass.discrete._k2 import K2
 from latentclass.discrete._tan import TAN
@@ -372,7 +373,7 @@ def test_numbers_inside_bins_have_a_density():
 
 def test_half_a_gaussian_has_the_mean_of_the_rows():
     values, cuts = np.array([0.0, 1.0, 2.0, 6.0, 8.0, 11.0, np.nan]), np.array([3.0, 7.0])
-    bins = _discrete.learn_bins(values, np.ones(7), cuts)
+    bins = learn_bins(values, np.ones(7), cuts)
     assert_allclose(bins.mean, [1.0, 5.0, 9.5])
     drawn = bins.draw(np.repeat([0, 1, 2], 40_000).astype(np.int32), np.random.default_rng(0))
     assert bins.codes(drawn).tolist() == np.repeat([0, 1, 2], 40_000).tolist()
@@ -394,7 +395,7 @@ def test_most_probable_completion_is_the_best_of_all_rows(model, table, monkeypa
 
     check(fitted.complete(holes, how="most_probable"))
     # cell by cell it can only be as good; where one cell is missing it is the best
-    monkeypatch.setattr(_discrete, "MAX_COMPLETIONS", 0)
+    monkeypatch.setattr(_legacy_base, "MAX_COMPLETIONS", 0)
     holes = holes[holes.isna().sum(axis=1) <= 1]
     check(fitted.complete(holes, how="most_probable"))
 

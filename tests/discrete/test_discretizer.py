@@ -1,9 +1,7 @@
 """The transformer: cut points equal to Weka's, tables of all sorts, scikit-learn's rules."""
 
-import inspect
 import os
 import pickle
-import re
 
 import hypothesis.strategies as st
 import numpy as np
@@ -547,13 +545,3 @@ def test_pickles_and_clones(table):
     pd.testing.assert_frame_equal(copy.transform(X), fitted.transform(X))
     assert str(copy.summary()) == str(fitted.summary())
     assert not hasattr(clone(fitted), "cut_points_")
-
-
-def test_documented_defaults_are_the_real_ones():
-    documented = dict(
-        re.findall(r"^(\w+) : .*?default=([^\n]+)$", inspect.getdoc(MDLDiscretizer), re.M)
-    )
-    parameters = inspect.signature(MDLDiscretizer).parameters
-    assert {name: eval(text) for name, text in documented.items()} == {
-        name: parameter.default for name, parameter in parameters.items()
-    }

@@ -1,6 +1,5 @@
 """LatentMixture: scikit-learn's mixture, closed forms, verbs, weights, tables of all sorts."""
 
-import inspect
 import os
 import re
 
@@ -423,11 +422,3 @@ def test_sparse_tables_and_wrong_weights_are_refused(table):
         LatentMixture().fit(table, sample_weight=np.ones(7))
     with pytest.raises(ValueError, match="how='guess' must be one of"):
         LatentMixture().fit(table).complete(table, how="guess")
-
-
-def test_documented_defaults_are_the_real_ones():
-    text = inspect.getdoc(LatentMixture) or ""
-    documented = dict(re.findall(r"^(\w+) : .*?default=([^\n]+)$", text, re.M))
-    real = {n: p.default for n, p in inspect.signature(LatentMixture).parameters.items()}
-    assert documented.keys() == real.keys()
-    assert all(eval(text) == real[name] for name, text in documented.items())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -69,7 +70,9 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
     errors_ : array of shape (n_tried,)
         Training rows that leave-one-out gets wrong with k = 1, 2, ...
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     Notes
     -----
@@ -109,6 +112,11 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         check_number("max_neighbors", self.max_neighbors, low=1, whole=True)
         check_option("weights", self.weights, ("uniform", "inverse", "similarity"))
         check_option("normalize", self.normalize, (True, False))
+        # learned in a copy: an interrupted fit leaves this estimator as it was
+        self.__dict__ = copy(self)._learn(X, y).__dict__
+        return self
+
+    def _learn(self, X: Any, y: Any) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
@@ -224,18 +232,24 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
     hidden_units : int or None, default=None
         None: half the sum of the numbers of columns and classes.
     learning_rate : float, default=0.3
+        Size of a gradient step.
     momentum : float, default=0.2
+        Share of the last step that is added to the next.
     n_epochs : int, default=500
         Rounds through the training rows.
     batch_size : int, default=8
         Rows a step. The papers' program takes 1, which in Python is slow.
     random_state : int, RandomState or None, default=None
+        Seeds the first weights and the order of the rows.
 
     Attributes
     ----------
     network_ : MLPClassifier
+        The trained network.
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     Examples
     --------
@@ -269,12 +283,17 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train the network."""
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.neural_network import MLPClassifier
-
         check_number("hidden_units", self.hidden_units, low=1, whole=True, none=True)
         check_number("n_epochs", self.n_epochs, low=1, whole=True)
         check_number("batch_size", self.batch_size, low=1, whole=True)
+        # learned in a copy: an interrupted fit leaves this estimator as it was
+        self.__dict__ = copy(self)._learn(X, y).__dict__
+        return self
+
+    def _learn(self, X: Any, y: Any) -> Self:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPClassifier
+
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_ = np.unique(y)

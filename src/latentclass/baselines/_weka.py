@@ -22,7 +22,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.estimator._legacy_reading import TableReader
+from latentclass.data._schema import Schema, Table
+from latentclass.estimator._reading import TableReader, Training, store_fitted
 from latentclass.exceptions import WekaError, WekaUnavailableError
 
 JAR_VARIABLE = "LATENTCLASS_WEKA"
@@ -160,6 +161,30 @@ def arff_text(
     return "\n".join(lines) + "\n"
 
 
+def arff_table(
+    table: Table,
+    schema: Schema,
+    classes: npt.NDArray[Any],
+    codes: IndexArray,
+    weight: FloatArray | None = None,
+) -> str:
+    """A coded table with its class codes (-1: unknown) as the text of an ARFF file."""
+    block = table.block(slice(None))
+    names = readable_names([*schema.names, "class"])
+    attributes, columns = [], []
+    numeric, coded = iter(block.numeric.T), iter(block.codes.T)
+    for name, column in zip(names, schema.columns, strict=False):
+        continuous = column.kind == "continuous"
+        values = next(numeric if continuous else coded)
+        if not continuous and not column.observed:  # ARFF has no nominal column of no labels
+            continuous, values = True, np.full(table.n_rows, np.nan)
+        labels = None if continuous else readable_names(column.categories)
+        attributes.append(Attribute(name, labels))
+        columns.append(values)
+    attributes.append(Attribute(names[-1], readable_names(classes)))
+    return arff_text(attributes, [*columns, codes], weight)
+
+
 def parse_distributions(printed: str, n_rows: int, n_classes: int) -> tuple[IndexArray, FloatArray]:
     """Predicted class (-1: none) and probabilities of each row, from Weka's `-p 0 -distribution`.
 
@@ -209,7 +234,8 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     options : sequence of str, default=()
         Weka's options of this classifier, one string for each word.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete, as in the library's own classifiers.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     timeout : float or None, default=600
         Seconds after which a run of Weka is ended.
     memory : str, default="2g"
@@ -218,8 +244,9 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
-        Weighted frequencies of the classes.
+        Share of each class.
     description_ : str
         What Weka prints of the model, such as a tree.
     model_ : bytes
@@ -227,6 +254,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
+        Number of columns seen in `fit`.
 
     Notes
     -----
@@ -272,15 +300,29 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Have Weka train on the labelled rows; `sample_weight` are Weka's weights of rows."""
         self._check_parameters()
-        training = self._read_training(X, y, sample_weight)
-        known = np.flatnonzero(training.y >= 0)
-        codes, weight = training.y[known], training.weight[known]
-        counts = np.bincount(codes, weight, minlength=len(self.classes_))
-        self.class_prior_ = counts / counts.sum()
-        if len(self.classes_) == 1:  # Weka's classifiers refuse it; there is nothing to learn
-            self.model_, self.description_ = b"", "One class only"
-            return self
-        text = self._arff(training.table.take(known), codes, weight)
+        everything = self._read_training(X, y, sample_weight)
+        training = everything.take(everything.labelled)
+        counts = np.bincount(training.y, training.weight, minlength=training.n_classes)
+        # Weka's classifiers refuse a single class; there is nothing to learn
+        model, description = b"", "One class only"
+        if training.n_classes > 1:
+            model, description = self._train(training)
+        store_fitted(
+            self,
+            {
+                **everything.attributes(),
+                "class_prior_": counts / counts.sum(),
+                "model_": model,
+                "description_": description,
+            },
+        )
+        return self
+
+    def _train(self, training: Training) -> tuple[bytes, str]:
+        """Weka's model file, and what it prints of the model."""
+        text = arff_table(
+            training.table, training.schema, training.classes, training.y, training.weight
+        )
         with tempfile.TemporaryDirectory(prefix="latentclass-weka-") as folder:
             rows, model = Path(folder, "train.arff"), Path(folder, "weka.model")
             rows.write_text(text, encoding="utf-8")
@@ -289,9 +331,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
             # Weka ends with code 0 when it fails: only the file tells
             if not model.is_file():
                 self._fail("train", printed, complaint)
-            self.model_ = model.read_bytes()
-        self.description_ = printed.strip()
-        return self
+            return model.read_bytes(), printed.strip()
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class to three digits, in the order of `classes_`."""
@@ -308,7 +348,8 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
         table = self._read(X)
         if not self.model_:  # one class
             return np.zeros(table.n_rows, dtype=np.intp), np.ones((table.n_rows, 1))
-        text = self._arff(table, np.full(table.n_rows, -1), None)
+        nothing = np.full(table.n_rows, -1)
+        text = arff_table(table, self.schema_, self.classes_, nothing)
         with tempfile.TemporaryDirectory(prefix="latentclass-weka-") as folder:
             rows, model = Path(folder, "test.arff"), Path(folder, "weka.model")
             rows.write_text(text, encoding="utf-8")
@@ -318,22 +359,6 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
         if "inst#" not in printed:
             self._fail("predict", printed, complaint, "A category not seen in fit is missing.")
         return parse_distributions(printed, table.n_rows, len(self.classes_))
-
-    def _arff(self, table: Any, codes: IndexArray, weight: FloatArray | None) -> str:
-        block = table.block(slice(None))
-        names = readable_names([*self.schema_.names, "class"])
-        attributes, columns = [], []
-        numeric, coded = iter(block.numeric.T), iter(block.codes.T)
-        for name, column in zip(names, self.schema_.columns, strict=False):
-            continuous = column.kind == "continuous"
-            values = next(numeric if continuous else coded)
-            if not continuous and not column.observed:  # ARFF has no nominal column of no labels
-                continuous, values = True, np.full(table.n_rows, np.nan)
-            labels = None if continuous else readable_names(column.categories)
-            attributes.append(Attribute(name, labels))
-            columns.append(values)
-        attributes.append(Attribute(names[-1], readable_names(self.classes_)))
-        return arff_text(attributes, [*columns, codes], weight)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.scheme, str) or not re.fullmatch(r"\w+(\.\w+)*", self.scheme):

@@ -1,279 +1,46 @@
-"""What classifiers of discrete columns share: coding, holes, samples, rows without label.
+"""What classifiers of discrete columns share: parameters, coding, rows without label.
 
-Continuous columns are cut into bins by Fayyad and Irani's rule, learned on the labelled training
-rows of the estimator itself. Columns of a single level (constants, and numbers without a cut) tell
-nothing about the class: the models leave them out.
+A subclass of `DiscreteClassifier` provides `_fit_model(training, progress)`, which changes nothing
+in the estimator and returns `Learned`:
+
+- With the usual coding it is `learn_coded(training, learn)`, where `learn(rows, coding)` returns
+  the model (a `DiscreteModel`, see `_model`) and the result of the EM run that learned it. Most
+  call `self._run_em(...)` there, which spreads rows without label over the classes.
+- With another coding, or several models to average, it makes the coding, calls `code_rows`, learns
+  a model, and returns `Learned(model, FitRecord(...), attributes)` with
+  `model.total_log_likelihood(rows, training.table, training.weight)` as the log-likelihood.
+
+It has the parameters `alpha`, `n_init`, `max_iter`, `tol` beside those of all classifiers, and its
+`_check_parameters` calls that of the base. The base gives it `cut_points_` and `_active_names`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Block, Schema, Table, block_spans
-from latentclass.discrete._em import CountLayout, CountParams, CountProblem, CountStats
-from latentclass.discrete._network import Structure, draw_codes, log_likelihood
-from latentclass.discrete._structure_search import Sample
-from latentclass.engine._counts import class_information, level_counts, level_offsets
-from latentclass.engine._em import EMResult, run_restarts
-from latentclass.engine._logspace import log_sum_exp
-from latentclass.engine._mdl import bin_codes, mdl_cut_points
-from latentclass.engine._product import LOG_2PI, SCALE_FLOOR, measure_range
-from latentclass.estimator._bif import BifVariable, free_name, write_bif
+from latentclass.discrete._coding import CodedRows, Coding, code_rows, learn_coding
+from latentclass.discrete._em import CountFit, CountLayout, fit_counts
+from latentclass.discrete._model import DiscreteModel
+from latentclass.engine._em import EMResult
+from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._legacy_base import GenerativeClassifier
-from latentclass.estimator._legacy_reading import Training
-
-MAX_COMPLETIONS = 4096
-"""Completions of one row that are all tried in the search for the most probable one."""
-
-HALF_GAUSSIAN_MEAN = float(np.sqrt(2.0 / np.pi))
-"""Mean of the absolute value of a standard normal number."""
-
-VALUE_LIMIT = 1e4
-"""Standard deviations beyond which a number counts as no further away. Its density is 0 to any
-precision, and a larger square would drown what the other columns say."""
-
-MAX_SWEEPS = 50
-"""Rounds over the missing cells where there are more: each sets one cell to its best at a time."""
-
-
-@dataclass(frozen=True)
-class Bins:
-    """The bins of one continuous column, and how its numbers spread inside them.
-
-    Inside a bin the density does not depend on the class: even between two cuts; below the first
-    and above the last cut it is the half of a Gaussian about the cut, with the training rows' mean
-    distance from it; in a column without cut it is Gaussian. So p(x) stays a density.
-
-    Attributes
-    ----------
-    cuts : array of shape (n_levels - 1,)
-    edge : array of shape (n_levels,)
-        The cut above each bin; below the last; the mean of a column without cut.
-    scale : array of shape (n_levels,)
-        Width of an inner bin, standard deviation of the whole Gaussian in the others.
-    mean, mode, peak : arrays of shape (n_levels,)
-        Mean, most probable number, and the log density there.
-    """
-
-    cuts: FloatArray
-    edge: FloatArray
-    scale: FloatArray
-    mean: FloatArray
-    mode: FloatArray
-    peak: FloatArray
-
-    @property
-    def n_levels(self) -> int:
-        """Number of bins."""
-        return len(self.cuts) + 1
-
-    def codes(self, values: FloatArray) -> CodeArray:
-        """Bin of each value; -1 if missing."""
-        return bin_codes(values, self.cuts)
-
-    def log_density(self, values: FloatArray, codes: CodeArray) -> FloatArray:
-        """log density of each value within its bin; 0 if missing."""
-        out: FloatArray = self.peak[codes]
-        for code in {0, len(self.cuts)}:
-            rows = codes == code
-            z = (values[rows] - self.edge[code]) / self.scale[code]
-            z = np.clip(z, -VALUE_LIMIT, VALUE_LIMIT)
-            out[rows] -= 0.5 * z * z
-        out[codes < 0] = 0.0
-        return out
-
-    def draw(self, codes: CodeArray, rng: np.random.Generator) -> FloatArray:
-        """A number from each bin."""
-        if not len(self.cuts):
-            whole: FloatArray = self.edge[0] + self.scale[0] * rng.standard_normal(len(codes))
-            return whole
-        even = self.edge[codes] - self.scale[codes] * rng.random(len(codes))
-        tail = self.scale[codes] * np.abs(rng.standard_normal(len(codes)))
-        values = np.where(codes == 0, self.edge[0] - tail, even)
-        top = codes == len(self.cuts)
-        values[top] = np.maximum(self.mode[-1], self.edge[-1] + tail[top])
-        return values
-
-
-def learn_bins(values: FloatArray, weight: FloatArray, cuts: FloatArray) -> Bins:
-    """Spread of a column's numbers within the bins that `cuts` make."""
-    seen = ~np.isnan(values)
-    values, weight = values[seen], weight[seen]
-    low, high = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
-    centre, unit = (array[0] for array in measure_range(np.array([low]), np.array([high])))
-    if not len(cuts):
-        total = max(float(weight.sum()), np.finfo(float).tiny)
-        z = (values - centre) / unit
-        mean = float(weight @ z) / total
-        spread = float(np.sqrt(weight @ (z - mean) ** 2 / total))
-        # a column that never varies says nothing of how much it can: take the size of its value
-        spread = (max(spread, SCALE_FLOOR) if high > low else 1.0) * unit
-        place = np.array([centre + unit * mean if len(values) else np.nan])
-        peak = np.array([-np.log(spread) - 0.5 * LOG_2PI])
-        return Bins(cuts, place, np.array([spread]), place, place, peak)
-    codes = bin_codes(values, cuts)
-    # bin b lies below its edge, but for the last, which lies above it
-    edge = np.append(cuts, cuts[-1])
-    scale = np.empty(len(edge))
-    scale[1:-1] = np.diff(cuts)
-    for code in (0, len(cuts)):
-        rows = codes == code
-        total = max(float(weight[rows].sum()), np.finfo(float).tiny)
-        distance = weight[rows] / total @ np.abs(values[rows] - edge[code])
-        scale[code] = distance / HALF_GAUSSIAN_MEAN
-    scale = np.maximum(scale, SCALE_FLOOR * unit)
-    mode = edge - scale / 2
-    mean = mode.copy()
-    mean[0] = edge[0] - HALF_GAUSSIAN_MEAN * scale[0]
-    mean[-1] = edge[-1] + HALF_GAUSSIAN_MEAN * scale[-1]
-    mode[0], mode[-1] = edge[0], np.nextafter(edge[-1], np.inf)
-    peak = -np.log(scale)
-    peak[[0, -1]] += np.log(2.0) - 0.5 * LOG_2PI
-    return Bins(cuts, edge, scale, mean, mode, peak)
-
-
-@dataclass(frozen=True)
-class Coding:
-    """From a table's rows to the levels that the models count, and back.
-
-    Attributes
-    ----------
-    bins : tuple of Bins
-        One for each continuous column.
-    discrete : tuple of int
-        Number of categories of each binary or nominal column.
-    active : tuple of (bool, int)
-        The columns with two levels or more, in the table's order: whether continuous, and its
-        place among the columns of its kind.
-    positions : tuple of int
-        Their places in the table.
-    """
-
-    bins: tuple[Bins, ...]
-    discrete: tuple[int, ...]
-    active: tuple[tuple[bool, int], ...]
-    positions: tuple[int, ...]
-
-    @property
-    def n_levels(self) -> tuple[int, ...]:
-        """Levels of each active column."""
-        return tuple(
-            self.bins[place].n_levels if continuous else self.discrete[place]
-            for continuous, place in self.active
-        )
-
-    def encode(self, block: Block) -> CodeArray:
-        """Levels of the active columns, -1 missing."""
-        codes = np.empty((len(block.codes), len(self.active)), dtype=np.int32)
-        for j, (continuous, place) in enumerate(self.active):
-            codes[:, j] = (
-                self.bins[place].codes(block.numeric[:, place])
-                if continuous
-                else block.codes[:, place]
-            )
-        return codes
-
-    def log_inside(self, block: Block) -> FloatArray:
-        """log density of the numbers given their bins: the same in every class."""
-        total = np.zeros(len(block.numeric))
-        for place, bins in enumerate(self.bins):
-            values = block.numeric[:, place]
-            total += bins.log_density(values, bins.codes(values))
-        return total
-
-    def empty(self, n_rows: int) -> tuple[FloatArray, CodeArray]:
-        """Cells of the inactive columns filled with all they can be, of the active ones missing."""
-        numeric = np.tile(
-            np.array([np.nan if len(b.cuts) else b.mean[0] for b in self.bins]), (n_rows, 1)
-        )
-        constant = np.array([0 if r == 1 else -1 for r in self.discrete], dtype=np.int32)
-        return numeric, np.tile(constant, (n_rows, 1))
-
-    def peaks(self) -> list[FloatArray]:
-        """log density at the most probable number of each level of each active column."""
-        return [
-            self.bins[place].peak if continuous else np.zeros(self.discrete[place])
-            for continuous, place in self.active
-        ]
-
-
-def learn_coding(
-    schema: Schema, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
-) -> Coding:
-    """Cut the continuous columns, and find the columns that vary."""
-    labelled = y != UNLABELLED
-    bins = []
-    for place in range(len(schema.continuous)):
-        values = table_column(table.numeric, place)
-        cuts = mdl_cut_points(values[labelled], y[labelled], weight[labelled], n_classes)
-        if not len(cuts):
-            cuts = _between_two(values)
-        bins.append(learn_bins(values, weight, cuts))
-    active, positions = [], []
-    for j, column in enumerate(schema.columns):
-        continuous = column.kind == "continuous"
-        place = (schema.continuous if continuous else schema.discrete).index(j)
-        if (bins[place].n_levels if continuous else len(column.categories)) > 1:
-            active.append((continuous, place))
-            positions.append(j)
-    discrete = tuple(schema.n_levels.tolist())
-    return Coding(tuple(bins), discrete, tuple(active), tuple(positions))
-
-
-def _between_two(values: FloatArray) -> FloatArray:
-    """The cut between two numbers, if a column has no others; else none.
-
-    Such a column is binary whatever its type. The MDL rule looks at one column at a time and would
-    drop it where only together with others it tells the classes apart.
-    """
-    known = values[~np.isnan(values)]
-    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    if low == high or np.any((known != low) & (known != high)):
-        return np.empty(0)
-    middle = low / 2 + high / 2
-    return np.array([middle if middle < high else low])  # there may be no number between them
-
-
-def table_column(matrix: Any, place: int) -> FloatArray:
-    """A column of a dense or sparse matrix as numbers."""
-    part = matrix[:, [place]]
-    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)[:, 0]
-
-
-class CodedRows(NamedTuple):
-    """Coded labelled rows, and rows without label, with their weights."""
-
-    codes: CodeArray
-    y: IndexArray
-    weight: FloatArray
-    unlabelled: CodeArray
-    unlabelled_weight: FloatArray
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._reading import Training
 
 
 class DiscreteClassifier(GenerativeClassifier):
-    """Base of classifiers that see every column as discrete.
-
-    A model answers `_learn`, `_code_log_likelihood` and `_sample_codes`; this base turns tables
-    into codes, fills and draws cells, and runs EM where rows have no label.
-    """
+    """Base of classifiers that see every column as discrete; see the module's docstring."""
 
     alpha: float
     n_init: int
 
-    _coding: Coding
+    _model: Any  # a `DiscreteModel`
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, low=0)
@@ -281,366 +48,48 @@ class DiscreteClassifier(GenerativeClassifier):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    # ------------------------------------------------------------------ fit
-
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        table, y, weight = training
-        self._coding = self._learn_coding(training)
-        parts = [self._coding.encode(block) for block in table.blocks()]
-        codes = np.concatenate(parts)
-        labelled = y != UNLABELLED
-        if labelled.all():
-            rows = CodedRows(codes, y, weight, codes[:0], weight[:0])
-        else:
-            rows = CodedRows(
-                codes[labelled], y[labelled], weight[labelled], codes[~labelled], weight[~labelled]
-            )
-        self._learn(rows, progress)
-        with np.errstate(divide="ignore"):  # a fold of `calibrate` may lack a class
-            log_prior = np.log(self.class_prior_)
-        known = self._own_log_likelihood(rows.codes, rows.y) + log_prior[rows.y]
-        inside = [self._coding.log_inside(block) for block in table.blocks()]
-        total = rows.weight @ known + weight @ np.concatenate(inside)
-        if len(rows.unlabelled):
-            total += rows.unlabelled_weight @ log_sum_exp(self._code_joint(rows.unlabelled))
-        self.log_likelihood_ = float(total)
-
-    def _learn_coding(self, training: Training) -> Coding:
-        """How the table's rows become codes."""
-        return learn_coding(self.schema_, *training, len(self.classes_))
-
     def _run_em(
         self,
         rows: CodedRows,
-        cells: CountLayout,
+        layout: CountLayout,
         features: Callable[[CodeArray], IndexArray],
         count: Callable[[CodeArray, IndexArray, FloatArray], FloatArray],
         progress: FitProgress | None,
-    ) -> tuple[CountParams, CountStats]:
-        """Parameters and counts of all rows, those without label shared out by EM."""
-        n_classes = len(self.classes_)
-        spans = block_spans(len(rows.unlabelled), max(1, rows.codes.shape[1]))
-        blocks = [(rows.unlabelled[s], rows.unlabelled_weight[s]) for s in spans]
-        known = count(rows.codes, rows.y, rows.weight)
-        known_weight = np.zeros(n_classes) + np.bincount(rows.y, rows.weight, n_classes)
-        problem = CountProblem(cells, features, blocks, known_weight, known, self.n_jobs)
-        # without unlabelled rows the first start is the answer, and the next step confirms it
-        n_starts = self.n_init if blocks else 1
-        seed = check_random_state(self.random_state).randint(2**31)
-        rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
-        weights, counts = [known_weight], [known]
-        for rng in rngs[1:]:
-            # each row counts by chance more or less: a Bayesian bootstrap of the labelled rows
-            drawn = rows.weight * rng.standard_exponential(len(rows.weight))
-            weights.append(np.zeros(n_classes) + np.bincount(rows.y, drawn, n_classes))
-            counts.append(count(rows.codes, rows.y, drawn))
-        starts = problem.m_step(CountStats(np.stack(weights), np.stack(counts)))
-        result: EMResult[CountParams] = run_restarts(
-            problem,
-            starts,
+    ) -> CountFit:
+        """Parameters and counts of all rows, those without label spread over the classes."""
+        return fit_counts(
+            rows,
+            layout,
+            features,
+            count,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
             tol=self.tol,
-            max_iter=self.max_iter if blocks else 2,
-            rngs=rngs,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.converged_, self.restarts_ = result.converged, result.restarts
-        if blocks:
-            stats, _ = problem.e_step(result.params)
-        else:
-            stats = CountStats(known_weight[None], known[None])
-        params = CountParams(*(array[0] for array in result.params))
-        return params, CountStats(*(array[0] for array in stats))
-
-    def _level_shares(self, rows: CodedRows) -> list[FloatArray]:
-        """Share of each level of each active column among all rows, with or without label."""
-        weight = np.concatenate([rows.weight, rows.unlabelled_weight])
-        shares = []
-        for j, n_levels in enumerate(self._coding.n_levels):
-            column = np.concatenate([rows.codes[:, j], rows.unlabelled[:, j]])
-            seen = column >= 0
-            counts = np.bincount(column[seen], weight[seen], n_levels)
-            total = counts.sum()
-            shares.append(counts / total if total > 0 else np.full(n_levels, 1.0 / n_levels))
-        return shares
 
     @property
     def cut_points_(self) -> dict[str, FloatArray]:
         """Cut points of each continuous column by name; a value equal to one lies below it."""
         check_is_fitted(self)
         names = [self.schema_.columns[j].name for j in self.schema_.continuous]
-        return {name: bins.cuts for name, bins in zip(names, self._coding.bins, strict=True)}
-
-    # ----------------------------------------------------------- prediction
-
-    def _log_likelihood(self, block: Block) -> FloatArray:
-        codes = self._coding.encode(block)
-        return self._code_log_likelihood(codes) + self._coding.log_inside(block)[:, None]
-
-    def _code_joint(self, codes: CodeArray) -> FloatArray:
-        spans = block_spans(len(codes), max(1, codes.shape[1]))
-        parts = [self._code_log_likelihood(codes[span]) for span in spans]
-        with np.errstate(divide="ignore"):
-            return np.concatenate(parts) + np.log(self.class_prior_)
-
-    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
-        """log P(observed codes | own class): a model may save the work on the other classes."""
-        spans = block_spans(len(codes), max(1, codes.shape[1]) * len(self.classes_))
-        parts = [self._code_log_likelihood(codes[s])[np.arange(len(y[s])), y[s]] for s in spans]
-        return np.concatenate(parts)
-
-    # ----------------------------------------------------- samples, completion
-
-    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
-        codes = self._sample_codes(y, rng)
-        numeric, nominal = self._coding.empty(len(y))
-        for place, bins in enumerate(self._coding.bins):
-            if not len(bins.cuts) and np.isfinite(bins.edge[0]):
-                numeric[:, place] = bins.draw(np.zeros(len(y), dtype=np.int32), rng)
-        for j, (continuous, place) in enumerate(self._coding.active):
-            if continuous:
-                numeric[:, place] = self._coding.bins[place].draw(codes[:, j], rng)
-            else:
-                nominal[:, place] = codes[:, j]
-        return Table(numeric, nominal)
-
-    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
-        codes = self._coding.encode(table.block(slice(None)))
-        numeric, nominal = self._coding.empty(len(codes))
-        for j, (continuous, place) in enumerate(self._coding.active):
-            rows = np.flatnonzero(codes[:, j] < 0)
-            if not rows.size:
-                continue
-            share = self._level_posterior(codes[rows], j, posterior[rows])
-            if continuous:
-                numeric[rows, place] = share @ self._coding.bins[place].mean
-            else:
-                nominal[rows, place] = share.argmax(axis=1)
-        return Table(numeric, nominal)
-
-    def _level_posterior(self, codes: CodeArray, j: int, posterior: FloatArray) -> FloatArray:
-        """P(level of column j | observed cells), the classes mixed by `posterior`."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_posterior = np.log(posterior)
-            base = log_posterior - self._code_joint(codes)
-        levels = []
-        for level in range(self._coding.n_levels[j]):
-            codes[:, j] = level
-            with np.errstate(invalid="ignore"):
-                term = base + self._code_joint(codes)
-            levels.append(log_sum_exp(np.where(np.isnan(term), -np.inf, term)))
-        share = np.exp(np.stack(levels, axis=1))
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
-
-    def _most_probable_cells(self, table: Table) -> Table:
-        codes = self._coding.encode(table.block(slice(None)))
-        holes = np.flatnonzero((codes < 0).any(axis=1))
-        if holes.size:
-            codes[holes] = self._most_probable_codes(codes[holes])
-        numeric, nominal = self._coding.empty(len(codes))
-        for j, (continuous, place) in enumerate(self._coding.active):
-            if continuous:
-                numeric[:, place] = self._coding.bins[place].mode[codes[:, j]]
-            else:
-                nominal[:, place] = codes[:, j]
-        return Table(numeric, nominal)
-
-    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
-        """Missing codes filled by trying all completions, or, of too many, by one at a time."""
-        missing = codes < 0
-        patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        filled = codes.copy()
-        for number, pattern in enumerate(patterns):
-            rows = np.flatnonzero(which.reshape(-1) == number)
-            columns = np.flatnonzero(pattern)
-            levels = [self._coding.n_levels[j] for j in columns]
-            if np.prod([float(r) for r in levels]) <= MAX_COMPLETIONS:
-                filled[rows] = self._try_all(codes[rows], columns, levels)
-            else:
-                filled[rows] = self._improve(codes[rows], columns)
-        return filled
-
-    def _value(self, codes: CodeArray, columns: IndexArray) -> FloatArray:
-        """log of the largest joint probability with any class, numbers at their best."""
-        peaks = self._coding.peaks()
-        value: FloatArray = self._code_joint(codes).max(axis=1)
-        for j in columns:
-            value = value + peaks[j][codes[:, j]]
-        return value
-
-    def _try_all(self, codes: CodeArray, columns: IndexArray, levels: list[int]) -> CodeArray:
-        every = np.indices(levels, dtype=np.int32).reshape(len(levels), -1).T
-        best, value = codes.copy(), np.full(len(codes), -np.inf)
-        best[:, columns] = every[0]
-        for completion in every:
-            tried = codes.copy()
-            tried[:, columns] = completion
-            new = self._value(tried, columns)
-            better = new > value
-            best[better], value[better] = tried[better], new[better]
-        return best
-
-    def _improve(self, codes: CodeArray, columns: IndexArray) -> CodeArray:
-        for j in columns:  # first each cell given the observed ones and those filled before it
-            joint = self._code_joint(codes)
-            share = self._level_posterior(
-                codes.copy(), j, np.exp(joint - log_sum_exp(joint)[:, None])
-            )
-            codes[:, j] = share.argmax(axis=1)
-        for _ in range(MAX_SWEEPS):
-            before = codes.copy()
-            for j in columns:
-                values = []
-                for level in range(self._coding.n_levels[j]):
-                    tried = codes.copy()
-                    tried[:, j] = level
-                    values.append(self._value(tried, columns))
-                codes[:, j] = np.stack(values, axis=1).argmax(axis=1)
-            if np.array_equal(before, codes):
-                break
-        return codes
-
-    # ---------------------------------------------- what a discrete model must answer
-
-    @abstractmethod
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        """Learn from coded rows; set `class_prior_` and the attributes about the fit."""
-
-    @abstractmethod
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        """log P(observed codes | class), shape (n_rows, n_classes)."""
-
-    @abstractmethod
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        """Draw the active columns' codes of one row for each class code."""
-
-
-class NetworkClassifier(DiscreteClassifier):
-    """Base of classifiers that are one Bayesian network over class and columns.
-
-    A model answers `_search`: the structure. Every conditional table is smoothed by `_mass`
-    pseudo-counts; missing cells are summed out exactly.
-    """
-
-    _structure: Structure
-    _log_theta: FloatArray
-
-    @abstractmethod
-    def _search(self, rows: CodedRows) -> Structure:
-        """The arcs among the active columns, from the labelled rows."""
-
-    def _mass(self, rows: CodedRows) -> list[FloatArray]:
-        """Pseudo-counts of each active column's levels, in every distribution of it."""
-        del rows  # a column's own shares may be wanted
-        return [np.full(r, float(self.alpha)) for r in self._coding.n_levels]
-
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        self._structure = structure = self._search(rows)
-        n_classes = len(self.classes_)
-        repeats = [int(np.prod(shape[:-1])) for shape in structure.shapes]
-
-        def laid_out(by_level: list[FloatArray]) -> FloatArray:
-            parts = [np.tile(v, r) for v, r in zip(by_level, repeats, strict=True)]
-            return np.concatenate([np.empty(0), *parts])
-
-        cells = CountLayout(
-            structure.group_starts,
-            laid_out(self._mass(rows)),
-            laid_out(self._level_shares(rows)),
-            np.ones(structure.n_cells),
-            structure.shared,
-        )
-
-        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-            return structure.counts(codes, y, weight, n_classes)
-
-        params, _ = self._run_em(rows, cells, structure.cells, count, progress)
-        self._log_theta = params.log_theta
-        self.class_prior_ = np.exp(params.log_pi)
-
-    def _by_information(self, rows: CodedRows) -> IndexArray:
-        """Active columns, the one that tells most about the class first."""
-        offsets = level_offsets(self._coding.n_levels)
-        single = level_counts(rows.codes, rows.y, rows.weight, len(self.classes_), offsets)
-        information = class_information(single, offsets)
-        return np.argsort(-np.round(information, 12), kind="stable")
-
-    def _sample_of(self, rows: CodedRows, order: IndexArray) -> Sample:
-        """Labelled rows with the active columns in a given order."""
-        n_levels = tuple(self._coding.n_levels[j] for j in order)
-        codes = np.ascontiguousarray(rows.codes[:, order])
-        return Sample(codes, rows.y, rows.weight, len(self.classes_), n_levels)
-
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        return log_likelihood(self._structure, self._log_theta, codes)
-
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        return draw_codes(self._structure, self._log_theta, y, rng)
-
-    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
-        """Exact: each cell in turn gets the level from which the others can reach the most."""
-        structure, peaks = self._structure, self._coding.peaks()
-        repeats = [int(np.prod(shape[:-1])) for shape in structure.shapes]
-        bonus = np.concatenate([np.tile(v, r) for v, r in zip(peaks, repeats, strict=True)])
-        table = self._log_theta + bonus
-        for j, n_levels in enumerate(structure.n_levels):
-            rows = np.flatnonzero(codes[:, j] < 0)
-            if not rows.size:
-                continue
-            values = []
-            for level in range(n_levels):
-                codes[rows, j] = level
-                best = log_likelihood(structure, table, codes[rows], maximise=True)
-                values.append((best + np.log(self.class_prior_)).max(axis=1))
-            codes[rows, j] = np.stack(values, axis=1).argmax(axis=1)
-        return codes
-
-    # ------------------------------------------------------------------ reading
+        bins = self._model.coding.bins
+        return {name: own.cuts for name, own in zip(names, bins, strict=True)}
 
     def _active_names(self) -> list[str]:
-        return [self.schema_.columns[j].name for j in self._coding.positions]
+        """Names of the columns that the model looks at."""
+        return [self.schema_.columns[j].name for j in self._model.coding.positions]
 
-    @property
-    def parents_(self) -> dict[str, tuple[str, ...]]:
-        """Parents of each column in the network, the class left out, by name."""
-        names = self._active_names()
-        return {
-            names[j]: tuple(names[p] for p in parents)
-            for j, parents in enumerate(self._structure.parents)
-        }
 
-    @property
-    def depends_on_class_(self) -> dict[str, bool]:
-        """Whether the class is a parent of each column, by name."""
-        return dict(zip(self._active_names(), self._structure.class_parent, strict=True))
-
-    def to_bif(self, path: str | PathLike[str] | None = None) -> str:
-        """The network in BIF, the text format that most Bayesian-network programs read.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            File to write.
-
-        Returns
-        -------
-        str
-            The text. The class is the variable `class` (with underscores added if a column has
-            that name); a discretised column has the states `bin0`, `bin1`, and so on, cut at
-            `cut_points_`. Columns of one level are left out. See `write_bif` for how names are
-            spelled.
-        """
-        check_is_fitted(self)
-        names = self._active_names()
-        class_name = free_name("class", self.schema_.names)
-        variables = [BifVariable(class_name, self.classes_.tolist(), (), self.class_prior_)]
-        for j, table in enumerate(self._structure.tables(self._log_theta)):
-            column = self.schema_.columns[self._coding.positions[j]]
-            states = column.categories or [f"bin{b}" for b in range(table.shape[-1])]
-            parents = tuple(names[p] for p in self._structure.parents[j])
-            if self._structure.class_parent[j]:
-                parents = (class_name, *parents)
-            else:
-                table = table[0]
-            variables.append(BifVariable(names[j], states, parents, np.exp(table)))
-        return write_bif(variables, path, title=type(self).__name__)
+def learn_coded(
+    training: Training,
+    learn: Callable[[CodedRows, Coding], tuple[DiscreteModel, EMResult[Any]]],
+) -> Learned:
+    """Code the training rows, learn a model from them, and tell how likely it finds them."""
+    table, y, weight = training.table, training.y, training.weight
+    coding = learn_coding(training.schema, table, y, weight, training.n_classes)
+    rows = code_rows(coding, table, y, weight, training.n_classes)
+    model, result = learn(rows, coding)
+    return Learned(model, FitRecord.of(result, model.total_log_likelihood(rows, table, weight)))

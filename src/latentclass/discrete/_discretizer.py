@@ -39,8 +39,8 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Parameters
     ----------
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete already: those of text, category or boolean type; none; or the
-        listed names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     output : {"auto", "codes", "intervals"}, default="auto"
         What `transform` makes of a continuous column. "codes": the number of the interval, 0, 1,
         ..., as a float, NaN where missing. "intervals": its bounds as a label such as
@@ -57,15 +57,15 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Weight of each class in each interval of each column, over the labelled rows of `fit`
         that have a value there; without rows for a discrete column.
     classes_ : array of shape (n_classes,)
-        Labels in sorted order.
+        Class labels in sorted order.
     schema_ : Schema
-        Names, kinds and categories of the columns of `fit`.
+        Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Rows without label: they have no say in the cuts.
+        Number of rows without label. They do not influence the cuts.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----

@@ -21,7 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.data._schema import block_spans
+from latentclass.discrete._coding import CodedRows
 from latentclass.engine._counts import indicator_rows
+from latentclass.engine._em import EMResult, run_restarts, take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 
@@ -163,9 +166,12 @@ class CountProblem:
         return CountStats(class_weight, counts), objective / self.total_weight
 
     def m_step(self, stats: CountStats) -> CountParams:
-        """Shares: of the classes plain, of the cells smoothed."""
+        """Shares: of the classes plain, of the cells smoothed.
+
+        Shares of what was counted, not of all rows: a start counts the labelled rows alone.
+        """
         with np.errstate(divide="ignore"):
-            log_pi = np.log(stats.class_weight / self.total_weight)
+            log_pi = np.log(stats.class_weight / stats.class_weight.sum(axis=-1, keepdims=True))
         return CountParams(log_pi, self.cells.estimate(stats.counts))
 
     def to_vector(self, params: CountParams) -> FloatArray:
@@ -178,3 +184,59 @@ class CountProblem:
         n_classes, n_cells = self.known.shape
         log_theta = vector[:, n_classes:].reshape(len(vector), n_classes, n_cells)
         return CountParams(log_normalise(vector[:, :n_classes]), self.cells.normalise(log_theta))
+
+
+class CountFit(NamedTuple):
+    """Parameters (without the axis of starts), the counts that go with them, and the EM run."""
+
+    params: CountParams
+    stats: CountStats
+    result: EMResult[CountParams]
+
+
+def fit_counts(
+    rows: CodedRows,
+    layout: CountLayout,
+    features: Callable[[CodeArray], IndexArray],
+    count: Callable[[CodeArray, IndexArray, FloatArray], FloatArray],
+    *,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    seed: int,
+    n_jobs: int | None,
+    on_iteration: Callable[[int, float], bool] | None,
+) -> CountFit:
+    """Learn from all rows, those without label spread over the classes by EM.
+
+    `features` as in `CountProblem`; `count` gives the counts of labelled rows, shape (K, F), from
+    their codes, classes and weights. The first start is made of the labelled rows alone, every
+    other of a random re-weighting of them.
+    """
+    n_classes = rows.n_classes
+    spans = block_spans(len(rows.unlabelled), max(1, rows.codes.shape[1]))
+    blocks = [(rows.unlabelled[s], rows.unlabelled_weight[s]) for s in spans]
+    known = count(rows.codes, rows.y, rows.weight)
+    known_weight = np.zeros(n_classes) + np.bincount(rows.y, rows.weight, n_classes)
+    problem = CountProblem(layout, features, blocks, known_weight, known, n_jobs)
+    # without unlabelled rows the first start is the answer, and the next step confirms it
+    n_starts = n_init if blocks else 1
+    rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
+    weights, counts = [known_weight], [known]
+    for rng in rngs[1:]:
+        # each row counts by chance more or less: a Bayesian bootstrap of the labelled rows
+        drawn = rows.weight * rng.standard_exponential(len(rows.weight))
+        weights.append(np.zeros(n_classes) + np.bincount(rows.y, drawn, n_classes))
+        counts.append(count(rows.codes, rows.y, drawn))
+    result: EMResult[CountParams] = run_restarts(
+        problem,
+        problem.m_step(CountStats(np.stack(weights), np.stack(counts))),
+        tol=tol,
+        max_iter=max_iter if blocks else 2,
+        rngs=rngs,
+        on_iteration=on_iteration,
+    )
+    stats = CountStats(known_weight[None], known[None])
+    if blocks:
+        stats, _ = problem.e_step(result.params)
+    return CountFit(take_starts(result.params, 0), take_starts(stats, 0), result)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import CodedRows, NetworkClassifier
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._legacy_base import NetworkClassifier
 from latentclass.discrete._network import Structure
 from latentclass.discrete._structure_search import Score, search_k2
 
@@ -22,70 +23,71 @@ class K2(NetworkClassifier):
     Parameters
     ----------
     alpha : float, default=1.0
-        Pseudo-count of every entry of every table, in the score (1 is the K2 metric of [1]_) and
-        in the estimates.
+        Pseudo-count of every category (Laplace smoothing), in the score and in the estimates. 1
+        gives the K2 metric of [1]_.
     max_parents : int, default=2
         Most parents of a column, the class counted.
     order : {"information", "columns"}, default="information"
         The column that tells most about the class first; or as the table has them, which is
         Weka's way.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask. All others are cut into bins (see Notes).
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask. All other columns are cut into bins (see
+        Notes).
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     n_init : int, default=1
-        Starts of EM if there are unlabelled rows. The first starts from the labelled rows alone,
-        every other from a random re-weighting of them.
+        Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
+        alone, each of the others with a random re-weighting of them.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-4
         EM stops when the objective per row gains no more than this.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        Labels in sorted order.
+        Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
         Share of each class.
     cut_points_ : dict of str to array
         Cut points of each continuous column.
     parents_ : dict of str to tuple of str
-        Parents of each column beside the class.
+        Parents of each column, apart from the class.
     depends_on_class_ : dict of str to bool
         Whether the class is a parent of each column.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Rows without label that were learned from.
+        Number of rows without label that were learned from.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
-        With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
-        else empty.
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
     log_likelihood_ : float
-        log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
+        log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).
     history_ : list of float
-        Objective of EM per row: at the start and after each step.
+        Objective per row (log-likelihood plus log-prior): at the start and after each EM step.
     n_iter_ : int
-        M-steps of the kept start.
+        Number of M-steps of the kept start.
     converged_ : bool
-        Whether its last gain was at most `tol`. Always true without unlabelled rows.
+        Whether the last gain of EM was at most `tol`. Always true without unlabelled rows.
     restarts_ : dict of str to array
-        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----

@@ -21,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Block, Table
+from latentclass.data._schema import Table
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned
-from latentclass.estimator._reading import TableReader, Training, label_codes
+from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
 class GenerativeClassifier(
@@ -92,6 +92,7 @@ class GenerativeClassifier(
         self
         """
         check_common_parameters(self)
+        check_option("calibrate", self.calibrate, (True, False))
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
         training = self._read_training(X, y, sample_weight)
@@ -111,7 +112,8 @@ class GenerativeClassifier(
     ) -> None:
         """Keep what was learned; nothing in the estimator changes before this."""
         record = learned.record
-        self._store_fitted(
+        store_fitted(
+            self,
             {
                 **training.attributes(),
                 "_model": learned.model,
@@ -123,7 +125,7 @@ class GenerativeClassifier(
                 "restarts_": record.restarts,
                 "log_likelihood_": record.log_likelihood,
                 **learned.attributes,
-            }
+            },
         )
 
     def _warn_if_not_converged(self, record: FitRecord) -> None:
@@ -145,7 +147,7 @@ class GenerativeClassifier(
     def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
         """The temperature, and the facts about it."""
         if not self.calibrate:
-            return 1.0, {}
+            return learned.temperature, {}
 
         def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
             fold = self._unfitted_copy(learned)
@@ -321,16 +323,8 @@ class GenerativeClassifier(
         return np.exp(self._log_posterior(table, None))
 
     def _log_posterior(self, table: Table, priors: Any) -> FloatArray:
-        log_priors, temperature = self._log_priors(priors), self.temperature_
         model: FittedModel = self._model
-
-        def visit(block: Block) -> FloatArray:
-            log_joint = model.log_likelihood(block) / temperature + log_priors
-            # a row that no class can have made tells nothing about the class
-            log_joint[np.isneginf(log_joint).all(axis=1)] = log_priors
-            return log_normalise(log_joint)
-
-        return model.by_block(visit, table, self.n_jobs)
+        return model.log_posterior(table, self._log_priors(priors), self.temperature_, self.n_jobs)
 
     def _log_priors(self, priors: Any) -> FloatArray:
         if priors is None:
@@ -377,14 +371,13 @@ class GenerativeClassifier(
 
 
 def check_common_parameters(estimator: Any) -> None:
-    """Refuse parameters that all classifiers have and that make no sense."""
+    """Refuse parameters that all estimators have and that make no sense."""
     check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
     check_number("verbose", estimator.verbose, low=0)
     if estimator.n_jobs is not None:
         check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)
         if estimator.n_jobs == 0:
             raise ValueError("n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores.")
-    check_option("calibrate", estimator.calibrate, (True, False))
 
 
 def log_odds(log_posterior: FloatArray, target: IndexArray) -> FloatArray:

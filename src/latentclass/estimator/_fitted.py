@@ -13,7 +13,7 @@ import numpy.typing as npt
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
 from latentclass.engine._em import EMResult
-from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 
 Posterior = Callable[[Table], FloatArray]
@@ -93,6 +93,19 @@ class FittedModel(ABC):
         """log p(observed cells) of all rows."""
         return log_sum_exp(self.evidence(table, n_jobs) + self.log_prior)
 
+    def log_posterior(
+        self, table: Table, log_prior: FloatArray, temperature: float, n_jobs: int | None
+    ) -> FloatArray:
+        """log P(class | observed cells) of all rows, with a temperature and class probabilities."""
+
+        def visit(block: Block) -> FloatArray:
+            log_joint = self.log_likelihood(block) / temperature + log_prior
+            # a row that no class can have made tells nothing about the class
+            log_joint[np.isneginf(log_joint).all(axis=1)] = log_prior
+            return log_normalise(log_joint)
+
+        return self.by_block(visit, table, n_jobs)
+
 
 @dataclass(frozen=True, eq=False)
 class FitRecord:
@@ -112,11 +125,15 @@ class FitRecord:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What one fit gives: the model, how the fit went, and further attributes by their names."""
+    """What one fit gives: the model, how the fit went, and further attributes by their names.
+
+    `temperature` is what the fit itself found on held-out rows; `calibrate` replaces it.
+    """
 
     model: FittedModel
     record: FitRecord
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 1.0
 
 
 # ------------------------------------------------------------------ checks of arrays

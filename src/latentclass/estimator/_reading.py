@@ -133,10 +133,11 @@ class TableReader:
             ) from None
         return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
 
-    def _store_fitted(self, fitted: Mapping[str, Any]) -> None:
-        """Replace all that an earlier fit left behind, in one step that cannot be interrupted."""
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        self.__dict__ = {**kept, **fitted}
+
+def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
+    """Replace all that an earlier fit left behind, in one step that cannot be interrupted."""
+    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    estimator.__dict__ = {**kept, **fitted}
 
 
 def read_columns(X: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Classifiers that need numbers without holes, on any table."""
+"""Let classifiers that need numbers without missing cells work on any table."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from sklearn.utils.metaestimators import available_if
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Table
-from latentclass.estimator._legacy_reading import TableReader
+from latentclass.data._schema import Schema, Table
+from latentclass.estimator._reading import TableReader, store_fitted
 
 
 def _has_proba(model: TableClassifier) -> bool:
@@ -22,28 +21,33 @@ def _has_proba(model: TableClassifier) -> bool:
 
 
 class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Give a scikit-learn classifier a table with text, categories and missing cells.
+    """Use a scikit-learn classifier on a table with text, categories and missing cells.
 
-    All it needs is learned in `fit`, so in cross-validation from the training part only:
-    continuous columns are standardised, and their missing cells become the mean; discrete ones
-    become one 0/1 column for each category, all 0 where the cell is missing or its category is
-    new. Rows without label are left out.
+    Continuous columns are standardised, and their missing cells are replaced by the mean. A
+    discrete column becomes one 0/1 column per category. All of them are 0 if the cell is missing
+    or its category was not seen in `fit`. Unlabelled rows are left out. Everything is learned in
+    `fit`, so cross-validation learns it from the training rows only.
 
     Parameters
     ----------
     estimator : classifier
+        A scikit-learn classifier for tables of numbers.
     scale : bool, default=True
-        Standardise the continuous columns. Trees do not need it.
+        Whether to standardise the continuous columns. Trees do not need it.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete, as in the library's own classifiers.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
 
     Attributes
     ----------
-    estimator_ : the fitted classifier
+    estimator_ : classifier
+        The fitted classifier.
     classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
     schema_ : Schema
         Names, kinds and categories of the columns.
-    mean_, scale_ : array of shape (n_continuous,)
+    mean_, scale_ : arrays of shape (n_continuous,)
+        What is subtracted from each continuous column, and what it is then divided by.
 
     Examples
     --------
@@ -75,39 +79,53 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn how to code the table, and fit the classifier on the coded labelled rows."""
+        """Learn how to encode the table, and fit the classifier to the encoded labelled rows."""
         check_option("scale", self.scale, (True, False))
-        table, codes, _ = self._read_training(X, y, None)
-        known = codes != UNLABELLED
-        table = table.take(np.flatnonzero(known))
-        numeric = np.asarray(table.block(slice(None)).numeric)
+        everything = self._read_training(X, y, None)
+        training = everything.take(everything.labelled)
+        numeric = np.asarray(training.table.block(slice(None)).numeric)
         seen = np.maximum(np.sum(~np.isnan(numeric), axis=0), 1)
-        self.mean_ = np.nansum(numeric, axis=0) / seen
-        spread = np.sqrt(np.nansum((numeric - self.mean_) ** 2, axis=0) / seen)
-        # a spread of rounding errors is that of a constant column
-        varies = spread > 1e-12 * np.maximum(np.abs(self.mean_), 1e-300)
-        self.scale_ = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
-        self.estimator_ = clone(self.estimator).fit(
-            self._numbers(table), self.classes_[codes[known]]
+        mean = np.nansum(numeric, axis=0) / seen
+        spread = np.sqrt(np.nansum((numeric - mean) ** 2, axis=0) / seen)
+        # rounding errors give even a constant column a tiny spread
+        varies = spread > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+        scale = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
+        numbers = to_numbers(training.table, training.schema, mean, scale)
+        fitted = clone(self.estimator).fit(numbers, training.classes[training.y])
+        store_fitted(
+            self,
+            {
+                **everything.attributes(),
+                "classes_": fitted.classes_,
+                "estimator_": fitted,
+                "mean_": mean,
+                "scale_": scale,
+            },
         )
-        self.classes_ = self.estimator_.classes_
         return self
 
-    def _numbers(self, table: Table) -> FloatArray:
-        block = table.block(slice(None))
-        centred = (block.numeric - self.mean_) / self.scale_
-        parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
-        for place, n_levels in enumerate(self.schema_.n_levels):
-            parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
-        return np.hstack(parts)
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predicted class of each row."""
-        numbers = self._numbers(self._read(X))
+        """Predict the class of each row."""
+        numbers = read_numbers(self, X)
         return np.asarray(self.estimator_.predict(numbers))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class, in the order of `classes_`."""
-        numbers = self._numbers(self._read(X))
+        """Predict the probability of each class, in the order of `classes_`."""
+        numbers = read_numbers(self, X)
         return np.asarray(self.estimator_.predict_proba(numbers), dtype=np.float64)
+
+
+def read_numbers(model: TableClassifier, X: Any) -> FloatArray:
+    """Return a table as the matrix that the wrapped classifier of a fitted model reads."""
+    return to_numbers(model._read(X), model.schema_, model.mean_, model.scale_)
+
+
+def to_numbers(table: Table, schema: Schema, mean: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return an encoded table as a matrix without missing values."""
+    block = table.block(slice(None))
+    centred = (block.numeric - mean) / scale
+    parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
+    for place, n_levels in enumerate(schema.n_levels):
+        parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))
+    return np.hstack(parts)

@@ -18,7 +18,7 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Block, Table
-from latentclass.discrete._base import CodedRows, Coding
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._cut_sets import CutSet, learn_cut_sets
 from latentclass.engine._content_folds import column_fingerprints
 from latentclass.engine._em import run_restarts
@@ -52,7 +52,8 @@ class LatentTreeClassifier(TreeReading):
         rises [2]_. "fast": structure from the mutual information of the columns, in one go; for
         many columns or rows.
     alpha : float, default=1.0
-        Added to every expected count of the final tables; 0 is maximum likelihood.
+        Pseudo-count of every category and latent state in the final tables; 0 is maximum
+        likelihood.
     n_cuts : int, default=10
         Sets of cut points of the continuous columns over which the model is averaged. The first is
         that of the rows as they are; the others come from redrawn weights (see Notes). 1 takes the
@@ -66,35 +67,36 @@ class LatentTreeClassifier(TreeReading):
     warm_start : bool, default=False
         Whether `fit` goes on from the trees of the last `fit` if classes and columns are the same.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask. All others are cut into bins (see Notes).
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask. All other columns are cut into bins (see
+        Notes).
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     n_init : int, default=16
-        Starts from which each step of the search is judged.
+        Number of starts that judge each step of the search.
     max_iter : int, default=500
-        Most EM iterations on a whole tree.
+        Maximum number of EM iterations on a whole tree.
     tol : float, default=1e-5
         The last EM, on all rows, stops when the objective per row gains no more than this.
     random_state : int, RandomState or None, default=None
-        Seeds the starts, the folds of `calibrate`, and `sample`.
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over the classes, and over the steps that are compared where there are more threads
-        than classes. The result does not depend on it.
+        Number of threads over the classes, and over the steps that are compared if there are more
+        threads than classes. The result does not depend on it.
     verbose : int, default=0
         1 prints each step of the search and each EM iteration to standard error.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        Labels in sorted order.
+        Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
         Share of each class.
     cut_points_ : dict of str to array
-        Cut points of each continuous column, of the first set.
+        Cut points of each continuous column, in the first set.
     trees_ : dict of label to Tree
         The tree of each class, for the first set of cut points; `latent_cardinalities` has the
         number of states of its latent variables, in the order of `latent_names_`. Empty if no
@@ -108,26 +110,26 @@ class LatentTreeClassifier(TreeReading):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Rows without label that were learned from.
+        Number of rows without label that were learned from.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
-        With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
-        else empty.
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
     log_likelihood_ : float
-        log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
+        log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).
     history_ : list of float
-        Objective of the last EM per row: at the start and after each step.
+        Objective per row of the last EM: at its start and after each step.
     n_iter_ : int
-        M-steps of the last EM.
+        Number of M-steps of the last EM.
     converged_ : bool
-        Whether its last gain was at most `tol`.
+        Whether the last gain of EM was at most `tol`.
     restarts_ : dict of str to array
         One entry for the last EM: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import DiscreteClassifier
 from latentclass.discrete._cut_sets import CutSet
+from latentclass.discrete._legacy_base import DiscreteClassifier
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.latent_tree._tree import Tree, edge_information, marginals
 

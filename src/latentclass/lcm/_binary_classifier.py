@@ -25,45 +25,46 @@ class BinaryLCMClassifier(HybridLCMClassifier):
     Parameters
     ----------
     n_latent : int, default=10
-        Latent variables q.
+        Number of latent variables.
     n_components : int, default=1
         Components M; 1 is the paper's bLCM, more its mbLCM.
     prior : float or None, default=1.0
-        Strength of the MAP prior: every weight is drawn to 0 like a normal number of variance
-        1 / prior. None is maximum likelihood.
+        Strength of the MAP prior: every weight has a normal prior with mean 0 and variance 1 /
+        prior. None is maximum likelihood.
     alpha : float, default=1.0
-        Pseudo-count of 0 and of 1 in every column where the latent variables are 0.
+        Pseudo-count of every category at the point where all latent variables are 0.
     n_init : int, default=5
-        Random starts; all move in one batch.
+        Number of random starts. They run together in one batch.
     select : {"average", "accuracy", "likelihood"}, default="average"
-        What becomes of the starts: class probabilities averaged over all of them; the one with
-        the highest training accuracy (the paper's way; the bound breaks ties); or the one with
-        the highest bound.
+        What happens to the starts. "average": their class probabilities are averaged. "accuracy"
+        (as in the paper): the one with the highest training accuracy is kept, and the bound breaks
+        ties. "likelihood": the one with the highest bound is kept.
     predict_method : {"bound", "importance", "quadrature"}, default="bound"
-        How p(x | class) is had in prediction. "bound": its lower bound. "importance": nearly
-        exact, by 256 points about the posterior of the latent variables. "quadrature": exact to
-        many digits, by a grid of points; for `n_latent` up to 3.
+        How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
+        nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
+        exactly to many digits, by a grid of points; for `n_latent` up to 3.
     discriminative : bool, default=False
-        After EM, raise the probability of the labels given the columns by gradient steps, as many
-        as are best for rows held out from fits of their own; the temperature is chosen with them.
+        After EM, raise the probability of the labels given the columns by gradient steps. The
+        number of steps and the temperature are chosen on held-out rows.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-2
-        A start stops when its objective per row gains no more than this.
+        EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
-        Extrapolate EM steps (SQUAREM); the objective still never falls.
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type, numbers of two whole
-        values only, and 0 and 1 in a sparse table; none; or the listed names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type, and
+        numbers with only two whole values (in a sparse table, only if every column holds just 0 and
+        1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     random_state : int, RandomState or None, default=None
-        Seeds the starts, the folds of `calibrate`, and `sample`.
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 

@@ -34,44 +34,53 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
     n_components : int, list of int or None, default=None
         Numbers of components to try; None is the paper's list, 1 and 2.
     search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
-        How the pairs are visited. "exhaustive": all. "semi_greedy" (the paper's): more and more
-        latent variables, each number with all numbers of components, until three numbers in a row
-        bring nothing. "halving": all with half the starts and few iterations, the best quarter
-        with more, the best of these with all.
+        How the candidates are visited. "exhaustive": all of them. "semi_greedy" (as in the paper):
+        with more and more latent variables, each number with all numbers of components, until three
+        consecutive numbers bring no improvement. "halving": all with half the starts and few
+        iterations, the best quarter with more, the best of these with all.
     scoring : {"log_loss", "accuracy"}, default="log_loss"
-        What decides: the held-out log-loss, or the share of rows held out that are right.
+        What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class, with the rows without label always learned from; or
-        a splitter or list of (training, test) row numbers in which no row is tested twice. Rows
-        without label that it would test are learned from too.
+        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
+        test) row numbers in which no row is tested twice. Rows without label are always learned
+        from.
     prior : float or None, default=1.0
-        Strength of the MAP prior; None is maximum likelihood.
+        Strength of the MAP prior: every weight has a normal prior with mean 0 and variance 1 /
+        prior. None is maximum likelihood.
     alpha : float, default=1.0
-        Pseudo-count of 0 and of 1 in every column where the latent variables are 0.
+        Pseudo-count of every category at the point where all latent variables are 0.
     n_init : int, default=5
-        Random starts, of each candidate in each fold and of the model itself.
+        Number of random starts, for each candidate in each fold and for the model itself.
     select : {"average", "accuracy", "likelihood"}, default="average"
-        What becomes of the starts, as in `BinaryLCMClassifier`.
+        What happens to the starts. "average": their class probabilities are averaged. "accuracy"
+        (as in the paper): the one with the highest training accuracy is kept, and the bound breaks
+        ties. "likelihood": the one with the highest bound is kept.
     predict_method : {"bound", "importance", "quadrature"}, default="bound"
-        How p(x | class) is had in prediction, as in `BinaryLCMClassifier`.
+        How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
+        nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
+        exactly to many digits, by a grid of points; for `n_latent` up to 3.
     discriminative : bool, default=False
-        Gradient steps after EM, of each candidate and of the model itself.
+        After EM, raise the probability of the labels given the columns by gradient steps. The
+        number of steps and the temperature are chosen on held-out rows.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-2
-        A start stops when its objective per row gains no more than this.
+        EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
-        Extrapolate EM steps (SQUAREM).
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type, and
+        numbers with only two whole values (in a sparse table, only if every column holds just 0 and
+        1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature on held-out folds, with the size that was found.
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
+        held-out log-loss. The folds use the size that was found.
     random_state : int, RandomState or None, default=None
-        Seeds the folds, the starts, `calibrate` and `sample`.
+        Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
-        Candidates tried side by side, through joblib. The result does not depend on it.
+        Number of candidates tried in parallel, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each candidate and each EM iteration to standard error.
 
@@ -80,13 +89,13 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
     n_latent_, n_components_ : int
         The best pair.
     best_score_ : float
-        Its mean score over the folds.
+        Mean score of the best candidate over the folds.
     cv_results_ : dict of str to array
-        The whole path, one entry a candidate tried: n_latent, n_components, n_init, max_iter,
+        The whole search, one entry per candidate: n_latent, n_components, n_init, max_iter,
         mean_test_score, std_test_score (over folds), seconds, round. Higher scores are better:
         log-loss is negated.
     n_candidates_ : int
-        Candidates tried.
+        Number of candidates tried.
 
     And all attributes of `BinaryLCMClassifier`.
 

@@ -76,57 +76,58 @@ class LCMClassifier(CellClassifier):
     Parameters
     ----------
     n_latent : int, default=2
-        Latent variables q; may exceed the number of columns.
+        Number of latent variables; may exceed the number of columns.
     n_components : int, default=1
         Components M; 1 is the linear model, which reads the table once.
     noise : {"tied", "untied"}, default="tied"
-        One noise variance a column, or one for each component.
+        "tied": one noise variance for each continuous column. "untied": one for each column in each
+        component.
     structure : {"full", "learned"}, default="full"
-        Whether every column may depend on every latent variable, or on those alone that earn it
-        by Geiger and Heckerman's metric (structural EM; all components share the edges).
+        Which latent variables a column may depend on. "full": all. "learned": only those that
+        Geiger and Heckerman's metric supports (structural EM); all components share the edges.
     offset : bool, default=True
-        Give the columns an offset beside the latent variables. Without it the class means lie in
-        the plane that the loadings span.
+        Give the columns an offset in addition to the latent variables. Without it the class means
+        lie in the plane that the loadings span.
     prior : float or None, default=1.0
-        Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances drawn
-        to half the column's variance, latent variances to 1. None is maximum likelihood.
+        Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances pulled
+        towards half the column's variance, latent variances towards 1. None is maximum likelihood.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     n_init : int, default=10
-        Random starts; all move in one batch.
+        Number of random starts. They run together in one batch.
     select : {"average", "accuracy", "likelihood"}, default="average"
-        What becomes of the starts: class probabilities averaged over all of them; the one with
-        the highest training accuracy (the paper's way; the likelihood breaks ties); or the one
-        with the highest likelihood.
+        What happens to the starts. "average": their class probabilities are averaged. "accuracy"
+        (as in the paper): the one with the highest training accuracy is kept, and the likelihood
+        breaks ties. "likelihood": the one with the highest likelihood is kept.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-2
-        A start stops when its objective per row gains no more than this.
+        EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
-        Extrapolate EM steps (SQUAREM); the objective still never falls.
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     random_state : int, RandomState or None, default=None
-        Seeds the starts, the folds of `calibrate`, and `sample`.
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        Labels in sorted order.
+        Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
         Share of each class.
     component_prior_ : array of shape (n_classes, n_components)
-        P(m | y).
+        Probability of each component given the class, P(m | y).
     loadings_ : array of shape (n_components, n_continuous, n_latent)
         Change of each column with each latent variable.
     offsets_ : array of shape (n_components, n_continuous)
@@ -141,29 +142,30 @@ class LCMClassifier(CellClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Rows without label that were learned from.
+        Number of rows without label that were learned from.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
-        With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
-        else empty.
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
     log_likelihood_ : float
-        log p(X, y) of the best start, with weights, unlabelled rows by log p(x).
+        log p(X, y) of the best start, summed over rows with their weights; unlabelled rows count by
+        log p(x).
     history_ : list of float
-        Objective per row (log-likelihood plus log-prior, in standardised columns) of the best
-        start: at its beginning and after each step.
+        Objective per row of the best start (log-likelihood plus log-prior, in standardised
+        columns): at the start and after each EM step.
     n_iter_ : int
-        M-steps of the best start.
+        Number of M-steps of the kept start.
     converged_ : bool
-        Whether its last gain was at most `tol`.
+        Whether the last gain of EM was at most `tol`.
     restarts_ : dict of str to array
-        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     restart_histories_ : list of list of float
         `history_` of every start.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----

@@ -38,46 +38,54 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
         Numbers of components to try; None is the paper's list, 1 to 40, or a few of it with
         `search="halving"`. Pairs whose product exceeds the number of training rows are left out.
     search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
-        How the pairs are visited. "exhaustive": all. "semi_greedy" (the paper's): more and more
-        latent variables, each number with all numbers of components, until three numbers in a row
-        bring nothing. "halving": all with half the starts and few iterations, the best quarter
-        with more, the best of these with all.
+        How the candidates are visited. "exhaustive": all of them. "semi_greedy" (as in the paper):
+        with more and more latent variables, each number with all numbers of components, until three
+        consecutive numbers bring no improvement. "halving": all with half the starts and few
+        iterations, the best quarter with more, the best of these with all.
     scoring : {"log_loss", "accuracy"}, default="log_loss"
-        What decides: the held-out log-loss, or the share of rows held out that are right.
+        What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class, with the rows without label always learned from; or
-        a splitter or list of (training, test) row numbers in which no row is tested twice. Rows
-        without label that it would test are learned from too.
+        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
+        test) row numbers in which no row is tested twice. Rows without label are always learned
+        from.
     noise : {"tied", "untied"}, default="tied"
-        One noise variance a column, or one for each component.
+        "tied": one noise variance for each continuous column. "untied": one for each column in each
+        component.
     structure : {"full", "learned"}, default="full"
-        As in `LCMClassifier`.
+        Which latent variables a column may depend on. "full": all. "learned": only those that
+        Geiger and Heckerman's metric supports (structural EM); all components share the edges.
     offset : bool, default=True
-        As in `LCMClassifier`.
+        Give the columns an offset in addition to the latent variables. Without it the class means
+        lie in the plane that the loadings span.
     prior : float or None, default=1.0
-        Strength of the MAP prior, in pseudo-rows; None is maximum likelihood.
+        Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances pulled
+        towards half the column's variance, latent variances towards 1. None is maximum likelihood.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     n_init : int, default=10
-        Random starts, of each candidate in each fold and of the model itself.
+        Number of random starts, for each candidate in each fold and for the model itself.
     select : {"average", "accuracy", "likelihood"}, default="average"
-        What becomes of the starts, as in `LCMClassifier`.
+        What happens to the starts. "average": their class probabilities are averaged. "accuracy"
+        (as in the paper): the one with the highest training accuracy is kept, and the likelihood
+        breaks ties. "likelihood": the one with the highest likelihood is kept.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-2
-        A start stops when its objective per row gains no more than this.
+        EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
-        Extrapolate EM steps (SQUAREM).
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature on held-out folds, with the size that was found.
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
+        held-out log-loss. The folds use the size that was found.
     random_state : int, RandomState or None, default=None
-        Seeds the folds, the starts, `calibrate` and `sample`.
+        Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
-        Candidates tried side by side, through joblib. The result does not depend on it.
+        Number of candidates tried in parallel, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each candidate and each EM iteration to standard error.
 
@@ -86,13 +94,13 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
     n_latent_, n_components_ : int
         The best pair.
     best_score_ : float
-        Its mean score over the folds.
+        Mean score of the best candidate over the folds.
     cv_results_ : dict of str to array
-        The whole path, one entry a candidate tried: n_latent, n_components, n_init, max_iter,
+        The whole search, one entry per candidate: n_latent, n_components, n_init, max_iter,
         mean_test_score, std_test_score (over folds), seconds, round. Higher scores are better:
         log-loss is negated.
     n_candidates_ : int
-        Candidates tried.
+        Number of candidates tried.
 
     And all attributes of `LCMClassifier`.
 

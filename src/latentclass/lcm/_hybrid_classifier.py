@@ -65,66 +65,67 @@ class HybridLCMClassifier(HybridVerbs):
     Parameters
     ----------
     n_latent : int, default=5
-        Latent variables q.
+        Number of latent variables.
     n_components : int, default=1
         Components M; each has its own map from latent variables to columns.
     noise : {"tied", "untied"}, default="tied"
-        One noise variance a continuous column, or one for each component.
+        "tied": one noise variance for each continuous column. "untied": one for each column in each
+        component.
     prior : float or None, default=1.0
-        Strength of the MAP prior: a standard normal weight has this many times the usual log
-        density; of continuous columns as in `LCMClassifier`. None is maximum likelihood.
+        Strength of the MAP prior: the log density of the standard normal prior of each weight is
+        multiplied by it; for continuous columns as in `LCMClassifier`. None is maximum likelihood.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column where the latent variables are 0.
+        Pseudo-count of every category at the point where all latent variables are 0.
     n_init : int, default=10
-        Random starts; all move in one batch.
+        Number of random starts. They run together in one batch.
     select : {"average", "accuracy", "likelihood"}, default="average"
-        What becomes of the starts: class probabilities averaged over all of them; the one with
-        the highest training accuracy (the paper's way; the bound breaks ties); or the one with
-        the highest bound.
+        What happens to the starts. "average": their class probabilities are averaged. "accuracy"
+        (as in the paper): the one with the highest training accuracy is kept, and the bound breaks
+        ties. "likelihood": the one with the highest bound is kept.
     predict_method : {"bound", "importance", "quadrature"}, default="bound"
-        How p(x | class) is had in prediction. "bound": its lower bound. "importance": nearly
-        exact, by 256 points about the posterior of the latent variables. "quadrature": exact to
-        many digits, by a grid of points; for `n_latent` up to 3.
+        How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
+        nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
+        exactly to many digits, by a grid of points; for `n_latent` up to 3.
     power_transform : bool, default=True
         Bend continuous columns until they are nearer to a Gaussian (Yeo and Johnson's power
         transform): a long tail then does not outweigh all other columns. Without discrete columns
         nothing is bent.
     discriminative : bool, default=True
-        After EM, raise the probability of the labels given the columns by gradient steps, as many
-        as are best for rows held out from fits of their own; the temperature is chosen with them.
-        A fifth of the rows is held out at a time, up to five times, until they are 500. Weights are
-        counts of rows here: of a class of total weight below 5 nothing is held out. Without
-        discrete columns, or rows held out, there are no such steps.
+        After EM, raise the probability of the labels given the columns by gradient steps. The
+        number of steps and the temperature are chosen on held-out rows. A fifth of the rows is held
+        out at a time, up to five times, until 500 rows have been held out. Weights count as rows
+        here, and nothing is held out of a class with a total weight below 5. Without discrete
+        columns or held-out rows no steps are taken.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-2
-        A start stops when its objective per row gains no more than this.
+        EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
-        Extrapolate EM steps (SQUAREM); the objective still never falls.
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type, and numbers of two
-        whole values only (in a sparse table, only if all columns hold 0 and 1 alone); none; or
-        the listed names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type, and
+        numbers with only two whole values (in a sparse table, only if every column holds just 0 and
+        1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     random_state : int, RandomState or None, default=None
-        Seeds the starts, the folds of `calibrate`, and `sample`.
+        Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        Labels in sorted order.
+        Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
         Share of each class.
     component_prior_ : array of shape (n_classes, n_components)
-        P(m | y).
+        Probability of each component given the class, P(m | y).
     loadings_, offsets_, noise_variances_ : arrays
         Of the continuous columns, as in `LCMClassifier`; of bent ones, scaled to the mean and
         standard deviation that they had.
@@ -139,24 +140,25 @@ class HybridLCMClassifier(HybridVerbs):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Rows without label that were learned from.
+        Number of rows without label that were learned from.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that
         `discriminative` held out, found a better one.
     calibration_ : dict
-        With `calibrate=True`: the learned temperature and the held-out log-loss before and after;
-        else empty.
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
     log_likelihood_ : float
-        Lower bound of log p(X, y) that EM reached, of the best start, with weights.
+        Lower bound of log p(X, y) that EM reached with the best start, summed over rows with their
+        weights.
     history_ : list of float
-        Objective per row (bound plus log-prior, in standardised columns) of the best start: at
-        its beginning and after each step.
+        Objective per row of the best start (bound plus log-prior, in standardised columns): at the
+        start and after each EM step.
     n_iter_ : int
-        M-steps of the best start.
+        Number of M-steps of the kept start.
     converged_ : bool
-        Whether its last gain was at most `tol`.
+        Whether the last gain of EM was at most `tol`.
     restarts_ : dict of str to array
-        One entry a start: start, objective, n_iter, converged, reseeded, kept.
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     restart_histories_ : list of list of float
         `history_` of every start.
     n_steps_ : int
@@ -167,7 +169,7 @@ class HybridLCMClassifier(HybridVerbs):
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----

@@ -71,32 +71,32 @@ class LatentVariableClassifier(LatentVariableVerbs):
     max_components : int, default=4
         Most components that "auto" tries.
     temperatures : tuple of two floats, default=(4.0, 0.1)
-        Of "anneal": the first temperature and the last.
+        The first and the last temperature of "anneal".
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column (Laplace smoothing). Also, each
-        component's class shares are drawn to those of all rows, as if the components had so many
-        more rows each. 0 is maximum likelihood.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood. The class
+        shares of a component are smoothed too: towards those of all rows, as if the component had
+        this many more rows.
     prior : float or None, default=1.0
         MAP smoothing of the variances: each variance is estimated as if this many more rows had
         been seen that spread as the whole column does. None is maximum likelihood.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     n_init : int, default=4
-        Starts, near rows that are drawn far apart. One component needs one.
+        Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
-        Most iterations of a start; "era" and "anneal" take them all.
+        Maximum number of iterations of a start; "era" and "anneal" take all of them.
     tol : float, default=1e-4
         "em" stops when the objective per row changes by no more than this.
     random_state : int, RandomState or None, default=None
         Seeds the starts, the draws of the searches, the folds, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each iteration to standard error.
 
@@ -116,24 +116,38 @@ class LatentVariableClassifier(LatentVariableVerbs):
         Mean and standard deviation of each continuous column in each component.
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
-    classes_, class_prior_, schema_, n_unlabelled_, temperature_, calibration_
-        As in `NaiveBayes`.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+    class_prior_ : array of shape (n_classes,)
+        Share of each class.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Number of rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+    calibration_ : dict
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
     log_likelihood_ : float
-        log p(X, y) of the best model, summed over rows with their weights, unlabelled rows by
+        log p(X, y) of the best model, summed over rows with their weights; unlabelled rows count by
         log p(x).
     history_ : list of float
-        Best objective per row so far (log-likelihood plus log-prior) of the kept start.
+        Best objective per row so far (log-likelihood plus log-prior), at each iteration of the kept
+        start.
     traces_ : list of list of float
-        Objective per row at each iteration of every start, up and down as it went.
-    n_iter_, restarts_
-        As in `NaiveBayes`.
+        Objective per row at each iteration of every start, falls included.
+    n_iter_ : int
+        Number of M-steps of the kept start.
+    restarts_ : dict of str to array
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     converged_ : bool
         Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
-        "era" and "anneal" never settle: whether they took all their iterations.
+        "era" and "anneal" never settle: for them, whether they took all their iterations.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----

@@ -53,31 +53,30 @@ class ProjectedNaiveBayes(CellClassifier):
     max_components : int, default=10
         Most factors or clusters that BIC may choose.
     alpha : float, default=1.0
-        Pseudo-count of every category of a discrete column (Laplace smoothing); 0 is maximum
-        likelihood.
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
         MAP smoothing of the variances: each class's variance along an axis is estimated as if this
         many more rows had been seen that spread as all rows do there (as the cluster does, with
         axes="clusters"). A full covariance of a class or cluster is smoothed in the same way
         towards that of all rows. None is maximum likelihood.
     categorical_features : "from_dtype", None or list, default="from_dtype"
-        Which columns are discrete: those of text, category or boolean type; none; or the listed
-        names, positions, or mask.
+        Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
+        none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
-        A category not seen in `fit` is a missing value, or an error.
+        Whether a category not seen in `fit` is read as missing or raises an error.
     calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it where it lowers the
+        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
     n_init : int, default=10
-        Starts of EM for each number of clusters; all else has one start.
+        Number of EM starts for each number of clusters. Everything else has one start.
     max_iter : int, default=200
-        Most EM iterations.
+        Maximum number of EM iterations.
     tol : float, default=1e-4
         EM stops when the objective per row gains no more than this.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows, through joblib. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
@@ -87,6 +86,7 @@ class ProjectedNaiveBayes(CellClassifier):
         Coordinates along the axes are `axes_[m] @ (x - centres_[m])`. They have variance 1 in the
         component (all rows, class or cluster), and are in the order of eigenvalues.
     centres_ : array of shape (n_components_, n_continuous)
+        Centre of each component.
     n_axes_ : int
         Coordinates that tell the classes apart.
     n_components_ : int
@@ -95,21 +95,41 @@ class ProjectedNaiveBayes(CellClassifier):
         BIC of each number of factors or clusters that was tried: log-likelihood less half the
         number of parameters times the logarithm of the number of rows. Empty otherwise.
     class_prior_ : array of shape (n_classes,)
-        Share of each class among the labelled rows (among all, with axes="class").
-    classes_, probabilities_, schema_, n_unlabelled_, temperature_, calibration_
-        As in `NaiveBayes`.
+        Share of each class among the labelled rows (among all rows, with axes="class").
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+    probabilities_ : dict of str to array of shape (n_classes, n_categories)
+        For each discrete column by name, the probability of each category in each class.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Number of rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
+    calibration_ : dict
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
     log_likelihood_ : float
-        log p(X, y), summed over rows with their weights, unlabelled rows by log p(x).
-    history_, n_iter_, converged_, restarts_
-        Of the EM that finds the axes: of the Gaussian of all rows, the factors or the mixture
-        that was chosen, or the classes' Gaussians. Objective per row in `history_`.
+        log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).
+    history_ : list of float
+        Objective per row (log-likelihood plus log-prior): at the start and after each EM step.
+    n_iter_ : int
+        Number of M-steps of the kept start.
+    converged_ : bool
+        Whether the last gain of EM was at most `tol`.
+    restarts_ : dict of str to array
+        One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
-        Their names, if the table had names.
+        Names of the columns, if the table had names.
 
     Notes
     -----
+    `history_`, `n_iter_`, `converged_` and `restarts_` describe the EM that finds the axes: that of
+    the Gaussian of all rows, of the factors or mixture that was chosen, or of the classes'
+    Gaussians.
+
     Columns are standardised first, so principal axes are those of the correlation matrix, and
     units of measurement do not matter. No variance in any direction falls below 1e-6 of a
     column's own; so copies of a column, or a class of one row, do no harm. A number of clusters

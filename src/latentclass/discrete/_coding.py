@@ -1,0 +1,182 @@
+"""How rows of a table become codes of discrete columns, and back.
+
+Continuous columns are cut into bins by Fayyad and Irani's rule, learned on the labelled training
+rows. Columns of a single level (constants, and numbers without a cut) tell nothing about the class:
+the models leave them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.data._labels import UNLABELLED
+from latentclass.data._schema import Block, Schema, Table
+from latentclass.discrete._bins import Bins, learn_bins
+from latentclass.engine._mdl import mdl_cut_points
+
+
+@dataclass(frozen=True)
+class Coding:
+    """From a table's rows to the levels that the models count, and back.
+
+    Attributes
+    ----------
+    bins : tuple of Bins
+        One for each continuous column.
+    discrete : tuple of int
+        Number of categories of each binary or nominal column.
+    active : tuple of (bool, int)
+        The columns with two levels or more, in the table's order: whether continuous, and its
+        place among the columns of its kind.
+    positions : tuple of int
+        Their places in the table.
+    """
+
+    bins: tuple[Bins, ...]
+    discrete: tuple[int, ...]
+    active: tuple[tuple[bool, int], ...]
+    positions: tuple[int, ...]
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """Levels of each active column."""
+        return tuple(
+            self.bins[place].n_levels if continuous else self.discrete[place]
+            for continuous, place in self.active
+        )
+
+    def encode(self, block: Block) -> CodeArray:
+        """Levels of the active columns, -1 missing."""
+        codes = np.empty((len(block.codes), len(self.active)), dtype=np.int32)
+        for j, (continuous, place) in enumerate(self.active):
+            codes[:, j] = (
+                self.bins[place].codes(block.numeric[:, place])
+                if continuous
+                else block.codes[:, place]
+            )
+        return codes
+
+    def log_inside(self, block: Block) -> FloatArray:
+        """log density of the numbers given their bins: the same in every class."""
+        total = np.zeros(len(block.numeric))
+        for place, bins in enumerate(self.bins):
+            values = block.numeric[:, place]
+            total += bins.log_density(values, bins.codes(values))
+        return total
+
+    def empty(self, n_rows: int) -> tuple[FloatArray, CodeArray]:
+        """Cells of the inactive columns filled with all they can be, of the active ones missing."""
+        numeric = np.tile(
+            np.array([np.nan if len(b.cuts) else b.mean[0] for b in self.bins]), (n_rows, 1)
+        )
+        constant = np.array([0 if r == 1 else -1 for r in self.discrete], dtype=np.int32)
+        return numeric, np.tile(constant, (n_rows, 1))
+
+    def peaks(self) -> list[FloatArray]:
+        """log density at the most probable number of each level of each active column."""
+        return [
+            self.bins[place].peak if continuous else np.zeros(self.discrete[place])
+            for continuous, place in self.active
+        ]
+
+
+def learn_coding(
+    schema: Schema, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
+) -> Coding:
+    """Cut the continuous columns, and find the columns that vary."""
+    labelled = y != UNLABELLED
+    bins = []
+    for place in range(len(schema.continuous)):
+        values = table_column(table.numeric, place)
+        cuts = mdl_cut_points(values[labelled], y[labelled], weight[labelled], n_classes)
+        if not len(cuts):
+            cuts = _between_two(values)
+        bins.append(learn_bins(values, weight, cuts))
+    active, positions = [], []
+    for j, column in enumerate(schema.columns):
+        continuous = column.kind == "continuous"
+        place = (schema.continuous if continuous else schema.discrete).index(j)
+        if (bins[place].n_levels if continuous else len(column.categories)) > 1:
+            active.append((continuous, place))
+            positions.append(j)
+    discrete = tuple(schema.n_levels.tolist())
+    return Coding(tuple(bins), discrete, tuple(active), tuple(positions))
+
+
+def _between_two(values: FloatArray) -> FloatArray:
+    """The cut between two numbers, if a column has no others; else none.
+
+    Such a column is binary whatever its type. The MDL rule looks at one column at a time and would
+    drop it where only together with others it tells the classes apart.
+    """
+    known = values[~np.isnan(values)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    if low == high or np.any((known != low) & (known != high)):
+        return np.empty(0)
+    middle = low / 2 + high / 2
+    return np.array([middle if middle < high else low])  # there may be no number between them
+
+
+def table_column(matrix: Any, place: int) -> FloatArray:
+    """A column of a dense or sparse matrix as numbers."""
+    part = matrix[:, [place]]
+    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)[:, 0]
+
+
+class CodedRows(NamedTuple):
+    """Coded rows: those with a label, and those without, with their weights.
+
+    Attributes
+    ----------
+    codes, y, weight : arrays
+        Levels of the active columns, class codes and weights of the labelled rows.
+    unlabelled, unlabelled_weight : arrays
+        Levels and weights of the rows without label.
+    n_levels : tuple of int
+        Levels of each active column.
+    n_classes : int
+    """
+
+    codes: CodeArray
+    y: IndexArray
+    weight: FloatArray
+    unlabelled: CodeArray
+    unlabelled_weight: FloatArray
+    n_levels: tuple[int, ...]
+    n_classes: int
+
+    def level_shares(self) -> list[FloatArray]:
+        """Share of each level of each active column among all rows, with or without label."""
+        weight = np.concatenate([self.weight, self.unlabelled_weight])
+        shares = []
+        for j, n_levels in enumerate(self.n_levels):
+            column = np.concatenate([self.codes[:, j], self.unlabelled[:, j]])
+            seen = column >= 0
+            counts = np.bincount(column[seen], weight[seen], n_levels)
+            total = counts.sum()
+            shares.append(counts / total if total > 0 else np.full(n_levels, 1.0 / n_levels))
+        return shares
+
+
+def code_rows(
+    coding: Coding, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
+) -> CodedRows:
+    """Code all rows of a table, and part those with a label from those without."""
+    codes = np.concatenate([coding.encode(block) for block in table.blocks()])
+    labelled = y != UNLABELLED
+    if labelled.all():
+        parts = (codes, y, weight, codes[:0], weight[:0])
+    else:
+        parts = (
+            codes[labelled],
+            y[labelled],
+            weight[labelled],
+            codes[~labelled],
+            weight[~labelled],
+        )
+    return CodedRows(*parts, coding.n_levels, n_classes)
