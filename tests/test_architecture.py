@@ -53,7 +53,6 @@ KNOW_SCIKIT_LEARN = {
         "naive_bayes/_finite_mixture.py",
         "naive_bayes/_projected.py",
         "discrete/_base.py",
-        "discrete/_legacy_base.py",
         "discrete/_network_base.py",
         "discrete/_tan.py",
         "discrete/_ban.py",
