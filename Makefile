@@ -41,8 +41,9 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 tests: $(STAMP)
+	$(BIN)/python tests/compile_kernels.py
 	# the variable lets scikit-learn run its array-API check too
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term --durations=10
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
@@ -50,14 +51,10 @@ docs: $(STAMP)
 wheel: $(STAMP)
 	$(BIN)/python tests/wheel_check.py
 
+# Every benchmark in its short form. Figures go to build/records.md; a full run of one script keeps its own.
 bench: $(STAMP)
-	$(BIN)/python benchmarks/naive_bayes.py
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/discrete_discretizer.py
-	$(BIN)/python benchmarks/naive_bayes_mixture.py
-	$(BIN)/python benchmarks/naive_bayes_projected.py
-	$(BIN)/python benchmarks/lcm.py --rows 1000000
-	$(BIN)/python benchmarks/latent_tree_engine.py
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks/_pages.py
 
 # The tables of benchmarks/README.md and reproduce/README.md, from their records.
 pages: $(STAMP)
@@ -67,6 +64,7 @@ pages: $(STAMP)
 test-oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	PIP_CONSTRAINT=constraints-oldest.txt $(VENV)-oldest/bin/python -m pip install --quiet -e ".[test]"
+	$(VENV)-oldest/bin/python tests/compile_kernels.py
 	# not the pages: they show what the newest libraries print
 	$(VENV)-oldest/bin/python -m pytest -n 2 --ignore=tests/test_docs.py
 

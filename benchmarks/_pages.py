@@ -112,7 +112,11 @@ def main() -> None:
     if short := sorted(SHORT_RUNS.glob("*.csv")):
         parts = [f"\n## {path.stem}\n\n{one_line_per_figure(read_records(path))}" for path in short]
         page = ROOT / "build" / "records.md"
-        page.write_text("# Short runs\n" + "".join(parts), encoding="utf-8")
+        page.write_text(
+            "# Short runs\n\nThe limits are meant for the sizes of the full form.\n"
+            + "".join(parts),
+            encoding="utf-8",
+        )
         print(f"The figures of the short runs are in {page.relative_to(ROOT)}.")
 
 

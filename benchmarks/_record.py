@@ -14,11 +14,14 @@ import os
 import platform
 import time
 import tracemalloc
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from latentclass._files import replacing
@@ -26,6 +29,7 @@ from latentclass._files import replacing
 ROOT = Path(__file__).parents[1]
 SHORT_RUNS = ROOT / "build" / "records"
 LONGEST_CELL = 40
+Key = TypeVar("Key")
 CLOCKS = {"wall": time.perf_counter, "CPU": time.process_time}
 
 
@@ -130,11 +134,15 @@ class Run:
         self.name_packages(*packages)
 
     def __enter__(self) -> "Run":
-        # set here, not by environment variables, which numpy reads only when it is imported
+        # by a call, because environment variables count only until numpy is imported
         self._threads = threadpool_limits(1)
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore", ConvergenceWarning)  # many fits are cut short on purpose
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self._warnings.__exit__(None, None, None)
         self._threads.restore_original_limits()
         if error is None and self.records:
             earlier = read_records(self.path) if self.keep and self.path.exists() else []
@@ -167,7 +175,8 @@ class Run:
             versions=", ".join(self._versions),
         )
         self.records.append(record)
-        beside = f" (limit {record.limit})" * bool(record.limit)
+        beside = f" by {clock} time" * bool(clock)
+        beside += f" (limit {record.limit})" * bool(record.limit)
         beside += f" (paper {record.paper})" * bool(record.paper)
         print(f"{what}; {figure}: {record.value} {unit}".rstrip() + beside, flush=True)
 
@@ -196,12 +205,12 @@ def make_parser(doc: str) -> argparse.ArgumentParser:
 
 
 def best_times(
-    tasks: Mapping[str, Callable[[], object]],
+    tasks: Mapping[Key, Callable[[], object]],
     repeats: int = 5,
     *,
     clock: str = "wall",
     passes: int = 1,
-) -> dict[str, float]:
+) -> dict[Key, float]:
     """Shortest seconds of each task, done `passes` times in a row.
 
     The tasks take turns, so that a busy machine slows all of them, after one round to warm up.
@@ -216,6 +225,18 @@ def best_times(
             if turn:
                 best[name] = min(best[name], (read_clock() - start) / passes)
     return best
+
+
+def iteration_times(
+    fits: Mapping[str, Callable[[int], object]], repeats: int = 2, *, few: int = 3, many: int = 13
+) -> dict[str, float]:
+    """Seconds of one EM iteration: fits of `many` iterations less fits of `few`.
+
+    Each of `fits` takes the number of iterations, so that what a fit does once falls out.
+    """
+    pairs = [(name, n) for name in fits for n in (few, many)]
+    times = best_times({pair: lambda pair=pair: fits[pair[0]](pair[1]) for pair in pairs}, repeats)
+    return {name: (times[name, many] - times[name, few]) / (many - few) for name in fits}
 
 
 def peak_megabytes(task: Callable[[], object]) -> float:

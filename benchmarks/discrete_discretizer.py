@@ -1,27 +1,25 @@
-"""MDLDiscretizer against the Python packages that cut by the same criterion, one thread.
+"""MDLDiscretizer against the Python packages that cut by the same criterion.
 
-Limit: fit at least 10 times faster than the fastest of them, on letter and satimage. Peers are
-taken if they can be imported (`pip install Orange3 scikit-bayes`, into an environment of their
-own); the data sets come from LATENTCLASS_DATA, else from made-up tables of the same shape.
+Limit: fit at least ten times faster than the fastest of them, on letter and satimage. Peers are
+used if they can be imported (`pip install Orange3 scikit-bayes`, into an environment of their own).
+The data come from LATENTCLASS_DATA; otherwise tables of the same shape are drawn. Also one long
+column without ties, beside one sort of it.
+
+Short form: 3 repeats, 100,000 values in the long column. `--full`: 15 repeats, 1,000,000 values.
 """
 
 import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # Orange is a desktop program, too
-
-import argparse
 from collections.abc import Callable
 
 import numpy as np
-from _timing import best_times, peak_megabytes, print_table
 
+from _record import Run, best_times, make_parser, peak_megabytes
+from latentclass import MDLDiscretizer
 from latentclass.datasets import load_dataset
-from latentclass.discrete._discretizer import MDLDiscretizer
 from latentclass.engine._mdl import mdl_cut_points
 
 Cuts = list[np.ndarray]
+N_CLASSES = 26
 
 
 def scikit_bayes(X: np.ndarray, y: np.ndarray) -> Callable[[], Cuts]:
@@ -31,6 +29,7 @@ def scikit_bayes(X: np.ndarray, y: np.ndarray) -> Callable[[], Cuts]:
 
 
 def orange(X: np.ndarray, y: np.ndarray) -> Callable[[], Cuts]:
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # Orange is a desktop program, too
     from Orange.data import ContinuousVariable, DiscreteVariable, Domain, Table
     from Orange.preprocess.discretize import EntropyMDL
 
@@ -72,68 +71,50 @@ def read(name: str) -> tuple[str, np.ndarray, np.ndarray]:
     y = rng.integers(0, n_classes, n_rows)
     centres = rng.uniform(0.2, 0.8, (n_classes, n_columns))
     X = np.clip(np.round(top * (centres[y] + 0.15 * rng.normal(size=(n_rows, n_columns)))), 0, top)
-    return f"made up like {name}", X, y
+    return f"drawn like {name}", X, y
 
 
-def compare_with_peers(name: str) -> dict[str, object]:
-    shown, X, y = read(name)
+def compare_with_peers(run: Run, name: str, repeats: int) -> None:
+    what, X, y = read(name)
     tasks: dict[str, Callable[[], Cuts]] = {"ours": lambda: MDLDiscretizer().fit(X, y).cut_points_}
-    absent = []
     for peer, make in PEERS.items():
         try:
             tasks[peer] = make(X, y)
         except ImportError:
-            absent.append(peer)
-    times = best_times(tasks, repeats=15)
-    row: dict[str, object] = {
-        "data": f"{shown} {X.shape[0]:,} x {X.shape[1]}",
-        "classes": y.max() + 1,
-    }
-    row["ours ms"] = 1e3 * times["ours"]
-    ours = tasks["ours"]()
-    row["cuts"] = sum(map(len, ours))
-    for peer in PEERS:
-        row[f"{peer} ms"] = "not installed" if peer in absent else 1e3 * times[peer]
-    found = [peer for peer in PEERS if peer in times]
-    if found:
-        fastest = min(found, key=times.__getitem__)
-        row["fastest peer / ours"] = times[fastest] / times["ours"]
-        theirs = tasks[fastest]()
-        row["its cuts are ours"] = all(
-            len(a) == len(b) and np.allclose(a, b) for a, b in zip(ours, theirs, strict=True)
-        )
-    else:
-        row["fastest peer / ours"] = "no peer installed: nothing to compare with"
-    return row
+            print(f"{peer} is not installed: no comparison with it.")
+    times = best_times(tasks, repeats)
+    ours = times.pop("ours")
+    if not times:
+        run.add(what, "fit", 1e3 * ours, unit="ms", clock="wall")
+        return
+    fastest = min(times, key=times.__getitem__)
+    run.add_ratio(what, "fit / fastest Python peer", ours, times[fastest], limit=0.1)
+    pairs = zip(tasks["ours"](), tasks[fastest](), strict=True)
+    same = [len(a) == len(b) and np.allclose(a, b) for a, b in pairs]
+    run.add(what, "columns cut as by the peer", 100 * float(np.mean(same)), unit="%")
 
 
-def measure_large(n_rows: int) -> None:
-    """A column without ties and with many classes, beside one sort of it."""
+def measure_long_column(run: Run, n_rows: int) -> None:
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 26, n_rows)
+    y = rng.integers(0, N_CLASSES, n_rows)
     values, weight = rng.normal(0.3 * y, 1.0), np.ones(n_rows)
-    times = best_times(
-        {
-            "sort": lambda: np.argsort(values),
-            "ours": lambda: mdl_cut_points(values, y, weight, 26),
-        },
-        repeats=2,
-    )
-    row = {
-        "np.argsort s": times["sort"],
-        "ours s": times["ours"],
-        "cuts": len(mdl_cut_points(values, y, weight, 26)),
-        "peak MB": peak_megabytes(lambda: mdl_cut_points(values, y, weight, 26)),
-    }
-    print_table(f"One column of {n_rows:,} different values, 26 classes", [row])
+
+    def cut() -> np.ndarray:
+        return mdl_cut_points(values, y, weight, N_CLASSES)
+
+    times = best_times({"sort": lambda: np.argsort(values), "ours": cut}, repeats=2)
+    what = f"{n_rows:,} values, {N_CLASSES} classes"
+    run.add_ratio(what, "cut points / np.argsort", times["ours"], times["sort"])
+    run.add(what, "number of cuts", len(cut()))
+    run.add(what, "peak memory", peak_megabytes(cut), unit="MB")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    n_rows = parser.parse_args().rows
-    print_table("MDLDiscretizer.fit", [compare_with_peers(name) for name in ("letter", "satimage")])
-    measure_large(n_rows)
+    options = make_parser(__doc__).parse_args()
+    with Run(__file__, keep=options.full) as run:
+        for name in ("letter", "satimage"):
+            compare_with_peers(run, name, 15 if options.full else 3)
+        measure_long_column(run, 1_000_000 if options.full else 100_000)
 
 
 if __name__ == "__main__":

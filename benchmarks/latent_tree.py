@@ -4,31 +4,25 @@
    judged at every step) in which each EM step of a candidate is a pass over its whole tree, with
    the same engine. A bounded number of steps in one class. Limit: ten times faster, the same score
    within 0.1 %. Beside it our default, which also remembers what moves gained.
-2. One training fold of ten, all classes: seconds, moves judged in a second, peak memory.
+2. One training fold of ten, all classes: seconds, moves judged per second, peak memory.
 3. predict_proba against CategoricalNB on the same codes. Limit: 4.
 
-All in seconds of the processor, which other programs on the machine disturb least; one thread.
+All in CPU time.
 
-    LATENTCLASS_DATA=folder python benchmarks/latent_tree.py [--steps 4] [--fits vowel segment]
+Short form: two steps on letter, a fit of vowel. `--full`: four steps on kr-vs-kp and letter, fits
+of five data sets. `--budget` is the time budget in seconds of each class in the whole fits.
 """
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import argparse
 import resource
 import time
-from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
-from _timing import print_table
-from discrete_baselines import coded
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import CategoricalNB
 
+from _codes import load_codes
+from _record import Run, best_times, make_parser
 from latentclass import LatentTreeClassifier
 from latentclass.engine._em import run_restarts
 from latentclass.latent_tree import _east
@@ -89,36 +83,32 @@ def bounded(
     return found, time.process_time() - start
 
 
-def against_full(name: str, steps: int) -> dict[str, object]:
-    codes, y = coded(name)
+def compare_with_full_passes(run: Run, name: str, steps: int) -> None:
+    shown, codes, y = load_codes(name)
     codes = codes.astype(np.int32)
     n_levels = (codes.max(axis=0) + 1).tolist()
     mine = codes[y == 0]
     bounded(mine, n_levels, 2, True)  # compiles
     cached, seconds = bounded(mine, n_levels, steps, False)
-    lazy, lazy_seconds = bounded(mine, n_levels, steps, True)
+    default, default_seconds = bounded(mine, n_levels, steps, True)
     with patch.object(_east, "judge", judge_by_full_passes):
         bounded(mine[:50], n_levels, 1, False)
         full, full_seconds = bounded(mine, n_levels, steps, False)
-    judged = sum(step.n_judged for step in cached.steps)
-    return {
-        "data": name,
-        "rows": len(mine),
-        "columns": len(n_levels),
-        "steps": steps,
-        "moves judged": judged,
-        "full s": full_seconds,
-        "cached s": seconds,
-        "full / cached": full_seconds / seconds,
-        "with memory s": lazy_seconds,
-        "score, full": f"{full.steps[-1].score:.2f}",
-        "score, cached": f"{cached.steps[-1].score:.2f}",
-        "score, with memory": f"{lazy.steps[-1].score:.2f}",
-    }
+    what = f"{shown}, {steps} steps"
+    run.add_ratio(
+        what, "EAST, cached messages / full passes", seconds, full_seconds, limit=0.1, clock="CPU"
+    )  # fmt: skip
+    run.add_ratio(
+        what, "EAST, default / cached messages", default_seconds, seconds, clock="CPU"
+    )  # fmt: skip
+    run.add(what, "moves judged", sum(step.n_judged for step in cached.steps))
+    final = {"full passes": full, "cached messages": cached, "default": default}
+    for way, found in final.items():
+        run.add(what, f"score, {way}", f"{found.steps[-1].score:.2f}")
 
 
-def one_fold(name: str, search_name: str, budget: float | None) -> dict[str, object]:
-    codes, y = coded(name)
+def fit_fold(run: Run, name: str, search_name: str, budget: float | None) -> None:
+    what, codes, y = load_codes(name)
     X = codes.astype(float)
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     train, test = next(iter(folds.split(X, y)))
@@ -131,70 +121,46 @@ def one_fold(name: str, search_name: str, budget: float | None) -> dict[str, obj
     start = time.process_time()
     model.fit(X[train], y[train])
     seconds = time.process_time() - start
+    title = "EAST" if search_name == "east" else "fast search"
+    stopped = sum(how != "done" for how in model.search_ended_.values())
+    ended = f", {stopped} of {len(model.classes_)} stopped" if stopped else ""
+    run.add(what, f"{title}, one fold{ended}", seconds, unit="s", clock="CPU")
     judged = sum(step.n_judged for steps in model.search_steps_.values() for step in steps)
-    return {
-        "data": name,
-        "search": search_name,
-        "seconds a fold": seconds,
-        "moves judged": judged,
-        "moves a second": judged / seconds,
-        "stopped classes": sum(how != "done" for how in model.search_ended_.values()),
-        "accuracy": float(np.mean(model.predict(X[test]) == y[test])),
-        "peak MB of the process": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    run.add(what, f"{title}, moves judged per second", judged / seconds, clock="CPU")
+    accuracy = 100 * float(np.mean(model.predict(X[test]) == y[test]))
+    run.add(what, f"{title}, accuracy of one fold", accuracy, unit="%")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    run.add(what, "peak memory of the process", peak, unit="MB")
 
 
-def prediction(name: str, repeats: int) -> dict[str, object]:
-    codes, y = coded(name)
+def compare_prediction(run: Run, name: str, repeats: int) -> None:
+    what, codes, y = load_codes(name)
     X = codes.astype(float)
     columns = list(range(X.shape[1]))
     ours = LatentTreeClassifier(search="fast", categorical_features=columns, random_state=0)
     ours.fit(X, y)
-    naive = CategoricalNB().fit(X, y)
-    tasks: dict[str, Callable[[], object]] = {
-        "ours": lambda: ours.predict_proba(X),
-        "naive": lambda: naive.predict_proba(X),
-    }
-    best = dict.fromkeys(tasks, float("inf"))
-    for _ in range(repeats):
-        for key, task in tasks.items():
-            start = time.process_time()
-            task()
-            best[key] = min(best[key], time.process_time() - start)
-    return {
-        "data": name,
-        "rows": len(X),
-        "classes": len(ours.classes_),
-        "CategoricalNB ms": 1e3 * best["naive"],
-        "ours ms": 1e3 * best["ours"],
-        "ours / CategoricalNB": best["ours"] / best["naive"],
-        "limit": 4.0,
-    }
+    peer = CategoricalNB().fit(X, y)
+    tasks = {"ours": lambda: ours.predict_proba(X), "peer": lambda: peer.predict_proba(X)}
+    times = best_times(tasks, repeats, clock="CPU")
+    run.add_ratio(
+        what, "predict_proba / CategoricalNB", times["ours"], times["peer"], limit=4.0, clock="CPU"
+    )  # fmt: skip
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--budget", type=float, help="seconds for each class in the whole fits")
-    parser.add_argument("--fits", nargs="*", default=["vowel", "segment"])
+    parser = make_parser(__doc__)
+    parser.add_argument("--budget", type=float)
     options = parser.parse_args()
-    print_table(
-        "EAST, cached messages against full passes, one class",
-        [against_full(name, options.steps) for name in ("kr-vs-kp", "letter")],
-    )
-    if options.fits:
-        print_table(
-            "One training fold of ten",
-            [
-                one_fold(name, search_name, options.budget)
-                for name in options.fits
-                for search_name in ("east", "fast")
-            ],
-        )
-    print_table(
-        "predict_proba", [prediction(name, options.repeats) for name in ("kr-vs-kp", "letter")]
-    )
+    full = options.full
+    with Run(__file__, keep=full) as run:
+        for name in ("kr-vs-kp", "letter") if full else ("letter",):
+            compare_with_full_passes(run, name, 4 if full else 2)
+        fits = ("vowel", "segment", "kr-vs-kp", "letter", "satimage") if full else ("vowel",)
+        for name in fits:
+            for search_name in ("east", "fast"):
+                fit_fold(run, name, search_name, options.budget)
+        for name in ("kr-vs-kp", "letter") if full else ("vowel",):
+            compare_prediction(run, name, 7)
 
 
 if __name__ == "__main__":

@@ -1,64 +1,47 @@
-"""LatentMixture: EM beside scikit-learn, ERA beside a plain loop, both beside StepMix.
+"""LatentMixture: EM beside scikit-learn, ERA beside a plain loop, latent classes beside StepMix.
 
-    python benchmarks/mixture.py [--peers folder]
-
-- EM: seconds per iteration on 100,000 rows of 10 columns with 8 components, by fits of 1 and of 21
-  iterations, with one thread, beside `GaussianMixture(covariance_type="diag")`.
-- ERA: 50 starts of 1000 iterations on pima (or on as many random numbers, without
-  LATENTCLASS_DATA), beside numpy, restart by restart; the loop is timed on fewer iterations.
-  Processor time, medians.
+- EM: an iteration with 8 components on rows of 10 columns, beside
+  `GaussianMixture(covariance_type="diag")`. Limit: 0.5.
+- ERA: starts x iterations on pima (or on as many random numbers, without LATENTCLASS_DATA), beside
+  numpy, one start after the other; the loop is timed on fewer iterations. CPU time, medians. Limit:
+  a twentieth.
 - StepMix (`--peers` is a folder with it, `pip install --target`): latent class models of nominal
   and of mixed columns, 10 starts each, both until the log-likelihood per row gains 1e-7 at most.
-  What was found is the log-likelihood per row.
+  Limit: a fifth.
 
-The limits: 0.5, a twentieth, a fifth. Run by `make bench`.
+Short form: 10,000 rows, ERA with 2 components and 5 x 200 iterations. `--full`: 100,000 rows, ERA
+with 2, 5 and 8 components and 50 x 1000 iterations, StepMix if there are `--peers`.
 """
 
 import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import argparse
 import sys
 import time
-import warnings
 
 import numpy as np
 import pandas as pd
-from _timing import best_times, print_table
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from _record import Run, best_times, iteration_times, make_parser
 from latentclass import LatentMixture
 from latentclass.datasets import load_dataset
 
+LOOP_ITERATIONS = 150
 
-def em_iterations(n_rows: int, repeats: int) -> dict:
+
+def compare_iteration(run: Run, n_rows: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 10)) + rng.integers(0, 4, (n_rows, 1))
-
-    def ours(n_iter: int):
-        return LatentMixture(
-            8, n_init=1, max_iter=n_iter, tol=0.0, accelerate=False, random_state=0
-        ).fit(X)
-
-    def theirs(n_iter: int):
-        return GaussianMixture(
-            8, covariance_type="diag", max_iter=n_iter, tol=0.0, random_state=0,
-            init_params="random_from_data",
-        ).fit(X)  # fmt: skip
-
-    tasks = {(fit, n): (lambda fit=fit, n=n: fit(n)) for fit in (ours, theirs) for n in (1, 21)}
-    times = best_times(tasks, repeats)
-    one = {fit: (times[fit, 21] - times[fit, 1]) / 20 for fit in (ours, theirs)}
-    return {
-        "what": f"EM iteration, {n_rows} x 10, 8 components",
-        "peer": "GaussianMixture",
-        "peer s": one[theirs],
-        "ours s": one[ours],
-        "ratio": one[ours] / one[theirs],
+    common = {"tol": 0.0, "random_state": 0}
+    ours = LatentMixture(8, n_init=1, accelerate=False, **common)
+    peer = GaussianMixture(8, covariance_type="diag", init_params="random_from_data", **common)
+    fits = {
+        "ours": lambda n: ours.set_params(max_iter=n).fit(X),
+        "peer": lambda n: peer.set_params(max_iter=n).fit(X),
     }
+    seconds = iteration_times(fits, repeats=3, few=1, many=21)
+    what = f"{n_rows:,} x 10, 8 components"
+    figure = "EM iteration / GaussianMixture(diag)"
+    run.add_ratio(what, figure, seconds["ours"], seconds["peer"], limit=0.5)
 
 
 def plain_era(X: np.ndarray, k: int, n_iter: int, rng: np.random.Generator) -> float:
@@ -89,31 +72,28 @@ def plain_era(X: np.ndarray, k: int, n_iter: int, rng: np.random.Generator) -> f
     return best
 
 
-def era_restarts(k: int, n_starts: int, n_iter: int, repeats: int) -> dict:
+def compare_era(run: Run, k: int, n_starts: int, n_iter: int, repeats: int) -> None:
     if "LATENTCLASS_DATA" in os.environ:
-        X = np.asarray(load_dataset("diabetes", container="numpy").X, dtype=float)
+        name, X = "pima", load_dataset("diabetes", container="numpy").X.astype(float)
     else:
-        X = np.random.default_rng(0).normal(size=(768, 8))
+        name, X = "random 768 x 8", np.random.default_rng(0).normal(size=(768, 8))
     LatentMixture(2, "era", max_iter=2, random_state=0).fit(X)  # compile, or load what was
-    ours, loop = [], []
+    ours, peer = [], []
     for turn in range(repeats):
         begin = time.process_time()
-        plain_era(X, k, 150, np.random.default_rng(turn))
+        plain_era(X, k, LOOP_ITERATIONS, np.random.default_rng(turn))
         middle = time.process_time()
         LatentMixture(k, "era", n_init=n_starts, max_iter=n_iter, random_state=turn).fit(X)
         ours.append(time.process_time() - middle)
-        loop.append((middle - begin) / 150 * n_starts * n_iter)
-    return {
-        "what": f"ERA, {n_starts} starts x {n_iter}, 768 x 8, {k} components",
-        "peer": "numpy loop",
-        "peer s": float(np.median(loop)),
-        "ours s": float(np.median(ours)),
-        "ratio": float(np.median(ours) / np.median(loop)),
-    }
+        peer.append((middle - begin) / LOOP_ITERATIONS * n_starts * n_iter)
+    run.add_ratio(
+        f"{name}, {k} components", f"ERA, {n_starts} x {n_iter} / numpy loop",
+        float(np.median(ours)), float(np.median(peer)), limit=0.05, clock="CPU",
+    )  # fmt: skip
 
 
-def make_latent_classes(n_rows: int, k: int, kind: str) -> tuple[pd.DataFrame, dict, str]:
-    """Rows of k classes; StepMix's description of the columns, and the columns' kind."""
+def make_latent_classes(n_rows: int, k: int, kind: str) -> tuple[pd.DataFrame, dict]:
+    """Rows of k classes, and StepMix's description of the columns."""
     rng = np.random.default_rng(1)
     group = rng.integers(0, k, n_rows)
     words = {}
@@ -128,53 +108,43 @@ def make_latent_classes(n_rows: int, k: int, kind: str) -> tuple[pd.DataFrame, d
         for j in range(4):
             frame[f"number{j}"] = rng.normal(centres[group, j], 1.0)
         described["numbers"] = {"model": "gaussian_diag", "n_columns": 4}
-    return frame, described, kind
+    return frame, described
 
 
-def against_stepmix(n_rows: int, k: int, kind: str) -> dict:
+def compare_with_stepmix(run: Run, n_rows: int, k: int, kind: str) -> None:
     from stepmix.stepmix import StepMix
 
-    frame, described, _ = make_latent_classes(n_rows, k, kind)
+    frame, described = make_latent_classes(n_rows, k, kind)
     ours = LatentMixture(
         k, n_init=10, alpha=0.0, prior=None, tol=1e-7, max_iter=2000, random_state=0,
         categorical_features=[name for name in frame if name.startswith("item")],
     )  # fmt: skip
-    theirs = StepMix(
+    peer = StepMix(
         n_components=k, measurement=described, n_init=10, abs_tol=1e-7, rel_tol=0.0,
         max_iter=2000, random_state=0, progress_bar=0, verbose=0,
     )  # fmt: skip
     X = frame.to_numpy(dtype=float)
-    times = best_times({"ours": lambda: ours.fit(frame), "theirs": lambda: theirs.fit(X)}, 1)
-    return {
-        "what": f"{kind} latent classes, {n_rows} rows, {k} components",
-        "peer": "StepMix",
-        "peer s": times["theirs"],
-        "ours s": times["ours"],
-        "ratio": times["ours"] / times["theirs"],
-        "log-likelihood per row, ours less the peer's": float(
-            ours.log_likelihood_ / n_rows - theirs.score(X)
-        ),
-    }
+    seconds = best_times({"ours": lambda: ours.fit(frame), "peer": lambda: peer.fit(X)}, 1)
+    what = f"{kind}, {n_rows:,} rows, {k} components"
+    run.add_ratio(what, "fit, 10 starts / StepMix", seconds["ours"], seconds["peer"], limit=0.2)
+    gap = ours.log_likelihood_ / n_rows - peer.score(X)
+    run.add(what, "log-likelihood per row, difference", float(gap))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser = make_parser(__doc__)
     parser.add_argument("--peers", help="folder that has stepmix")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    rows = [em_iterations(options.rows, options.repeats)]
-    rows += [era_restarts(k, 50, 1000, options.repeats) for k in (2, 5, 8)]
-    print_table("Mixtures, one thread", rows)
-    if options.peers:
-        sys.path.append(options.peers)
-        rows = [
-            against_stepmix(n_rows, k, kind)
-            for kind in ("nominal", "mixed")
-            for n_rows, k in ((2000, 3), (5000, 5))
-        ]
-        print_table("Latent class models, 10 starts, one thread", rows)
+    with Run(__file__, keep=options.full) as run:
+        compare_iteration(run, 100_000 if options.full else 10_000)
+        for k in (2, 5, 8) if options.full else (2,):
+            compare_era(run, k, *((50, 1000, 3) if options.full else (5, 200, 3)))
+        if options.peers:
+            sys.path.append(options.peers)
+            run.name_packages("stepmix")
+            for kind in ("nominal", "mixed"):
+                for n_rows, k in ((2000, 3), (5000, 5)):
+                    compare_with_stepmix(run, n_rows, k, kind)
 
 
 if __name__ == "__main__":

@@ -1,31 +1,25 @@
 """MixtureNaiveBayes and FiniteMixtureNaiveBayes against loops over scikit-learn's GaussianMixture.
 
-Both sides try the same numbers of components, with as many starts, the same tolerance and one
-thread, and choose by BIC; scikit-learn's starts are its own (k-means), and all of them run to the
-end, while ours are halved on the way. What was found is shown by the mean log p(x, class). Run by
-`make bench`.
+Both sides try the same numbers of components with as many starts, the same tolerance and one
+thread, and choose by BIC. scikit-learn has its own starts (k-means) and runs all of them to the
+end, while we drop the worse half on the way. The mean log p(x, class) shows what each side found.
+
+Short form: 1,000 rows. `--full`: 1,000 and 30,000.
 """
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import argparse
-import warnings
+from collections.abc import Callable
 
 import numpy as np
-from _timing import best_times, peak_megabytes, print_table
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from _record import Run, best_times, make_parser, peak_megabytes
 from latentclass.baselines import FiniteMixtureNaiveBayes, MixtureNaiveBayes
 
 N_COLUMNS, N_CLASSES = 10, 3
 
 
 def make_table(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each class two clusters; the even columns see them, the odd ones are bell-shaped."""
+    """Each class has two clusters. The even columns show them, the odd ones are bell-shaped."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, N_CLASSES, n_rows)
     cluster = rng.random(n_rows) < 0.3 + 0.1 * y
@@ -44,7 +38,7 @@ def best_mixture(X: np.ndarray, max_components: int, n_init: int) -> GaussianMix
 
 
 def peer_columns(X: np.ndarray, y: np.ndarray, max_components: int, n_init: int) -> float:
-    """Fit a mixture for each column in each class; mean log p(x | class) of the rows."""
+    """Fit a mixture to each column in each class; mean log p(x | class) of the rows."""
     total = 0.0
     for k in np.unique(y):
         part = X[y == k]
@@ -55,7 +49,7 @@ def peer_columns(X: np.ndarray, y: np.ndarray, max_components: int, n_init: int)
 
 
 def peer_classes(X: np.ndarray, y: np.ndarray, max_components: int, n_init: int) -> float:
-    """Fit a mixture for each class; mean log p(x | class) of the rows."""
+    """Fit a mixture to each class; mean log p(x | class) of the rows."""
     total = 0.0
     for k in np.unique(y):
         part = X[y == k]
@@ -63,44 +57,32 @@ def peer_classes(X: np.ndarray, y: np.ndarray, max_components: int, n_init: int)
     return total / len(X)
 
 
-def compare_one(name, model, peer, n_rows: int, repeats: int) -> dict:
+def compare_one(
+    run: Run, name: str, model: MixtureNaiveBayes | FiniteMixtureNaiveBayes,
+    peer_name: str, peer: Callable[..., float], n_rows: int,
+) -> None:  # fmt: skip
     X, y = make_table(n_rows)
     settings = (model.max_components, model.n_init)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        times = best_times(
-            {"peer": lambda: peer(X, y, *settings), "ours": lambda: model.fit(X, y)},
-            repeats=repeats,
-        )
-        found = peer(X, y, *settings)
+    times = best_times(
+        {"ours": lambda: model.fit(X, y), "peer": lambda: peer(X, y, *settings)}, repeats=2
+    )
+    what = f"{name}, {n_rows:,} x {N_COLUMNS}"
+    run.add_ratio(what, f"fit / {peer_name}", times["ours"], times["peer"], limit=1.0)
     shares = np.bincount(y) / len(y)
-    return {
-        "model": name,
-        "rows": n_rows,
-        "peer s": times["peer"],
-        "ours s": times["ours"],
-        "ratio": times["ours"] / times["peer"],
-        "log p(x, class), peer": float(found + shares @ np.log(shares)),
-        "ours": model.log_likelihood_ / n_rows,
-        "ours: peak MB": peak_megabytes(lambda: model.fit(X, y)),
-    }
+    theirs = peer(X, y, *settings) + shares @ np.log(shares)
+    run.add(what, "mean log p(x, class), ours", model.log_likelihood_ / n_rows)
+    run.add(what, "mean log p(x, class), peer", float(theirs))
+    run.add(what, "peak memory of fit", peak_megabytes(lambda: model.fit(X, y)), unit="MB")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 30_000])
-    parser.add_argument("--repeats", type=int, default=2)
-    options = parser.parse_args()
-    rows = []
-    for n_rows in options.rows:
-        for name, model, peer in (
-            ("NB/M", MixtureNaiveBayes(random_state=0), peer_columns),
-            ("FM-NB", FiniteMixtureNaiveBayes(random_state=0), peer_classes),
-        ):
-            rows.append(compare_one(name, model, peer, n_rows, options.repeats))
-    print_table(
-        f"Mixtures chosen by BIC, {N_COLUMNS} columns, {N_CLASSES} classes, one thread", rows
-    )
+    options = make_parser(__doc__).parse_args()
+    with Run(__file__, keep=options.full) as run:
+        for n_rows in (1000, 30_000) if options.full else (1000,):
+            by_column = MixtureNaiveBayes(random_state=0)
+            compare_one(run, "NB/M", by_column, "GaussianMixture per column", peer_columns, n_rows)
+            by_class = FiniteMixtureNaiveBayes(random_state=0)
+            compare_one(run, "FM-NB", by_class, "GaussianMixture per class", peer_classes, n_rows)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,24 @@
-"""How long until something happens: imports beside scikit-learn's own, and first fits.
+"""How long until something happens: imports beside scikit-learn's own, and a first fit.
 
-Limit: an import within 1.3 times `import sklearn.base, scipy.special`. Run by `make bench`.
+Limit: an import within 1.3 times `import sklearn.base, scipy.special`.
+
+Short form: the best of 3 new processes. `--full`: of 7.
 """
 
 import subprocess
 import sys
 
-from _timing import best_times, print_table
+from _record import Run, best_times, make_parser
 
-LIMIT = "import sklearn.base, scipy.special"
+PEER = "sklearn.base, scipy.special"
 IMPORTS = {
-    "import latentclass": "import latentclass",
+    "latentclass": "import latentclass",
     "NaiveBayes": "from latentclass.baselines import NaiveBayes",
     "load_dataset": "from latentclass.datasets import load_dataset",
 }
-# One entry a model. None compiles anything so far: there is no cache to warm.
 FIRST_FITS = {
-    "NaiveBayes": (
-        "from latentclass.baselines import NaiveBayes as Model",
-        "from sklearn.naive_bayes import GaussianNB as Model",
-    ),
+    "ours": "from latentclass.baselines import NaiveBayes as Model",
+    "peer": "from sklearn.naive_bayes import GaussianNB as Model",
 }
 FIT = """
 import time, numpy as np
@@ -35,24 +34,25 @@ def python(code: str) -> str:
 
 
 def main() -> None:
-    tasks = {"empty": "pass", LIMIT: LIMIT} | IMPORTS
-    times = best_times({name: lambda code=code: python(code) for name, code in tasks.items()}, 7)
-    empty = times.pop("empty")  # what Python itself takes is nobody's merit
-    limit = times[LIMIT] - empty
-    print_table(
-        "Imports",
-        [
-            {"statement": name, "seconds": time - empty, "ratio": (time - empty) / limit}
-            for name, time in times.items()
-        ],
-    )
-    rows = []
-    for name, (ours, peer) in FIRST_FITS.items():
-        seconds = {who: min(float(python(code + FIT)) for _ in range(5))
-                   for who, code in (("ours", ours), ("peer", peer))}  # fmt: skip
-        rows.append({"model": name, "compiles": "no", "first fit + predict, s": seconds["ours"],
-                     "scikit-learn's, s": seconds["peer"]})  # fmt: skip
-    print_table("First fit and predict in a new process, 150 rows x 4 columns", rows)
+    options = make_parser(__doc__).parse_args()
+    repeats = 7 if options.full else 3
+    with Run(__file__, keep=options.full) as run:
+        tasks = {"nothing": "pass", PEER: f"import {PEER}"} | IMPORTS
+        times = best_times({n: lambda code=c: python(code) for n, c in tasks.items()}, repeats)
+        nothing = times["nothing"]  # what Python itself takes is no merit of either side
+        run.add(PEER, "import", times[PEER] - nothing, unit="s", clock="wall")
+        for name in IMPORTS:
+            run.add_ratio(
+                name, f"import / {PEER}", times[name] - nothing, times[PEER] - nothing, limit=1.3
+            )  # fmt: skip
+        first = {
+            who: min(float(python(code + FIT)) for _ in range(repeats))
+            for who, code in FIRST_FITS.items()
+        }
+        run.add_ratio(
+            "NaiveBayes, 150 x 4", "first fit and predict / GaussianNB", first["ours"],
+            first["peer"],
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
-"""Published accuracies beside ours."""
+"""Published accuracies beside ours, and the records of both."""
 
 import csv
+import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from latentclass.datasets import DatasetInfo
 from latentclass.evaluation import Comparison
+
+# the record module is the benchmarks' own
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+Run = importlib.import_module("_record").Run
+
+FOLDS = {"paper": "paper's folds", "honest": "honest folds"}
 
 
 def read_published(path: Path) -> dict[tuple[str, str], float]:
@@ -18,10 +26,23 @@ def read_published(path: Path) -> dict[tuple[str, str], float]:
         }
 
 
-def print_differences(
-    result: Comparison, infos: list[DatasetInfo], published: dict[tuple[str, str], float]
+def name_sets(infos: list[DatasetInfo]) -> str:
+    """The name of a single data set, or the number of them."""
+    return infos[0].name if len(infos) == 1 else f"{len(infos)} sets"
+
+
+def report_differences(
+    run: Run,
+    figure: str,
+    result: Comparison,
+    infos: list[DatasetInfo],
+    published: dict[tuple[str, str], float],
+    setting: str = "",
 ) -> None:
-    """Ours less the paper's, data set by data set; a set that the paper lists twice by its mean."""
+    """Print ours less the paper's by data set, and record the means.
+
+    A set that the paper lists twice counts by its mean. `setting` is added to what is recorded.
+    """
     print("\nOurs less the paper's, in points:\n")
     print(f"{'data set':24}" + "".join(f"{name:>10}" for name in result.classifiers))
     ours, gaps = 100 * result.scores("accuracy"), []
@@ -32,4 +53,8 @@ def print_differences(
         ]
         gaps.append(ours[row] - theirs)
         print(f"{info.name:24}" + "".join(f"{gap:10.2f}" for gap in gaps[-1]))
-    print(f"{'mean':24}" + "".join(f"{gap:10.2f}" for gap in np.nanmean(gaps, axis=0)))
+    print()
+    for name, gap in zip(result.classifiers, np.transpose(gaps), strict=True):
+        if not np.isnan(gap).all():
+            what = f"{name}, {name_sets(infos)}{setting}"
+            run.add(what, figure, f"{np.nanmean(gap):+.2f}", unit="points")

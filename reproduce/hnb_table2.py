@@ -3,11 +3,11 @@
     python reproduce/hnb_table2.py --published hnb_table2_accuracy.csv --store hnb.jsonl
 
 Given training and test rows for the three monks and 2130 of 3196 rows for chess, drawn by a seed
-(which ones the paper took is not known); 5 stratified folds for all others. `--protocol paper`
+(which rows the paper took is not known); 5 stratified folds for all others. `--protocol paper`
 (the default) discretises all rows before, as the paper did, which leaks the test folds; `--protocol
-honest` discretises inside the training folds. C5.0 and NN are stood in for by scikit-learn's
-decision tree and a network with one hidden layer; where Weka is installed, its J48 (C4.5, from
-which C5.0 comes) stands beside them. `--variants` adds other settings of HNB, and averages of ten
+honest` discretises inside the training folds. scikit-learn's decision tree replaces C5.0, and a
+network with one hidden layer replaces NN; where Weka is installed, its J48 (C4.5, from which C5.0
+comes) runs too. `--variants` adds other settings of HNB, and averages of ten
 models: of p(x, class), as `n_models=10` does, and of the posteriors. diabetes and pima are one data
 set.
 
@@ -25,7 +25,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from _beside import print_differences, read_published
+from _beside import FOLDS, Run, read_published, report_differences
 from latentclass import HNBClassifier, MDLDiscretizer
 from latentclass.baselines import (
     TAN,
@@ -39,6 +39,11 @@ from latentclass.datasets import DatasetInfo, list_datasets, load_dataset
 from latentclass.evaluation import Comparison, TableClassifier, compare
 
 CHESS_TRAINING_ROWS = 2130
+STAND_INS = {
+    "C5.0": "scikit-learn's tree, for C5.0",
+    "NN": "scikit-learn's network, for NN",
+    "J48": "J48, for C5.0",
+}
 
 
 def classifiers(protocol: str, variants: bool, peers: bool) -> dict[str, object]:
@@ -91,32 +96,37 @@ def folds(infos: list[DatasetInfo]) -> dict[str, object]:
     return found
 
 
-def print_hepatitis(settings: dict[str, object]) -> None:
-    """All rows beside complete ones, for three amounts of smoothing."""
+def report_hepatitis(run: Run, settings: dict[str, object]) -> None:
+    """Compare all rows with the complete ones, for three amounts of smoothing."""
     models: dict[str, object] = {}
     for alpha in (1.0, 0.1, 0.0):
         models[f"NB alpha={alpha:g}"] = NaiveBayes(alpha=alpha)
         models[f"TAN alpha={alpha:g}"] = TAN(alpha=alpha)
         models[f"HNB alpha={alpha:g}"] = HNBClassifier(alpha=alpha, random_state=0)
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=10, random_state=0)
-    print(compare(models, ["hepatitis", "hepatitis/complete"], **(settings | {"cv": folds})))
+    result = compare(models, ["hepatitis", "hepatitis/complete"], **(settings | {"cv": folds}))
+    print(result)
+    for rows, scores in zip(("155", "80 complete"), result.scores("accuracy"), strict=True):
+        for name, score in zip(models, scores, strict=True):
+            run.add(name, f"hepatitis, {rows} rows", f"{100 * score:.2f}", unit="%")
 
 
-def print_gaps(result: Comparison, infos: list[DatasetInfo], path: Path) -> None:
-    """Averages over the paper's 22 data sets, and HNB's gaps of more than two of its deviations."""
+def report_averages(
+    run: Run, figure: str, result: Comparison, infos: list[DatasetInfo], path: Path
+) -> None:
+    """Record averages over the paper's data sets; print where HNB is far from the paper's."""
     with path.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     theirs = {(r["dataset"], r["classifier"]): (float(r["accuracy"]), float(r["sd"])) for r in rows}
     times = [len(info.called) for info in infos]
     ours = np.average(100 * result.scores("accuracy"), axis=0, weights=times)
-    print(f"\nAverage accuracy over the paper's {sum(times)} data sets:\n")
     for name, value in zip(result.classifiers, ours, strict=True):
-        known = [v for (_, c), (v, _) in theirs.items() if c == name]
-        print(
-            f"{name:24}{value:8.2f}   paper {np.mean(known):.2f}"
-            if known
-            else f"{name:24}{value:8.2f}"
-        )
+        published = "C5.0" if name == "J48" else name
+        known = [v for (_, c), (v, _) in theirs.items() if c == published]
+        run.add(
+            STAND_INS.get(name, name), f"{sum(times)} sets, {figure}", f"{value:.2f}", unit="%",
+            paper=f"{np.mean(known):.2f}" if known else None,
+        )  # fmt: skip
     print("\nHNB more than two of the paper's standard deviations away:\n")
     scores = 100 * result.scores("accuracy")[:, list(result.classifiers).index("HNB")]
     for info, score in zip(infos, scores, strict=True):
@@ -148,15 +158,16 @@ def main() -> None:
         "n_jobs": options.n_jobs,
         "verbose": 1,
     }
-    if options.hepatitis:
-        print_hepatitis(settings)
-        return
-    result = compare(chosen, tables, **settings)
-    print(result)
-    published = read_published(options.published)
-    known = {name: model for name, model in chosen.items() if ("iris", name) in published}
-    print_differences(compare(known, tables, **settings), infos, published)
-    print_gaps(result, infos, options.published)
+    with Run(__file__, keep=True) as run:
+        if options.hepatitis:
+            report_hepatitis(run, settings)
+            return
+        result = compare(chosen, tables, **settings)
+        print(result)
+        figure = FOLDS[options.protocol]
+        published = read_published(options.published)
+        report_differences(run, f"less the paper, {figure}", result, infos, published)
+        report_averages(run, figure, result, infos, options.published)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""HybridLCMClassifier as it comes on tables of mixed columns, beside five others; and with holes.
+"""HybridLCMClassifier and five others on tables of mixed columns, and with missing cells.
 
     python reproduce/lcm_hybrid_mixed.py --store hybrid.jsonl  # 3 small sets
     python reproduce/lcm_hybrid_mixed.py --store hybrid.jsonl --all  # 12 sets
     python reproduce/lcm_hybrid_mixed.py --store hybrid.jsonl --holes  # 10, 30, 50 % of the cells
 
 No paper has this table: mixed columns are what the bLCM paper leaves for future work. Every model
-is taken with its defaults, on the same 5 folds: one-hot logistic regression, random forest,
+has its defaults, on the same 5 folds: one-hot logistic regression, random forest,
 gradient boosting, naive Bayes on mixed columns, hierarchical naive Bayes, and with `--ltc` the
 latent tree classifier. Cells are removed at random, in training and test rows alike. Models that
 need complete rows are wrapped in `TableClassifier`. The defaults of the hybrid model were chosen on
-some of the sets; the means over these and over the others are printed apart.
+some of the sets, so the means over these and over the others are recorded separately.
 """
 
 import argparse
@@ -20,10 +20,11 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from _beside import Run
 from latentclass import HNBClassifier, HybridLCMClassifier, LatentTreeClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
-from latentclass.evaluation import TableClassifier, compare
+from latentclass.evaluation import Comparison, TableClassifier, compare
 
 SMALL = ("heart-c", "hepatitis", "lymph")
 CHOSEN = ("heart-c", "hepatitis", "credit-a", "autos", "anneal", "australian")
@@ -71,26 +72,43 @@ def main() -> None:
     tables = [read(name) for name in names]
     if options.holes:
         tables = [read(name, share) for name in names for share in SHARES]
-    result = compare(
-        classifiers(ltc=options.ltc),
-        tables,
-        cv=5,
-        scoring=("log_loss", "accuracy", "ece", "fit_seconds"),
-        store=options.store,
-        n_jobs=options.n_jobs,
-        verbose=1,
-    )
-    print(result)
-    for score in ("accuracy", "log_loss", "ece"):
-        values = result.scores(score)
+    with Run(__file__, keep=True) as run:
+        result = compare(
+            classifiers(ltc=options.ltc),
+            tables,
+            cv=5,
+            scoring=("log_loss", "accuracy", "ece", "fit_seconds"),
+            store=options.store,
+            n_jobs=options.n_jobs,
+            verbose=1,
+        )
+        print(result)
+        report(run, result, [name for name, _, _ in tables], holes=options.holes)
+
+
+def report(run: Run, result: Comparison, names: list[str], *, holes: bool) -> None:
+    """Print the scores by table; record their means over groups of tables."""
+    scores = {score: result.scores(score) for score in ("accuracy", "log_loss", "ece")}
+    for score, values in scores.items():
         print(f"\n{score}\n{'data set':26}" + "".join(f"{c:>21}" for c in result.classifiers))
-        for (name, _, _), row in zip(tables, values, strict=True):
+        for name, row in zip(names, values, strict=True):
             print(f"{name:26}" + "".join(f"{value:21.3f}" for value in row))
-        for group, members in (("chosen on", CHOSEN), ("others", OTHERS)):
-            mine = [k for k, (name, _, _) in enumerate(tables) if name.split(",")[0] in members]
-            if mine:
-                mean = values[mine].mean(axis=0)
-                print(f"{'mean, ' + group:26}" + "".join(f"{value:21.3f}" for value in mean))
+    print()
+    everything = names[0] if len(names) == 1 else f"{len(names)} tables"
+    places = {everything: list(range(len(names)))}
+    suffix = ", cells removed" if holes else ", some sets"
+    if set(names) == {*CHOSEN, *OTHERS}:
+        everything, suffix = "all 12", ""
+        groups = {"chosen": CHOSEN, "others": OTHERS}
+        places = {g: [names.index(name) for name in members] for g, members in groups.items()}
+    for place, name in enumerate(result.classifiers):
+        what = name + suffix
+        for group, rows in places.items():
+            accuracy, loss = (scores[s][rows, place].mean() for s in ("accuracy", "log_loss"))
+            run.add(what, f"accuracy, {group}", f"{100 * accuracy:.1f}", unit="%")
+            run.add(what, f"log-loss, {group}", f"{loss:.3f}")
+        error = scores["ece"][:, place].mean()
+        run.add(what, f"calibration error, {everything}", f"{error:.3f}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ the paper's Figures 2 to 5.
 
 import argparse
 import csv
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +42,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from _beside import Run
 from latentclass import LatentMixture, LatentVariableClassifier
 from latentclass.datasets import load_dataset
 from latentclass.engine import _product as product
@@ -106,22 +106,20 @@ def generators(n: int, *seed: int) -> list[np.random.Generator]:
     return [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(n)]
 
 
-def loglik(options: argparse.Namespace) -> None:
+def loglik(run: Run, options: argparse.Namespace) -> None:
     published = {}
+    floor = f"floor {options.floor:g}" if options.floor else "no floor"
     if options.published:
         with options.published.open(encoding="utf-8") as lines:
             for row in csv.DictReader(lines):
                 key = (row["dataset"], int(row["k"]), row["algorithm"], row["statistic"])
                 published[key] = float(row["log_likelihood"])
     found: dict[tuple[str, int, str, str], float] = {}
-    traces: dict[str, list[float]] = {}
     for paper_name in options.datasets:
         X = load_dataset(DATA[paper_name], container="pandas").X.astype(float)
         rows = read_rows(X.fillna(X.mode().iloc[0]).to_numpy())
         n_rows = len(rows.weight)
-        print(f"\n{paper_name}: ours (paper), mean and best of {options.starts} starts", flush=True)
         for k in range(1, 9):
-            line = f"{k}"
             problem = make_problem(rows, k, options.floor)
             for name, search in SEARCHES.items():
                 rngs = generators(options.starts if k > 1 else 1, k)
@@ -137,15 +135,10 @@ def loglik(options: argparse.Namespace) -> None:
                 for statistic, value in (("average", values.mean()), ("best", values.max())):
                     key = (paper_name, k, name, statistic)
                     found[key] = float(value)
-                    beside = f" ({published[key]:.0f})" if key in published else ""
-                    line += f"  {name} {statistic} {value:.0f}{beside}"
-                if name == "ERA" and k == 5:
-                    traces[paper_name] = (n_rows * np.array(result.histories[0])).tolist()
-            print(line, flush=True)
-    if options.out:
-        options.out.write_text(
-            json.dumps({"found": [[*key, value] for key, value in found.items()], "traces": traces})
-        )
+                    run.add(
+                        f"{paper_name}, k = {k}, {floor}", f"{name}, {statistic}", value,
+                        paper=published.get(key), runs=len(rngs),
+                    )  # fmt: skip
     if options.pictures:
         draw_best(found, published, options.pictures)
 
@@ -212,12 +205,13 @@ def in_units(rows: MixtureRows, params: MixtureParams) -> tuple[np.ndarray, ...]
     )
 
 
-def kl(options: argparse.Namespace) -> None:
+def kl(run: Run, options: argparse.Namespace) -> None:
     if options.published:
         print(options.published.read_text(encoding="utf-8"))
     edges = [0.5, 2.5, 7.5, 10.0]
     head = "<0.5 [0.5,2.5) [2.5,7.5) [7.5,10) >10"
     print(f"percent of {options.experiments} experiments, {options.starts} starts each: {head}")
+    titles = ("order as found", "better order", "whole mixtures")
     for name, search in {**SEARCHES, "annealing": "anneal"}.items():
         for n_rows in (100, 250, 500, 1000):
             found = []
@@ -240,15 +234,19 @@ def kl(options: argparse.Namespace) -> None:
                 as_found, turned = np.trace(parts), parts[0, 1] + parts[1, 0]
                 found.append([as_found, min(as_found, turned), mixture_kl(weight, mean, scale)])
             line = f"{name:10} {n_rows:5}"
-            for j, title in enumerate(("in the order found", "better order", "whole mixtures")):
+            for j, title in enumerate(titles):
                 values = np.array(found)[:, j]
                 shares = np.bincount(np.digitize(values, edges), minlength=5) / len(values)
                 line += f" | {title}: " + " ".join(f"{100 * share:3.0f}" for share in shares)
                 line += f" (mean {values.mean():.3f})" if j else ""
             print(line, flush=True)
+            for title, values in zip(titles, np.transpose(found), strict=True):
+                what = f"{name}-{n_rows}, {options.iterations} iterations"
+                share = 100 * float((values < edges[0]).mean())
+                run.add(what, f"KL < 0.5, {title}", share, unit="%")
 
 
-def start(options: argparse.Namespace) -> None:
+def start(run: Run, options: argparse.Namespace) -> None:
     rows = read_rows(draw_two_normals(1000, np.random.default_rng(0)))
     problem = make_problem(rows, 2, 0.0)
     unit, centre = rows.layout.unit[0], rows.layout.centre[0]
@@ -258,7 +256,6 @@ def start(options: argparse.Namespace) -> None:
         (TRUE_SCALE / unit)[None, :, None],
         np.zeros((1, 2, 0)),
     )
-    print("search      log-lik    means         sds         KL(Q0||P0) KL(Q1||P1)")
     for name, search in {"K-Means": "kmeans", "EM": "em", "ERA": "era"}.items():
         best = run_search(
             MixtureSearch(problem), params, Rule(search), tol=1e-10, max_iter=options.iterations,
@@ -267,10 +264,12 @@ def start(options: argparse.Namespace) -> None:
         # K-Means ends where it settles, not at its best log-likelihood, which is its start
         _, mean, scale = in_units(rows, best.params)
         parts = component_kl(mean, scale)
-        print(
-            f"{name:10} {1000 * best.history[-1]:8.0f}   {mean.round(2)} {scale.round(2)}"
-            f"   {parts[0, 0]:.3f} {parts[1, 1]:.3f}"
-        )
+        what = f"{name} from the true parameters"
+        run.add(what, "log-likelihood", 1000 * best.history[-1])
+        for component in (0, 1):
+            found = f"{mean[component]:.2f}, {scale[component]:.2f}"
+            run.add(what, f"mean and sd {component}", found)
+            run.add(what, f"KL {component}", f"{parts[component, component]:.3f}")
         if options.pictures and name == "ERA":
             draw_trace(1000 * np.array(best.histories[0]), options.pictures)
 
@@ -347,7 +346,7 @@ def accuracy_models(options: argparse.Namespace) -> dict[str, LatentVariableClas
     }
 
 
-def accuracy(options: argparse.Namespace) -> None:
+def accuracy(run: Run, options: argparse.Namespace) -> None:
     published = {}
     if options.published:
         with options.published.open(encoding="utf-8") as lines:
@@ -373,6 +372,12 @@ def accuracy(options: argparse.Namespace) -> None:
             mean, error = folds.mean(), 100 * ((1 - folds.mean()) ** 2 + folds.var())
             theirs = published.get((paper_name, name.removeprefix("column ")))
             beside = f" ({theirs[0]:.1f}; {theirs[1]:.2f})" if theirs else ""
+            what = f"{name}, {options.starts} x {options.iterations}"
+            run.add(
+                what, f"accuracy, {paper_name}", f"{100 * mean:.1f}", unit="%",
+                paper=f"{theirs[0]:.1f}" if theirs else None,
+            )  # fmt: skip
+            run.add(what, f"log-loss, {paper_name}", f"{scores['log_loss'][:, place].mean():.3f}")
             rest = ", ".join(
                 f"{metric} {scores[metric][:, place].mean():.3f}"
                 for metric in ("log_loss", "brier", "ece")
@@ -403,14 +408,15 @@ def main() -> None:
         "--class-column", action="store_true", help="accuracy of mixtures with the class a column"
     )
     parser.add_argument("--store", type=Path)
-    parser.add_argument("--out", type=Path, help="JSON file for the numbers of loglik")
     parser.add_argument("--pictures", type=Path)
     options = parser.parse_args()
     usual = {"loglik": (50, 1000), "kl": (10, 200), "start": (1, 1000), "accuracy": (4, 200)}
     starts, iterations = usual[options.part]
     options.starts = options.starts or starts
     options.iterations = options.iterations or iterations
-    {"loglik": loglik, "kl": kl, "start": start, "accuracy": accuracy}[options.part](options)
+    parts = {"loglik": loglik, "kl": kl, "start": start, "accuracy": accuracy}
+    with Run(__file__, keep=True) as run:
+        parts[options.part](run, options)
 
 
 if __name__ == "__main__":

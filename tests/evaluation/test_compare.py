@@ -28,6 +28,7 @@ from latentclass.datasets import load_dataset
 from latentclass.evaluation import Metric, Store, TableClassifier, compare
 from latentclass.evaluation._compare import read_estimators
 from latentclass.evaluation._progress import Progress, TimeLeft, clock_text
+from latentclass.evaluation._run import predictions_of
 from latentclass.evaluation._tables import LEAK
 
 MODELS = {"near": Logged(), "nearer": Logged(shrink=0.3), "tree": DecisionTreeClassifier()}
@@ -109,8 +110,6 @@ def test_a_class_that_a_training_part_lacks_gets_probability_0(blobs):
     place = next(f.number for f in comparison.folds[name] if 7 in f.test)
     record = comparison.record(name, "near", place)
     assert record["classes"] == ["c0", "c1", "c2", "z"]
-    from latentclass.evaluation._run import predictions_of
-
     proba = predictions_of(record).proba
     assert_array_equal(proba[:, 3], 0)
     assert_allclose(proba.sum(axis=1), 1, rtol=1e-6)
@@ -252,7 +251,7 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(blobs, store, tmp_path):
     mend = tmp_path / "mended"
     models = {"bad": Failing(bad_rows=40, mend=str(mend)), "good": Logged()}
     with pytest.warns(
-        UserWarning, match=r"3 of 12 fits failed; first bad on three, fold 0: Runtim"
+        UserWarning, match=r"3 of 12 fits failed; the first is bad on three, fold 0: Runtim"
     ):
         comparison = compare(models, blobs, cv=3, store=store)
     assert [record["dataset"] for record in comparison.failures] == ["three"] * 3
@@ -308,12 +307,46 @@ class BadProba(Logged):
 
 @pytest.mark.parametrize(
     ("how", "message"),
-    [("nan", "predict_proba gave values that are not finite"), ("few", "predict_proba has 1 colu")],
+    [
+        ("nan", "predict_proba returned values that are not finite"),
+        ("few", "predict_proba has 1 colu"),
+    ],
 )
 def test_impossible_probabilities_are_failures(blobs, how, message):
     with pytest.warns(UserWarning, match="fits failed"):
         comparison = compare([BadProba(how)], blobs[:1], cv=2)
     assert message in comparison.failures[0]["error"]
+
+
+@pytest.mark.parametrize("model", [TableClassifier(GaussianNB()), NaiveBayes()])
+def test_test_rows_are_predicted_as_by_the_classifier_itself(blobs, model):
+    name, X, y = blobs[0]
+    comparison = compare({"model": model}, [(name, X, y)], cv=3)
+    for fold in comparison.folds[name]:
+        answers = predictions_of(comparison.record(name, "model", fold.number))
+        alone = clone(model).fit(X[fold.train], y[fold.train])
+        assert_array_equal(alone.classes_[answers.predicted], alone.predict(X[fold.test]))
+        assert_array_equal(answers.proba, alone.predict_proba(X[fold.test]).astype(np.float32))
+
+
+@pytest.mark.parametrize("model", [TableClassifier(GaussianNB())])
+def test_test_rows_are_read_once(blobs, monkeypatch, model):
+    tables = []
+    kind, read = type(model), type(model)._read
+    monkeypatch.setattr(kind, "_read", lambda self, X: tables.append(X) or read(self, X))
+    comparison = compare([model], blobs[:1], cv=3)
+    assert not comparison.failures
+    assert len(tables) == 3
+
+
+def test_an_overridden_predict_is_used(blobs):
+    class Stubborn(NaiveBayes):
+        def predict(self, X, priors=None):
+            return np.full(len(X), self.classes_[0])
+
+    comparison = compare([Stubborn()], blobs[:1], cv=2)
+    answers = predictions_of(comparison.record(blobs[0][0], "Stubborn"))
+    assert set(answers.predicted) == {0}
 
 
 def test_labels_that_are_no_class_are_wrong(blobs):
@@ -428,9 +461,9 @@ def test_classifiers_come_in_a_dict_a_list_or_alone():
 @pytest.mark.parametrize(
     ("estimators", "error", "message"),
     [
-        ([], ValueError, "estimators must hold classifiers of different names, found none."),
+        ([], ValueError, "estimators must be classifiers with different names, found none."),
         ([GaussianNB(), GaussianNB()], ValueError, "found ['GaussianNB'] more than once."),
-        ({"nb": GaussianNB}, TypeError, "found the class GaussianNB of type ABCMeta. Pass an obj"),
+        ({"nb": GaussianNB}, TypeError, "found the class GaussianNB of type ABCMeta. Pass an ins"),
         ({"nb": 3}, TypeError, "estimators['nb'] must be a scikit-learn classifier"),
         ({1: GaussianNB()}, TypeError, "under a name of type str"),
     ],

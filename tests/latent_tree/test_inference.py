@@ -19,7 +19,6 @@ from latentclass.latent_tree import _schedule as program_module
 from latentclass.latent_tree._inference import (
     expected_counts,
     group_rows,
-    most_probable_states,
     node_posteriors,
     plan_rows,
     row_log_likelihood,
@@ -136,19 +135,6 @@ class TestAgainstEnumeration:
         else:
             assert total[0] == -math.inf
 
-    def test_completion(self, seed, zeros):
-        tree, codes, _ = small_case(seed, zeros)
-        states, log_p = most_probable_states(tree, codes)
-        full = joint(tree)
-        for i, row in enumerate(codes):
-            part = seen(tree, row)
-            assert_allclose(np.exp(log_p[i]), part.max(), rtol=1e-12)
-            for node, column in enumerate(tree.columns):
-                if column >= 0 and row[column] >= 0:
-                    assert states[i, node] == row[column]
-            if part.max() > 0:
-                assert_allclose(full[tuple(states[i])], part.max(), rtol=1e-12)
-
     def test_static_messages(self, seed, zeros):
         """Counts of the free tables are those of the whole passes, for several starts at once."""
         tree, codes, rng = small_case(seed, zeros)
@@ -175,28 +161,6 @@ def test_inputs_are_grouped(monkeypatch):
     grouped = [site for site in sites if site.node < 0]
     assert [(site.size, len(site.inputs)) for site in grouped] == [(4, 2)] * 3
     assert (sites[-1].size, len(sites[-1].inputs)) == (64, 3)
-
-
-def test_ties_go_to_the_lowest_state_from_the_root_on():
-    even = Tree.even((-1, 0, 1, 1, 0), (3, 2, 2, 4, 3), (-1, -1, 0, 1, 2))
-    states, _ = most_probable_states(even, [[-1, -1, -1], [1, -1, 2]])
-    assert states.tolist() == [[0, 0, 0, 0, 0], [0, 0, 1, 0, 2]]
-    cross = Tree(
-        (-1, 0, 0), (2, 2, 2), (-1, 0, 1),
-        ([[0.5, 0.5]], [[0.1, 0.9], [0.9, 0.1]], [[0.3, 0.7], [0.7, 0.3]]),
-    )  # fmt: skip
-    assert most_probable_states(cross, [[-1, -1]])[0].tolist() == [[0, 1, 1]]
-
-
-def test_completion_is_joint_not_cell_by_cell():
-    # state 0 is the most probable one, but leads to no single probable leaf
-    tree = Tree(
-        (-1, 0), (2, 4), (-1, 0), ([[0.6, 0.4]], [[0.34, 0.33, 0.33, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    )
-    states, log_p = most_probable_states(tree, [[-1]])
-    assert states.tolist() == [[1, 3]]
-    assert_allclose(np.exp(log_p), 0.4)
-    assert node_posteriors(tree, [[-1]], [0])[0].argmax() == 0
 
 
 class TestInvariance:
@@ -411,7 +375,6 @@ class TestRange:
         assert np.isfinite(counts).all()
         # the row that cannot be does not count
         assert tree.split(counts[0])[0].tolist() == [[2, 0]]
-        assert most_probable_states(tree, codes)[1].tolist()[2] == -math.inf
 
     def test_starts_after_one_with_exponents_are_not_touched_by_them(self):
         n = 300
@@ -517,7 +480,7 @@ class TestThreads:
         for n_jobs in (2, 3):
             for a, b in zip(one, expected_counts(plan, theta, n_jobs=n_jobs), strict=True):
                 assert np.array_equal(a, b)
-            for function in (row_log_likelihood, node_posteriors, most_probable_states):
+            for function in (row_log_likelihood, node_posteriors):
                 for a, b in zip(
                     function(tree, codes, n_jobs=1), function(tree, codes, n_jobs=n_jobs),
                     strict=True,
@@ -684,7 +647,6 @@ def test_a_tree_of_one_observed_node():
     assert_allclose(np.exp(row_log_likelihood(tree, codes)), [0.2, 0.5, 1.0])
     counts, _ = expected_counts(plan_rows(tree, group_rows(codes)), tree.theta[None])
     assert_allclose(counts[0], [1.2, 0.3, 1.5])
-    assert most_probable_states(tree, codes)[0].tolist() == [[0], [2], [2]]
 
 
 def test_the_package_does_not_load_numba_before_a_tree_is_used():

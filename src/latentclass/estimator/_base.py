@@ -92,6 +92,7 @@ class GenerativeClassifier(
         self
         """
         check_common_parameters(self)
+        check_option("calibrate", self.calibrate, (True, False))
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
         training = self._read_training(X, y, sample_weight)
@@ -370,14 +371,13 @@ class GenerativeClassifier(
 
 
 def check_common_parameters(estimator: Any) -> None:
-    """Refuse parameters that all classifiers have and that make no sense."""
+    """Refuse parameters that all estimators have and that make no sense."""
     check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
     check_number("verbose", estimator.verbose, low=0)
     if estimator.n_jobs is not None:
         check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)
         if estimator.n_jobs == 0:
             raise ValueError("n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores.")
-    check_option("calibrate", estimator.calibrate, (True, False))
 
 
 def log_odds(log_posterior: FloatArray, target: IndexArray) -> FloatArray:

@@ -1,10 +1,11 @@
-"""The comparison: same folds for all, every result stored at once, nothing computed twice."""
+"""Compare classifiers on the same folds. Each result is stored at once and never computed twice."""
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import joblib
 from sklearn.pipeline import Pipeline
@@ -13,10 +14,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.evaluation._comparison import Comparison
-from latentclass.evaluation._folds import make_folds
+from latentclass.evaluation._folds import Fold, make_folds
 from latentclass.evaluation._identity import identity
 from latentclass.evaluation._metrics import read_scoring
-from latentclass.evaluation._problem import discretise_globally, read_problems
+from latentclass.evaluation._problem import Problem, discretise_globally, read_problems
 from latentclass.evaluation._progress import Progress, TimeLeft
 from latentclass.evaluation._run import Task, run_task
 from latentclass.evaluation._store import Record, Store
@@ -40,42 +41,43 @@ def compare(
 ) -> Comparison:
     """Compare classifiers on data sets, all on the same folds.
 
-    Every classifier is fitted anew, preprocessing included, on the training part of each fold
-    and predicts its test part. A classifier that fails on a fold is recorded with its error, and
-    the rest goes on.
+    Each classifier, preprocessing included, is fitted on the training rows of each fold and
+    predicts the test rows. If a classifier fails on a fold, the error is recorded and the
+    comparison continues.
 
     Parameters
     ----------
     estimators : dict of name to classifier, or list of classifiers
-        scikit-learn classifiers; they are cloned. A list takes the names of their classes.
-        Classifiers that need numbers without holes: see `TableClassifier`.
+        scikit-learn classifiers. They are cloned. In a list, the name of a classifier is that of
+        its class. Wrap classifiers that need numbers without missing cells in `TableClassifier`.
     datasets : list of data sets, or one
         Names for `latentclass.datasets.load_dataset`, `Dataset` objects, or triples (name, X, y).
-        None or NaN in y marks a row without label: it is in every training part and in no test
-        part.
+        None or NaN in y marks an unlabelled row. Unlabelled rows are always used for training and
+        never for testing.
     cv : int, "split", splitter, list of (train, test), or dict, default=10
-        Number of stratified folds, shuffled by `random_state`; "split" for the data set's own
-        training and test rows; a scikit-learn splitter with a seed (repeated, say); row numbers;
-        or a dict of data set name to one of these.
+        Number of stratified folds, shuffled with `random_state`; "split" for the training and
+        test rows that come with the data set; a scikit-learn splitter with a seed; row numbers; or
+        a dict that maps each data set name to one of these.
     scoring : str, Metric or sequence of them, default=("accuracy", "log_loss", "brier", "ece", \
 "fit_seconds", "predict_seconds")
-        Scores to show; the first is the main one. It does not change what is computed or stored.
+        Scores to show. The first is the main one. This does not change what is computed or stored.
     n_jobs : int, default=None
-        Fits at the same time, through joblib: `joblib.parallel_config` may put them on a cluster.
-        The results are the same.
+        Number of fits to run at the same time with joblib. `joblib.parallel_config` can send them
+        to a cluster. The results do not depend on it.
     store : path-like, default=None
-        File to which each finished fold is appended at once and in which it is looked up first;
-        a run that was killed goes on where it stopped. See `Store`. None stores nothing.
+        File that keeps the results. Each fold is looked up there first and appended as soon as it
+        is finished, so a run that was killed continues where it stopped. See `Store`. None stores
+        nothing.
     protocol : {"honest", "paper"}, default="honest"
-        "paper" discretises the continuous columns once by class on all rows, as the papers did
-        (Fayyad and Irani). That leaks the test folds, and every output says so.
+        "paper" discretises the continuous columns once, on all rows with their classes, as the
+        papers did (Fayyad and Irani). This leaks the test folds, and every output says so.
     retry_failed : bool, default=False
-        Try folds again that are stored as failed.
+        Whether to try again the folds that are stored as failed.
     random_state : int, default=0
-        Seed of the folds, and of every `random_state` of an estimator that is None: such an
-        estimator gets a seed that depends on this, the data and the fold.
+        Seed of the folds. Where an estimator's own `random_state` is None, it gets a seed that
+        depends on this number, the data and the fold.
     verbose : int, default=0
-        1 shows progress and the time left on the standard error stream.
+        1 prints the progress and the time left to standard error.
 
     Returns
     -------
@@ -84,13 +86,13 @@ def compare(
 
     Notes
     -----
-    A stored result is found again by all that determines it: checksums of the data and of the
-    fold's rows, the estimator's class and parameters (but `n_jobs` and `verbose`), protocol,
-    seed, and the versions of the libraries that compute. Each record keeps the labels and
-    probabilities (as 32-bit floats) of the test rows, so that a score thought of later needs no
-    new fit; all scores are computed from these records, so a resumed run and an unbroken one
-    agree to the last bit. Linear algebra runs on one thread in each fit: for equal results
-    everywhere, and for seconds that can be compared.
+    The key of a stored result contains everything that determines it: checksums of the data and
+    of the fold's rows, the estimator's class and parameters (except `n_jobs` and `verbose`), the
+    protocol, the seed, and the versions of the libraries. Each record keeps the predicted labels
+    and the probabilities (as 32-bit floats) of the test rows, so a new score needs no new fit. All
+    scores are computed from these records, so a resumed run and an uninterrupted one agree
+    exactly. Linear algebra uses one thread in each fit. This makes results reproducible and
+    times comparable.
 
     Examples
     --------
@@ -115,54 +117,86 @@ def compare(
         problems = [discretise_globally(problem) for problem in problems]
     folds = {problem.name: make_folds(problem, cv, random_state) for problem in problems}
     known = Store(store)
-    tasks: dict[str, Task] = {}
-    keys: dict[tuple[str, str, int], str] = {}
-    # folds outermost: soon every pair has been seen once, and the time left is known
-    for number in range(max(map(len, folds.values()))):
-        for problem in problems:
-            for fold in folds[problem.name][number : number + 1]:
-                for name, estimator in classifiers.items():
-                    key, content = identity(
-                        estimator,
-                        data=problem.checksum,
-                        fold=fold.checksum,
-                        seed=int(random_state),
-                        protocol=protocol,
-                    )
-                    keys[problem.name, name, number] = key
-                    old = known.records.get(key)
-                    if old is None or (retry_failed and old["error"] is not None):
-                        tasks.setdefault(
-                            key, Task(key, content, problem, name, estimator, fold, random_state)
-                        )
-    done = [known.records[key] for key in keys.values() if key not in tasks]
+    plan = _plan_tasks(classifiers, problems, folds, int(random_state), protocol)
+    tasks = {
+        key: task
+        for key, task in plan.tasks.items()
+        if key not in known.records or (retry_failed and known.records[key]["error"] is not None)
+    }
+    done = [known.records[key] for key in plan.keys.values() if key not in tasks]
     _run_all(list(tasks.values()), done, known, n_jobs, verbose)
-    # a record may come from a run that used other names: ours are shown
+    # a record may come from a run with other names: show ours
     records = {
         place: known.records[key] | {"dataset": place[0], "classifier": place[1], "fold": place[2]}
-        for place, key in keys.items()
+        for place, key in plan.keys.items()
     }
     comparison = Comparison(records, folds, list(classifiers), metrics, protocol, len(tasks))
+    _warn_of_failures(comparison, len(records))
+    return comparison
+
+
+class Plan(NamedTuple):
+    """All fits of a comparison.
+
+    Attributes
+    ----------
+    keys : dict of (data set, classifier, fold number) to str
+        Key of each fit. Two classifiers that are equal share one.
+    tasks : dict of str to Task
+        What to compute for each key.
+    """
+
+    keys: dict[tuple[str, str, int], str]
+    tasks: dict[str, Task]
+
+
+def _plan_tasks(
+    classifiers: Mapping[str, Any],
+    problems: Sequence[Problem],
+    folds: Mapping[str, list[Fold]],
+    seed: int,
+    protocol: str,
+) -> Plan:
+    """List every classifier on every fold.
+
+    Folds are outermost. So each pair of data set and classifier soon has run once, and the time
+    left is known.
+    """
+    plan = Plan({}, {})
+    by_fold = itertools.zip_longest(
+        *([(problem, fold) for fold in folds[problem.name]] for problem in problems)
+    )
+    for problem, fold in filter(None, itertools.chain.from_iterable(by_fold)):
+        for name, estimator in classifiers.items():
+            key, content = identity(
+                estimator, data=problem.checksum, fold=fold.checksum, seed=seed, protocol=protocol
+            )
+            plan.keys[problem.name, name, fold.number] = key
+            plan.tasks.setdefault(key, Task(key, content, problem, name, estimator, fold, seed))
+    return plan
+
+
+def _warn_of_failures(comparison: Comparison, n_fits: int) -> None:
     if comparison.failures:
         first = comparison.failures[0]
         warn_user(
-            f"{len(comparison.failures)} of {len(records)} fits failed; first {first['classifier']}"
-            f" on {first['dataset']}, fold {first['fold']}: {first['error']}. See "
-            "Comparison.failures; retry_failed=True tries them again."
+            f"{len(comparison.failures)} of {n_fits} fits failed; the first is "
+            f"{first['classifier']} on {first['dataset']}, fold {first['fold']}: {first['error']}. "
+            "See Comparison.failures, and use retry_failed=True to try them again."
         )
-    return comparison
 
 
 def _run_all(
     tasks: list[Task], done: list[Record], store: Store, n_jobs: int | None, verbose: int
 ) -> None:
-    """Run the tasks, on several workers if wanted, and store each result when it comes."""
+    """Run the tasks, on several workers if asked, and store each result as soon as it arrives."""
     left = TimeLeft(
         [(task.problem.name, task.classifier) for task in tasks],
         [((record["dataset"], record["classifier"]), _seconds(record)) for record in done],
     )
     names = {task.key: (task.problem.name, task.classifier) for task in tasks}
-    # limited here too: tasks in threads of this process must not undo each other's limit
+    # The limit is set here too, because tasks in threads of this process would otherwise lift
+    # each other's limit.
     with Progress(len(tasks), left, verbose=verbose) as progress, threadpool_limits(1):
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         results: Iterable[Record] = parallel(joblib.delayed(run_task)(task) for task in tasks)
@@ -176,7 +210,7 @@ def _seconds(record: Record) -> float:
 
 
 def read_estimators(estimators: Any) -> dict[str, Any]:
-    """Classifiers by name, from a dict, a list, or one."""
+    """Return a dict of classifiers by name, from a dict, a list, or a single classifier."""
     if isinstance(estimators, Mapping):
         named = list(estimators.items())
     else:
@@ -187,7 +221,7 @@ def read_estimators(estimators: Any) -> dict[str, Any]:
     if not named or twice:
         found = f"{twice} more than once" if twice else "none"
         raise ValueError(
-            f"estimators must hold classifiers of different names, found {found}. Give a dict of "
+            f"estimators must be classifiers with different names, found {found}. Pass a dict of "
             "name to classifier."
         )
     for name, estimator in named:
@@ -195,17 +229,17 @@ def read_estimators(estimators: Any) -> dict[str, Any]:
             verb for verb in ("fit", "predict", "get_params") if not hasattr(estimator, verb)
         ]
         if not isinstance(name, str) or isinstance(estimator, type) or lacking:
-            what = f"the class {estimator.__name__}" if isinstance(estimator, type) else "something"
+            what = f"the class {estimator.__name__}" if isinstance(estimator, type) else "an object"
             raise TypeError(
                 f"estimators[{name!r}] must be a scikit-learn classifier under a name of type "
-                f"str, found {what} of type {type(estimator).__name__}. Pass an object, for "
+                f"str, found {what} of type {type(estimator).__name__}. Pass an instance, for "
                 "example NaiveBayes()."
             )
     return dict(named)
 
 
 def estimator_name(estimator: Any) -> str:
-    """Class name of a classifier; of what is inside a pipeline or a `TableClassifier`."""
+    """Return the class name of a classifier, or of the one in a pipeline or `TableClassifier`."""
     if isinstance(estimator, Pipeline):
         return estimator_name(estimator.steps[-1][1])
     if isinstance(estimator, TableClassifier):

@@ -1,4 +1,4 @@
-"""One fold of one classifier: fit, predict, and what there is to record."""
+"""Fit and predict one fold with one classifier, and record the result."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from latentclass._compat import take_rows
 from latentclass._types import IndexArray
+from latentclass.estimator._base import GenerativeClassifier
 from latentclass.evaluation._folds import Fold
 from latentclass.evaluation._identity import derived_seed
 from latentclass.evaluation._metrics import Predictions
 from latentclass.evaluation._problem import Problem
 from latentclass.evaluation._store import Record
+from latentclass.evaluation._table_classifier import TableClassifier, read_numbers
 
 
 class Task(NamedTuple):
-    """One computation: a classifier on a fold of a data set."""
+    """A computation: one classifier on one fold of a data set."""
 
     key: str
     content: dict[str, Any]
@@ -36,10 +38,10 @@ class Task(NamedTuple):
 
 
 def run_task(task: Task) -> Record:
-    """Fit on the training part and predict the test part; an error is recorded, not raised.
+    """Fit on the training rows and predict the test rows; an error is recorded, not raised.
 
-    Linear algebra runs on one thread: the last bits, and so the results, are then the same
-    alone and beside other workers, and the seconds can be compared.
+    Linear algebra uses one thread. So the results are the same to the last bit with any number of
+    workers, and times can be compared.
     """
     record: Record = {
         "key": task.key,
@@ -70,10 +72,7 @@ def _fit_and_predict(task: Task) -> dict[str, Any]:
     start = time.perf_counter()
     model.fit(X_train, problem.labels[fold.train])
     fitted = time.perf_counter()
-    labels = np.asarray(model.predict(X_test))
-    predicted = time.perf_counter()
-    has_proba = hasattr(model, "predict_proba")
-    proba = np.asarray(model.predict_proba(X_test)) if has_proba else None
+    labels, proba, predicted = _predict(model, X_test)
     return {
         "fit_seconds": fitted - start,
         "predict_seconds": predicted - fitted,
@@ -84,11 +83,42 @@ def _fit_and_predict(task: Task) -> dict[str, Any]:
     }
 
 
-def seeded(estimator: Any, seed: int) -> Any:
-    """A clone in which every `random_state` that is None, at any depth, is a number.
+class _Answers(NamedTuple):
+    labels: npt.NDArray[Any]
+    proba: npt.NDArray[Any] | None
+    clock: float  # when the labels were known
 
-    So a fold's result depends on the fold alone, not on what ran before it. Seeds that the user
-    gave stay.
+
+def _predict(model: Any, X: Any) -> _Answers:
+    """Predict labels and probabilities, reading the rows only once where that is possible."""
+    if type(model) is TableClassifier:
+        return _predict(model.estimator_, read_numbers(model, X))
+    if _predicts_from_log_proba(type(model)):
+        log_proba = model.predict_log_proba(X)
+        labels = model.classes_[log_proba.argmax(axis=1)]
+        return _Answers(labels, np.exp(log_proba), time.perf_counter())
+    labels = np.asarray(model.predict(X))
+    clock = time.perf_counter()
+    proba = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
+    return _Answers(labels, proba, clock)
+
+
+def _predicts_from_log_proba(kind: type) -> bool:
+    """Whether `predict` and `predict_proba` follow from `predict_log_proba`.
+
+    They do in the classifiers of this library, unless a subclass overrides them.
+    """
+    ours = GenerativeClassifier
+    return issubclass(kind, ours) and (
+        (kind.predict, kind.predict_proba) == (ours.predict, ours.predict_proba)
+    )
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Return a clone in which every `random_state` that is None, at any depth, has a number.
+
+    So the result of a fold depends on the fold alone, not on what ran before it. Seeds that the
+    user has set are kept.
     """
     model = clone(estimator)
     free = [
@@ -100,41 +130,41 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IndexArray:
-    """Positions of labels in the list of classes; -1 for a label that is none of them."""
+    """Return the positions of labels in the list of classes; -1 for an unknown label."""
     position = {label: code for code, label in enumerate(classes.tolist())}
     return np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
 
 def _all_classes(proba: npt.NDArray[Any], seen: Any, problem: Problem) -> npt.NDArray[np.float32]:
-    """Probabilities of the data set's classes; 0 for those that the training part lacks."""
+    """Return probabilities of all classes of the data set; 0 for those not in the training rows."""
     codes = class_codes(np.asarray(seen), problem.classes)
     if proba.shape[1] != len(codes) or np.any(codes < 0):
         raise ValueError(
-            f"predict_proba has {proba.shape[1]} columns for the classes {list(seen)}, which are "
-            f"not all among {problem.classes.tolist()}."
+            f"predict_proba has {proba.shape[1]} columns for the classes {list(seen)}. It must "
+            f"have one column per class, and all classes must be among {problem.classes.tolist()}."
         )
     wide = np.zeros((len(proba), len(problem.classes)), dtype=np.float32)
     wide[:, codes] = proba
     if not np.all(np.isfinite(wide)):
-        raise ValueError("predict_proba gave values that are not finite.")
+        raise ValueError("predict_proba returned values that are not finite.")
     return wide
 
 
 def pack(array: npt.NDArray[Any]) -> dict[str, Any]:
-    """An array as JSON content."""
+    """Encode an array as JSON content."""
     raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
     text = base64.b64encode(zlib.compress(raw, level=6)).decode()
     return {"dtype": array.dtype.newbyteorder("<").str, "shape": list(array.shape), "data": text}
 
 
 def unpack(content: dict[str, Any]) -> npt.NDArray[Any]:
-    """The array of `pack`."""
+    """Decode an array that `pack` encoded."""
     raw = zlib.decompress(base64.b64decode(content["data"]))
     return np.frombuffer(raw, dtype=content["dtype"]).reshape(content["shape"])
 
 
 def predictions_of(record: Record) -> Predictions:
-    """Labels and probabilities of a record without error."""
+    """Return the labels and probabilities of a record without error."""
     proba = record["proba"]
     return Predictions(
         unpack(record["y"]).astype(np.intp),

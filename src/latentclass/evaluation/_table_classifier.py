@@ -1,4 +1,4 @@
-"""Classifiers that need numbers without holes, on any table."""
+"""Let classifiers that need numbers without missing cells work on any table."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _has_proba(model: TableClassifier) -> bool:
 
 
 class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Give a scikit-learn classifier a table with text, categories and missing cells.
+    """Use a scikit-learn classifier on a table with text, categories and missing cells.
 
-    All it needs is learned in `fit`, so in cross-validation from the training part only:
-    continuous columns are standardised, and their missing cells become the mean; discrete ones
-    become one 0/1 column for each category, all 0 where the cell is missing or its category is
-    new. Rows without label are left out.
+    Continuous columns are standardised, and their missing cells are replaced by the mean. A
+    discrete column becomes one 0/1 column per category. All of them are 0 if the cell is missing
+    or its category was not seen in `fit`. Unlabelled rows are left out. Everything is learned in
+    `fit`, so cross-validation learns it from the training rows only.
 
     Parameters
     ----------
     estimator : classifier
         A scikit-learn classifier for tables of numbers.
     scale : bool, default=True
-        Standardise the continuous columns. Trees do not need it.
+        Whether to standardise the continuous columns. Trees do not need it.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask.
@@ -79,7 +79,7 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn how to code the table, and fit the classifier on the coded labelled rows."""
+        """Learn how to encode the table, and fit the classifier to the encoded labelled rows."""
         check_option("scale", self.scale, (True, False))
         everything = self._read_training(X, y, None)
         training = everything.take(everything.labelled)
@@ -87,7 +87,7 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         seen = np.maximum(np.sum(~np.isnan(numeric), axis=0), 1)
         mean = np.nansum(numeric, axis=0) / seen
         spread = np.sqrt(np.nansum((numeric - mean) ** 2, axis=0) / seen)
-        # a spread of rounding errors is that of a constant column
+        # rounding errors give even a constant column a tiny spread
         varies = spread > 1e-12 * np.maximum(np.abs(mean), 1e-300)
         scale = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
         numbers = to_numbers(training.table, training.schema, mean, scale)
@@ -104,24 +104,25 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         )
         return self
 
-    def _numbers(self, X: Any) -> FloatArray:
-        table = self._read(X)
-        return to_numbers(table, self.schema_, self.mean_, self.scale_)
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predicted class of each row."""
-        numbers = self._numbers(X)
+        """Predict the class of each row."""
+        numbers = read_numbers(self, X)
         return np.asarray(self.estimator_.predict(numbers))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class, in the order of `classes_`."""
-        numbers = self._numbers(X)
+        """Predict the probability of each class, in the order of `classes_`."""
+        numbers = read_numbers(self, X)
         return np.asarray(self.estimator_.predict_proba(numbers), dtype=np.float64)
 
 
+def read_numbers(model: TableClassifier, X: Any) -> FloatArray:
+    """Return a table as the matrix that the wrapped classifier of a fitted model reads."""
+    return to_numbers(model._read(X), model.schema_, model.mean_, model.scale_)
+
+
 def to_numbers(table: Table, schema: Schema, mean: FloatArray, scale: FloatArray) -> FloatArray:
-    """A coded table as a matrix without holes."""
+    """Return an encoded table as a matrix without missing values."""
     block = table.block(slice(None))
     centred = (block.numeric - mean) / scale
     parts = [np.where(np.isnan(block.numeric), 0.0, centred)]

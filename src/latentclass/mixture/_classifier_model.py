@@ -16,7 +16,7 @@ from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
 from latentclass.engine._product_mixture import flat_params
 from latentclass.mixture._classifier_em import log_component, log_conditional
 from latentclass.mixture._component_classifiers import naming_holes, to_matrix
-from latentclass.naive_bayes._naive_bayes import NaiveBayes
+from latentclass.naive_bayes._legacy_naive_bayes import NaiveBayes
 
 ROUNDS, BATCH = 60, 4096
 """`sample` draws so many rows at a time, and after so many rounds looks which classes are rare."""

@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Table, block_spans, learn_schema
+from latentclass.data._schema import Schema, Table, block_spans, learn_schema
+from latentclass.data._write import build_table, fill_missing
 from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
+from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
-from latentclass.estimator._reading import check_weight
+from latentclass.estimator._reading import (
+    TableReader,
+    check_weight,
+    read_columns,
+    store_fitted,
+    warn_of_empty_columns,
+)
 from latentclass.mixture._compiled_em import LARGE, make_large
 from latentclass.mixture._hard_assignment import MixtureSearch
-from latentclass.mixture._latent_mixture_model import MixtureVerbs, refuse_sparse
 from latentclass.mixture._searches import SEARCHES, Rule, collapsed, run_search
 from latentclass.mixture._sizes import fewest_of_the_best, numbers_of_components
-from latentclass.naive_bayes._finite_mixture import FiniteMixtureNaiveBayes
+from latentclass.naive_bayes._components import ProductComponents
+from latentclass.naive_bayes._finite_mixture_model import FiniteMixtureModel
+from latentclass.naive_bayes._labelled_problem import observed_columns
 
 
-class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstimator):
+class ReadRows(NamedTuple):
+    """The distinct rows of a table, in an order that depends on their values alone."""
+
+    rows: DistinctRows
+    table: Table
+    schema: Schema
+    columns: Mapping[str, Any]
+    """scikit-learn's attributes about the columns."""
+
+
+class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Mixture of components in which the columns are independent: a latent class model.
 
         p(x) = sum_c p(c) prod_j p(x_j | c)
@@ -122,6 +143,8 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         "era" and "anneal" never settle: for them, whether they took all their iterations.
     restarts_ : dict of str to array
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
+    n_parameters_ : int
+        Free parameters; a column that never varies has none.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -166,6 +189,11 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
     >>> model.complete(np.array([[5.5, np.nan]])).round(1)
     array([[5.5, 6.1]])
     """
+
+    _model: FiniteMixtureModel
+    """The mixture, as the only class of a finite mixture model."""
+
+    n_parameters_: int
 
     def __init__(
         self,
@@ -234,34 +262,40 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         numbers = self._check_parameters()
         refuse_sparse(X)
         progress = FitProgress(self, X, y, self.max_iter)
-        rows, table = self._read_rows(X, sample_weight)
+        read = self._read_rows(X, sample_weight)
         data = MixtureRows.measure(
-            *table.block(slice(None)),
-            rows.weight,
-            self.schema_.n_levels,
+            *read.table.block(slice(None)),
+            read.rows.weight,
+            read.schema.n_levels,
             alpha=float(self.alpha),
             strength=0.0 if self.prior is None else float(self.prior),
         )
-        self._each = data.n_parameters_each
-        self.criteria_ = {}
+        criteria: dict[int, float] = {}
         if len(numbers) == 1:
             found = self._search(data, numbers[0], progress)
         else:
             tried = {k: self._search(data, k, progress) for k in numbers}
             for k in numbers:
-                self.criteria_[k] = self._criterion(tried[k], data, rows, k)
-            found = tried[fewest_of_the_best(self.criteria_)]
-        self._keep(found, data, table)
-        if not self.converged_:
-            cause = "by a callback" if self.n_iter_ < self.max_iter else f"at {self.max_iter=}"
-            warn_user(
-                f'The search "{self.search}" was stopped {cause.replace("self.", "")} after '
-                f"{self.n_iter_} iterations; the best of {len(self.restarts_['start'])} start(s) "
-                "is kept. Raise max_iter or tol, or look at history_.",
-                ConvergenceWarning,
-            )
+                criteria[k] = self._criterion(tried[k], data, read.rows, k)
+            found = tried[fewest_of_the_best(criteria)]
+        self._warn_if_not_converged(found)
+        fitted = self._fitted_attributes(found, data, read)
+        store_fitted(self, {**fitted, "criteria_": criteria})
         progress.end()
         return self
+
+    def _warn_if_not_converged(self, found: EMResult[MixtureParams]) -> None:
+        if found.converged:
+            return
+        cause = f"at max_iter={self.max_iter}"
+        if found.n_iter < self.max_iter:
+            cause = "by a callback"
+        warn_user(
+            f'The search "{self.search}" was stopped {cause} after {found.n_iter} iterations; the '
+            f"best of {len(found.restarts['start'])} start(s) is kept. Raise max_iter or tol, or "
+            "look at history_.",
+            ConvergenceWarning,
+        )
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> IndexArray:
         """`fit`, then `predict` of the same table."""
@@ -282,38 +316,29 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         check_number("n_init", self.n_init, low=1, whole=True)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
-        # the mixture is kept as a classifier of one class: its checks of the rest are taken too
-        FiniteMixtureNaiveBayes(
-            handle_unknown=self.handle_unknown, n_jobs=self.n_jobs, verbose=self.verbose
-        )._check_base_parameters()
+        check_common_parameters(self)
         return numbers
 
-    def _read_rows(self, X: Any, sample_weight: Any) -> tuple[DistinctRows, Table]:
-        """The distinct rows of positive weight, in an order that depends on them alone."""
+    def _read_rows(self, X: Any, sample_weight: Any) -> ReadRows:
         given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         n_rows = None if given is None or given.ndim == 0 else len(given)
         weight = None if given is None else check_weight(given, n_rows or 1)
-        self.schema_, table = learn_schema(
+        schema, table = learn_schema(
             X,
             categorical_features=self.categorical_features,
             weight=weight if n_rows else None,
             owner=type(self).__name__,
         )
-        validate_data(self, X, skip_check_array=True)  # sets the number and names of columns
-        empty = [column.name for column in self.schema_.columns if not column.observed]
-        if empty:
-            warn_user(
-                f"Columns {empty} have no value in any row: they are ignored, now and in "
-                "prediction. Drop them to silence this warning."
-            )
+        columns = read_columns(X)
+        warn_of_empty_columns(schema)
         if weight is None or not n_rows:
             weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
         weight = weight[weight > 0]
         nothing = np.zeros(table.n_rows, dtype=np.intp)
         rows, first = join_rows(
-            *table.block(slice(None)), nothing, weight, self.schema_.n_levels, self._seed()
+            *table.block(slice(None)), nothing, weight, schema.n_levels, self._seed()
         )
-        return rows, table.take(first)
+        return ReadRows(rows, table.take(first), schema, columns)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
@@ -387,7 +412,7 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
         if self.criterion != "cv":
             log_likelihood = data.weight @ data.log_density(found.params)
             price = 2.0 if self.criterion == "aic" else np.log(data.weight.sum())
-            return float(-2.0 * log_likelihood + price * self._n_parameters(k))
+            return float(-2.0 * log_likelihood + price * count_parameters(data, k))
         parts = assign_folds(rows, int(self.n_folds), salt=1)
         total = 0.0
         for part in range(parts.n_parts):
@@ -401,33 +426,162 @@ class LatentMixture(MixtureVerbs, CallbackSupportMixin, DensityMixin, BaseEstima
                 total += float(test @ data.log_density(params))
         return -2.0 * total
 
-    def _keep(self, found: EMResult[MixtureParams], data: MixtureRows, table: Table) -> None:
+    def _fitted_attributes(
+        self, found: EMResult[MixtureParams], data: MixtureRows, read: ReadRows
+    ) -> dict[str, Any]:
+        """What `fit` stores, the components sorted by their weight."""
         order = np.argsort(-found.params.log_weight[0], kind="stable")
         log_weight, *arrays = (array[0, order] for array in found.params)
-        self.n_components_ = len(order)
-        self._model = self._as_one_class(log_weight, product.Params(*arrays), data.layout)
-        self.history_, self.traces_ = found.history, found.histories
-        self.n_iter_, self.converged_ = found.n_iter, found.converged
-        self.restarts_ = found.restarts
-        self.log_likelihood_ = float(data.weight @ data.log_density(found.params))
-        posterior = self._model._latent(table)
-        self.entropy_ = _relative_entropy(posterior, data.weight)
-        own = posterior.argmax(axis=1)[:, None] == np.arange(self.n_components_)
-        with np.errstate(invalid="ignore"):
-            self.average_posterior_ = (data.weight @ (own * posterior)) / (data.weight @ own)
-
-    def _as_one_class(
-        self, log_weight: FloatArray, params: product.Params, layout: product.Layout
-    ) -> FiniteMixtureNaiveBayes:
-        """A mixture is finite mixture naive Bayes of one class: its verbs are taken from there."""
-        model = FiniteMixtureNaiveBayes(
-            n_components=len(log_weight), handle_unknown=self.handle_unknown, n_jobs=self.n_jobs
+        components = ProductComponents(
+            product.Params(*arrays), data.layout, observed_columns(read.schema)
         )
-        model.schema_, model.classes_ = self.schema_, np.zeros(1)
-        model.class_prior_, model.temperature_ = np.ones(1), 1.0
-        model.n_components_ = len(log_weight)
-        model._layout, model._params, model._log_share = layout, params, log_weight[None]
-        return model
+        model = FiniteMixtureModel(np.ones(1), components, log_weight[None])
+        posterior = model.latent(read.table, one_class, self.n_jobs)
+        own = posterior.argmax(axis=1)[:, None] == np.arange(len(order))
+        with np.errstate(invalid="ignore"):
+            average = (data.weight @ (own * posterior)) / (data.weight @ own)
+        return {
+            **read.columns,
+            "schema_": read.schema,
+            "_model": model,
+            "history_": found.history,
+            "traces_": found.histories,
+            "n_iter_": found.n_iter,
+            "converged_": found.converged,
+            "restarts_": found.restarts,
+            "log_likelihood_": float(data.weight @ data.log_density(found.params)),
+            "entropy_": _relative_entropy(posterior, data.weight),
+            "average_posterior_": average,
+            "n_parameters_": count_parameters(data, len(order)),
+        }
+
+    # ------------------------------------------------------ the fitted mixture
+
+    def _read(self, X: Any) -> Table:
+        refuse_sparse(X)
+        return super()._read(X)
+
+    @property
+    def n_components_(self) -> int:
+        """Components of the mixture that was kept."""
+        check_is_fitted(self)
+        return self._model.n_states
+
+    @property
+    def weights_(self) -> FloatArray:
+        """Share of each component."""
+        check_is_fitted(self)
+        return np.asarray(np.exp(self._model.log_share[0]))
+
+    @property
+    def means_(self) -> FloatArray:
+        """Mean of each continuous column in each component."""
+        check_is_fitted(self)
+        return self._model.components.centres
+
+    @property
+    def scales_(self) -> FloatArray:
+        """Standard deviation of each continuous column in each component."""
+        check_is_fitted(self)
+        return self._model.components.widths
+
+    @property
+    def probabilities_(self) -> dict[str, FloatArray]:
+        """Probability of each category in each component, by column name."""
+        check_is_fitted(self)
+        names = [self.schema_.columns[j].name for j in self.schema_.discrete]
+        return dict(zip(names, map(np.exp, self._model.components.level_log_probs), strict=True))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each component given the observed cells, shape (n_samples, K)."""
+        table = self._read(X)
+        return self._model.latent(table, one_class, self.n_jobs)
+
+    def predict(self, X: Any) -> IndexArray:
+        """Most probable component of each row."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
+        table = self._read(X)
+        return self._model.log_density(table, self.n_jobs)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean of `score_samples`."""
+        del y  # scikit-learn's signature
+        values = self.score_samples(X)
+        return float(np.average(values, weights=check_weight(sample_weight, len(values))))
+
+    def bic(self, X: Any) -> float:
+        """Bayes's information criterion on a table: lower is better."""
+        values = self.score_samples(X)
+        return float(-2.0 * values.sum() + np.log(len(values)) * self.n_parameters_)
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion on a table: lower is better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IndexArray]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+            None takes the estimator's own.
+
+        Returns
+        -------
+        X : table in the container that `fit` was given
+        component : array of shape (n_samples,)
+            The component that made each row.
+        """
+        check_is_fitted(self)
+        check_number("n_samples", n_samples, low=1, whole=True)
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        generator = np.random.default_rng(rng.randint(2**31, size=4))
+        component = generator.choice(self.n_components_, size=n_samples, p=self.weights_)
+        table = self._model.components.sample_table(component, generator)
+        return build_table(self.schema_, table), component
+
+    def complete(self, X: Any, how: str = "expected") -> Any:
+        """Fill the missing cells of a table from what the model knows.
+
+        Parameters
+        ----------
+        X : table with the columns of `fit`
+        how : {"expected", "most_probable"}
+            "expected": continuous cells get their mean, discrete ones their most probable
+            category, given the row's observed cells. "most_probable": the values of the highest
+            density that is found from the components' own.
+
+        Returns
+        -------
+        A copy of X in its own container. Columns without any value in `fit` stay missing.
+        """
+        check_option("how", how, ("expected", "most_probable"))
+        table = self._read(X)
+        if how == "expected":
+            filled = self._model.expected_cells(table, one_class, self.n_jobs)
+        else:
+            filled = self._model.most_probable_cells(table, self.n_jobs)
+        return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
+
+
+def one_class(table: Table) -> FloatArray:
+    """Posterior of the only class."""
+    return np.ones((table.n_rows, 1))
+
+
+def count_parameters(data: MixtureRows, n_components: int) -> int:
+    """Free parameters of a mixture; a column that never varies has none."""
+    return n_components - 1 + n_components * data.n_parameters_each
+
+
+def refuse_sparse(X: Any) -> None:
+    """Refuse a sparse table."""
+    if sp.issparse(X):
+        raise TypeError("X is a sparse table, but LatentMixture takes dense ones: X.toarray().")
 
 
 def check_temperatures(temperatures: Any) -> None:

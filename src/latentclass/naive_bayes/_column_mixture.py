@@ -54,6 +54,17 @@ class ColumnComponents(NamedTuple):
     scale: FloatArray
 
 
+def mixed_columns(n_components: IndexArray) -> IndexArray:
+    """Columns with several components in some class; `n_components` has shape (K, p)."""
+    return np.flatnonzero((n_components > 1).any(axis=0))
+
+
+def used_parts(n_components: IndexArray) -> BoolArray:
+    """Which components of the mixed columns there are, shape (K, n_mixed, most components)."""
+    mixed = mixed_columns(n_components)
+    return np.asarray(np.arange(n_components.max(initial=1)) < n_components[:, mixed, None])
+
+
 class Moments(NamedTuple):
     """Statistics of the components of R pairs: weight, mean and scatter about it, each (R, k)."""
 

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
-from latentclass.data._schema import Block, Table
 from latentclass.engine import _product as product
 from latentclass.engine._em import EMResult
-from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._logspace import log_normalise
 from latentclass.engine._product_mixture import (
     COLLAPSED,
     MixtureParams,
     MixtureProblem,
     spread_starts,
 )
-from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables, write_bif
+from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._legacy_reading import Training
-from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts, weighted_rows
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._reading import Training
+from latentclass.naive_bayes._base import ProductClassifier, found_components
+from latentclass.naive_bayes._finite_mixture_model import FiniteMixtureModel
+from latentclass.naive_bayes._labelled_problem import labelled_starts, weighted_rows
 
-SWEEPS = 100
-"""Most rounds of the search for the most probable cells of a row."""
 
-
-class FiniteMixtureNaiveBayes(NaiveBayes):
+class FiniteMixtureNaiveBayes(ProductClassifier):
     """Naive Bayes in which each class is a mixture: a hidden variable is a parent of all columns.
 
         p(x, c) = p(c) sum_h p(h | c) prod_j p(x_j | c, h)
@@ -200,26 +198,27 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
         check_number("max_components", self.max_components, low=1, whole=True)
         super()._check_parameters()
 
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         if self.n_components == "bic":
             tried = range(1, self.max_components + 1)
         else:
             tried = range(int(self.n_components), int(self.n_components) + 1)
         single, labelled = self._labelled_problem(training, width=tried[-1] * self.n_init)
-        widths = product.estimate(single.known, single.prior, self._layout).scale
-        self.bic_: dict[int, float] = {}
+        widths = product.estimate(single.known, single.prior, single.layout).scale
+        bic: dict[int, float] = {}
         best: tuple[EMResult[MixtureParams], MixtureProblem] | None = None
         for n_components in tried:
             result, problem = self._fit_number(n_components, single, labelled, progress)
-            score = self._score(n_components, result, problem, widths)
-            if best is None or score > max(self.bic_.values()):
-                best, self.n_components_ = (result, problem), n_components
-            self.bic_[n_components] = score
+            score = bic_score(n_components, result, problem, widths)
+            if best is None or score > max(bic.values()):
+                best = result, problem
+            bic[n_components] = score
         assert best is not None
-        self._keep(*best)
-        log_weight = best[0].params.log_weight.reshape(len(self.classes_), self.n_components_)
-        self._log_share = log_normalise(log_weight)
-        self.class_prior_ = np.exp(log_weight).sum(axis=1)
+        weight, components, record = found_components(*best, training)
+        log_weight = best[0].params.log_weight.reshape(training.n_classes, -1)
+        class_prior = weight.reshape(log_weight.shape).sum(axis=1)
+        model = FiniteMixtureModel(class_prior, components, log_normalise(log_weight))
+        return Learned(model, record, {"bic_": bic})
 
     def _fit_number(
         self,
@@ -230,57 +229,25 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
     ) -> tuple[EMResult[MixtureParams], MixtureProblem]:
         if n_components == 1:
             rngs = self._generators(1)
-            return self._run(
-                single, labelled_starts(single, labelled, rngs), rngs, progress
-            ), single
-        n_classes = len(self.classes_)
-        restricted = []
-        for k in range(n_classes):
-            rows = np.flatnonzero(labelled.y == k)
-            members = slice(k * n_components, (k + 1) * n_components)
-            blocks = weighted_rows(
-                labelled.table.take(rows),
-                labelled.weight[rows],
-                self._layout,
-                n_components * self.n_init,
-            )
-            restricted += [(block, weight, members) for block, weight in blocks]
-        problem = replace(
-            single,
-            known_rows=np.zeros(n_classes * n_components),
-            known=product.empty_stats(n_classes * n_components, self._layout),
-            restricted=restricted,
-        )
+            starts = labelled_starts(single, labelled, rngs)
+            return self._run_em(single, starts, rngs, progress), single
+        problem = restrict_rows(single, labelled, n_components, self.n_init)
         rngs = self._generators(self.n_init)
-        return self._run(problem, spread_starts(problem, rngs), rngs, progress), problem
+        return self._run_em(problem, spread_starts(problem, rngs), rngs, progress), problem
 
-    def _score(
-        self,
-        n_components: int,
-        result: EMResult[MixtureParams],
-        problem: MixtureProblem,
-        widths: FloatArray,
-    ) -> float:
-        """BIC, or -inf if a component has collapsed."""
-        params = product.Params(*(array[0] for array in result.params[1:]))
-        if n_components > 1:
-            scale = params.scale.reshape(len(widths), n_components, -1)
-            if np.any(scale < COLLAPSED * widths[:, None]):
-                return -np.inf
-        n_levels = np.diff(self._layout.offsets)
-        varying = int(np.sum(problem.prior.variance > 0))
-        each = 2 * varying + int(np.maximum(n_levels - 1, 0).sum())
-        n_classes = len(self.classes_)
-        n_parameters = n_classes - 1 + n_classes * (n_components - 1 + n_components * each)
-        total = problem.total_weight
-        log_likelihood = result.history[-1] * total - product.log_prior(params, problem.prior).sum()
-        return float(log_likelihood - 0.5 * n_parameters * np.log(total))
+    # ------------------------------------------------------------- attributes
+
+    @property
+    def n_components_(self) -> int:
+        """States of the hidden variable, the same number in all classes."""
+        check_is_fitted(self)
+        return int(self._model.n_states)
 
     @property
     def component_weights_(self) -> FloatArray:
         """p(h | class)."""
         check_is_fitted(self)
-        return np.exp(self._log_share)
+        return np.asarray(np.exp(self._model.log_share))
 
     @property
     def means_(self) -> FloatArray:
@@ -298,103 +265,56 @@ class FiniteMixtureNaiveBayes(NaiveBayes):
         return {name: self._by_class(table) for name, table in super().probabilities_.items()}
 
     def _by_class(self, array: FloatArray) -> FloatArray:
-        return array.reshape(len(self.classes_), self.n_components_, array.shape[1])
+        return np.asarray(array.reshape(*self._model.log_share.shape, array.shape[1]))
 
-    def to_bif(self, path: str | PathLike[str] | None = None) -> str:
-        """The model as a Bayesian network in the BIF format; discrete columns only.
-
-        Parameters
-        ----------
-        path : path-like, optional
-            File to write; the text is returned in any case.
-        """
-        check_is_fitted(self)
+    def _bif_variables(self) -> list[BifVariable]:
         label, *columns = naive_bayes_variables(self)
         name = free_name("component", [*self.schema_.names, label.name])
         states = list(range(self.n_components_))
         hidden = BifVariable(name, states, (label.name,), self.component_weights_)
-        columns = [column._replace(parents=(label.name, name)) for column in columns]
-        return write_bif([label, hidden, *columns], path)
+        return [
+            label,
+            hidden,
+            *(column._replace(parents=(label.name, name)) for column in columns),
+        ]
 
-    def _component_log_joint(self, block: Block) -> FloatArray:
-        """log p(observed cells, h | class), shape (n_rows, n_classes, n_components)."""
-        log_density = super()._log_likelihood(block)
-        return log_density.reshape(len(log_density), *self._log_share.shape) + self._log_share
 
-    def _log_likelihood(self, block: Block) -> FloatArray:
-        return log_sum_exp(self._component_log_joint(block))
+def restrict_rows(
+    single: MixtureProblem, labelled: Training, n_components: int, n_starts: int
+) -> MixtureProblem:
+    """The problem in which a labelled row may be in any component of its class."""
+    restricted = []
+    for k in range(labelled.n_classes):
+        own = labelled.take(np.flatnonzero(labelled.y == k))
+        members = slice(k * n_components, (k + 1) * n_components)
+        blocks = weighted_rows(own.table, own.weight, single.layout, n_components * n_starts)
+        restricted += [(block, weight, members) for block, weight in blocks]
+    n_all = labelled.n_classes * n_components
+    return replace(
+        single,
+        known_rows=np.zeros(n_all),
+        known=product.empty_stats(n_all, single.layout),
+        restricted=restricted,
+    )
 
-    def _component_posterior(self, table: Table, posterior: FloatArray) -> FloatArray:
-        """p(class, h | observed cells) given the posterior of the class."""
 
-        def visit(block: Block) -> FloatArray:
-            return np.exp(log_normalise(self._component_log_joint(block)))
-
-        within = self._by_block(visit, table)
-        return (posterior[:, :, None] * within).reshape(len(posterior), self._log_share.size)
-
-    def _latent(self, table: Table) -> FloatArray:
-        return self._component_posterior(table, super()._latent(table))
-
-    def _latent_names(self) -> list[str]:
-        return [f"{label}_{h}" for label in self.classes_ for h in range(self.n_components_)]
-
-    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
-        edges = np.cumsum(self.component_weights_, axis=1)[:, :-1]
-        state = (rng.random(len(y))[:, None] >= edges[y]).sum(axis=1)
-        return super()._sample_table(y * self.n_components_ + state, rng)
-
-    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
-        return super()._expected_cells(table, self._component_posterior(table, posterior))
-
-    def _most_probable_cells(self, table: Table) -> Table:
-        # Exact with one component. With more the best completion has no closed form: it is looked
-        # for from the modes of each component, and a round never makes a completion worse.
-        if self.n_components_ == 1:
-            return super()._most_probable_cells(table)
-        numeric, codes = table.block(slice(None))
-        hidden = np.isnan(numeric).any(axis=1) | (codes < 0).any(axis=1)
-        filled_numeric, filled_codes = numeric.copy(), codes.copy()
-        rows = Block(numeric[hidden], codes[hidden])
-        best = np.full(len(rows.numeric), -np.inf)
-        for component in range(self._log_share.size):
-            k = component // self.n_components_
-            found = self._climb(rows, component)
-            height = self._log_likelihood(found)[:, k] + np.log(self.class_prior_[k])
-            better = height > best
-            best[better] = height[better]
-            place = np.flatnonzero(hidden)[better]
-            filled_numeric[place], filled_codes[place] = (part[better] for part in found)
-        return Table(filled_numeric, filled_codes)
-
-    def _climb(self, rows: Block, component: int) -> Block:
-        """Missing cells of the highest density p(x | class) that is found from one component."""
-        k, centres = component // self.n_components_, self._centres()
-        members = slice(k * self.n_components_, (k + 1) * self.n_components_)
-        levels = self._level_log_probs()
-        no_number, no_code = np.isnan(rows.numeric), rows.codes < 0
-        numeric = np.where(no_number, centres[component], rows.numeric)
-        codes = rows.codes.copy()
-        for place, log_prob in enumerate(levels):
-            if log_prob.shape[1]:
-                codes[no_code[:, place], place] = log_prob[component].argmax()
-        widths = self._widths()[members]
-        precision = (widths.min(axis=0) / widths) ** 2  # up to a factor that falls out
-        for _ in range(SWEEPS):
-            before = numeric.copy(), codes.copy()
-            share = np.exp(log_normalise(self._component_log_joint(Block(numeric, codes))[:, k]))
-            pull = (share @ (precision * centres[members])) / (share @ precision)
-            numeric = np.where(no_number, pull, numeric)
-            for place, log_prob in enumerate(levels):
-                missing = no_code[:, place]
-                if log_prob.shape[1] and missing.any():
-                    part = codes[missing]
-                    part[:, place] = -1
-                    rest = self._component_log_joint(Block(numeric[missing], part))[:, k]
-                    height = log_sum_exp(rest[:, None, :] + log_prob[members].T)
-                    codes[missing, place] = height.argmax(axis=1)
-            if np.array_equal(codes, before[1]) and np.allclose(
-                numeric, before[0], rtol=1e-12, atol=0.0, equal_nan=True
-            ):
-                break
-        return Block(numeric, codes)
+def bic_score(
+    n_components: int,
+    result: EMResult[MixtureParams],
+    problem: MixtureProblem,
+    widths: FloatArray,
+) -> float:
+    """BIC, or -inf if a component has collapsed; `widths` are the scales of whole classes."""
+    params = product.Params(*(array[0] for array in result.params[1:]))
+    n_classes = len(widths)
+    if n_components > 1:
+        scale = params.scale.reshape(n_classes, n_components, -1)
+        if np.any(scale < COLLAPSED * widths[:, None]):
+            return -np.inf
+    n_levels = np.diff(problem.layout.offsets)
+    varying = int(np.sum(problem.prior.variance > 0))
+    each = 2 * varying + int(np.maximum(n_levels - 1, 0).sum())
+    n_parameters = n_classes - 1 + n_classes * (n_components - 1 + n_components * each)
+    total = problem.total_weight
+    log_likelihood = result.history[-1] * total - product.log_prior(params, problem.prior).sum()
+    return float(log_likelihood - 0.5 * n_parameters * np.log(total))

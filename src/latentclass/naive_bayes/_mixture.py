@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
-from latentclass.data._schema import Block, Table
 from latentclass.engine import _product as product
 from latentclass.engine._em import run_restarts
-from latentclass.engine._parallel import map_blocks
-from latentclass.engine._product_mixture import MixtureProblem
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._legacy_reading import Training
-from latentclass.naive_bayes import _column_mixture as mixture
-from latentclass.naive_bayes._naive_bayes import NaiveBayes, labelled_starts
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._reading import Training
+from latentclass.naive_bayes._base import ProductClassifier, em_record, found_components
+from latentclass.naive_bayes._column_choice import (
+    ColumnSearch,
+    choose_columns,
+    column_mixture_problem,
+    matched_params,
+)
+from latentclass.naive_bayes._column_mixture import (
+    ColumnComponents,
+    ColumnMixtureParams,
+    mixed_columns,
+)
+from latentclass.naive_bayes._components import ProductComponents
+from latentclass.naive_bayes._labelled_problem import labelled_starts, observed_columns
+from latentclass.naive_bayes._mixture_model import MixtureNaiveBayesModel
 
 
-class MixtureNaiveBayes(NaiveBayes):
+class MixtureNaiveBayes(ProductClassifier):
     """Naive Bayes with a mixture of Gaussians for each continuous column in each class.
 
     Given the class the columns are independent, as in `NaiveBayes`; but a continuous column may
@@ -178,30 +188,30 @@ class MixtureNaiveBayes(NaiveBayes):
         check_number("max_components", self.max_components, low=1, whole=True)
         super()._check_parameters()
 
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         n_numeric = training.table.numeric.shape[1]
         width = n_numeric * self.max_components if self.max_components > 1 else 1
         problem, labelled = self._labelled_problem(training, width=width)
-        seed = check_random_state(self.random_state).randint(2**31)
-        self.n_components_, self._mixed, self._parts = self._choose(labelled, problem.prior, seed)
-        rngs = self._generators(1)
-        if not len(self._mixed):
-            starts = labelled_starts(problem, labelled, rngs)
-            self._keep(self._run(problem, starts, rngs, progress), problem)
-            return
-        plain, mixed = self._split(problem)
-        joint = mixture.ColumnMixtureProblem(
-            plain,
-            mixed,
-            self._cells(labelled),
-            self._used(),
-            mixture.Spread(problem.prior.strength, problem.prior.variance[self._mixed, None]),
-            self._layout.unit[self._mixed],
+        search = ColumnSearch(
+            self.max_components,
+            self.n_init,
+            check_random_state(self.random_state).randint(2**31),
+            self.tol,
+            self.max_iter,
+            self.accelerate,
         )
-        result = run_restarts(
+        numbers, parts = choose_columns(labelled, problem, search)
+        rngs = self._generators(1)
+        if numbers.max(initial=1) == 1:
+            starts = labelled_starts(problem, labelled, rngs)
+            result = self._run_em(problem, starts, rngs, progress)
+            class_prior, components, record = found_components(result, problem, training)
+            return Learned(MixtureNaiveBayesModel(class_prior, components, numbers, parts), record)
+        joint = column_mixture_problem(labelled, problem, numbers)
+        mixed_result = run_restarts(
             joint,
-            mixture.ColumnMixtureParams(
-                *labelled_starts(plain, labelled, rngs), *(array[None] for array in self._parts)
+            ColumnMixtureParams(
+                *labelled_starts(joint.plain, labelled, rngs), *(array[None] for array in parts)
             ),
             tol=self.tol,
             max_iter=self.max_iter,
@@ -209,193 +219,41 @@ class MixtureNaiveBayes(NaiveBayes):
             accelerate=self.accelerate,
             on_iteration=None if progress is None else progress.step,
         )
-        arrays = [array[0] for array in result.params]
-        self.class_prior_ = np.exp(arrays[0])
-        self._plain_params = product.Params(*arrays[1:4])
-        self._parts = mixture.ColumnComponents(*arrays[4:])
-        self._params = self._matched_params()
-        penalty = product.log_prior(self._plain_params, plain.prior).sum()
-        penalty += joint.log_prior(self._parts)
-        self._record(result, problem.total_weight, float(penalty))
-
-    def _choose(
-        self, labelled: Training, prior: product.Prior, seed: int
-    ) -> tuple[IndexArray, IndexArray, mixture.ColumnComponents]:
-        """Numbers of components, columns that need more than one, and the mixtures of these."""
-        shape = (len(self.classes_), len(prior.mean))
-        numbers = np.ones(shape, dtype=np.intp)
-
-        def search(columns: slice) -> tuple[IndexArray, mixture.Choice]:
-            cells, pairs = self._column_cells(labelled, columns)
-            variance = prior.variance[columns][pairs % (columns.stop - columns.start)]
-            choice = mixture.choose_mixtures(
-                cells,
-                mixture.Spread(prior.strength, variance[:, None]),
-                max_components=self.max_components,
-                n_starts=self.n_init,
-                seed=seed,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                accelerate=self.accelerate,
-            )
-            return pairs, choice
-
-        # a class without any value in a column has that column's overall Gaussian
-        parts = mixture.ColumnComponents(
-            np.full((*shape, self.max_components), -np.inf),
-            np.zeros((*shape, self.max_components)),
-            np.ones((*shape, self.max_components)),
+        arrays = [array[0] for array in mixed_result.params]
+        plain, parts = product.Params(*arrays[1:4]), ColumnComponents(*arrays[4:])
+        components = ProductComponents(
+            matched_params(plain, parts, mixed_columns(numbers)),
+            problem.layout,
+            observed_columns(training.schema),
         )
-        parts.log_weight[..., 0] = 0.0
-        parts.mean[..., 0] = prior.mean
-        parts.scale[..., 0] = product.to_scale(prior.variance, prior)
-        spans = self._column_spans(labelled) if self.max_components > 1 else []
-        for columns, (pairs, choice) in zip(
-            spans, map_blocks(search, spans, self.n_jobs), strict=True
-        ):
-            k, j = np.divmod(pairs, columns.stop - columns.start)
-            j += columns.start
-            numbers[k, j] = choice.n_components
-            for array, values in zip(parts, choice.parts, strict=True):
-                array[k, j] = values
-        mixed = np.flatnonzero((numbers > 1).any(axis=0))
-        most = int(numbers.max(initial=1))
-        return (
-            numbers,
-            mixed,
-            mixture.ColumnComponents(*(array[:, mixed, :most] for array in parts)),
+        penalty = product.log_prior(plain, joint.plain.prior).sum() + joint.log_prior(parts)
+        return Learned(
+            MixtureNaiveBayesModel(np.exp(arrays[0]), components, numbers, parts),
+            em_record(mixed_result, problem.total_weight, float(penalty)),
         )
 
-    def _column_spans(self, labelled: Training) -> list[slice]:
-        """Ranges of continuous columns whose cells fit into memory with all that is beside them."""
-        n_columns = labelled.table.numeric.shape[1]
-        beside = labelled.table.n_rows * self.n_init * self.max_components
-        size = max(mixture.CHUNK_CELLS // beside, 1)
-        return [slice(j, min(j + size, n_columns)) for j in range(0, n_columns, size)]
+    # ------------------------------------------------------------- attributes
 
-    def _column_cells(
-        self, labelled: Training, columns: Any
-    ) -> tuple[mixture.ColumnValues, IndexArray]:
-        table, y, weight = labelled
-        numeric = Table(table.numeric[:, columns], table.codes[:, :0]).block(slice(None)).numeric
-        scaled = (numeric - self._layout.centre[columns]) / self._layout.unit[columns]
-        return mixture.distinct_cells(scaled, y, weight, len(self.classes_))
-
-    def _cells(self, labelled: Training) -> list[tuple[mixture.ColumnValues, IndexArray]]:
-        """Labelled cells of the mixed columns, column by column; pairs count in those only."""
-        out = []
-        for place, j in enumerate(self._mixed):
-            cells, pairs = self._column_cells(labelled, slice(j, j + 1))
-            out.append((cells, pairs * len(self._mixed) + place))
-        return out
-
-    def _split(self, problem: MixtureProblem) -> tuple[MixtureProblem, list[FloatArray]]:
-        """The problem without the mixed columns, and the mixed columns of its blocks."""
-        keep = self._plain_columns(len(problem.prior.mean))
-        prior, known, layout = problem.prior, problem.known, problem.layout
-        blocks = [
-            (product.ProductRows(np.ascontiguousarray(rows.numeric[:, keep]), rows.codes), weight)
-            for rows, weight in problem.blocks
-        ]
-        plain = replace(
-            problem,
-            blocks=blocks,
-            known=known._replace(
-                weight=known.weight[:, keep],
-                mean=known.mean[:, keep],
-                scatter=known.scatter[:, keep],
-            ),
-            prior=prior._replace(mean=prior.mean[keep], variance=prior.variance[keep]),
-            layout=layout._replace(centre=layout.centre[keep], unit=layout.unit[keep]),
-        )
-        self._plain_layout = plain.layout
-        return plain, [rows.numeric[:, self._mixed] for rows, _ in problem.blocks]
-
-    def _used(self) -> BoolArray:
-        """Which components of the mixed columns there are, shape (n_classes, n_mixed, most)."""
-        numbers = self.n_components_[:, self._mixed, None]
-        return np.asarray(np.arange(numbers.max()) < numbers)
-
-    def _plain_columns(self, n_columns: int) -> IndexArray:
-        return np.setdiff1d(np.arange(n_columns), self._mixed)
-
-    def _matched_params(self) -> product.Params:
-        """Single Gaussians with the mean and variance of each column's mixture."""
-        plain, parts = self._plain_params, self._parts
-        n_columns = len(self._layout.centre)
-        share = np.exp(parts.log_weight)
-        centre = (share * parts.mean).sum(axis=2)
-        about = parts.mean - centre[:, :, None]
-        variance = (share * (parts.scale**2 + about**2)).sum(axis=2)
-        mean, scale = (np.empty((len(plain.mean), n_columns)) for _ in range(2))
-        rest = self._plain_columns(n_columns)
-        mean[:, rest], mean[:, self._mixed] = plain.mean, centre
-        scale[:, rest], scale[:, self._mixed] = plain.scale, np.sqrt(variance)
-        return product.Params(mean, scale, plain.log_prob)
+    @property
+    def n_components_(self) -> IndexArray:
+        """Components of each continuous column in each class."""
+        check_is_fitted(self)
+        return np.array(self._model.n_components)
 
     @property
     def component_weights_(self) -> FloatArray:
         """Share of each component."""
-        return self._components()[0]
+        check_is_fitted(self)
+        return np.asarray(self._model.sorted_parts()[0])
 
     @property
     def component_means_(self) -> FloatArray:
         """Mean of each component."""
-        return self._components()[1]
+        check_is_fitted(self)
+        return np.asarray(self._model.sorted_parts()[1])
 
     @property
     def component_scales_(self) -> FloatArray:
         """Standard deviation of each component."""
-        return self._components()[2]
-
-    def _components(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         check_is_fitted(self)
-        shape = (*self.n_components_.shape, int(self.n_components_.max(initial=1)))
-        weight, mean, scale = (np.full(shape, np.nan) for _ in range(3))
-        weight[..., 0], mean[..., 0], scale[..., 0] = 1.0, self.means_, self.scales_
-        if len(self._mixed):
-            centre, unit = self._layout.centre[self._mixed], self._layout.unit[self._mixed]
-            parts = self._parts
-            used = self._used()
-            order = np.argsort(np.where(used, parts.mean, np.inf), axis=2)
-            found = (
-                np.exp(parts.log_weight),
-                centre[:, None] + unit[:, None] * parts.mean,
-                unit[:, None] * parts.scale,
-            )
-            for out, values in zip((weight, mean, scale), found, strict=True):
-                shown = np.where(used, values, np.nan)
-                out[:, self._mixed] = np.take_along_axis(shown, order, axis=2)
-        return weight, mean, scale
-
-    def _log_likelihood(self, block: Block) -> FloatArray:
-        if not len(self._mixed):
-            return super()._log_likelihood(block)
-        numeric, codes = product.to_rows(*block, self._layout)
-        rows = product.ProductRows(numeric[:, self._plain_columns(numeric.shape[1])], codes)
-        out = product.log_density(self._plain_params, rows, self._plain_layout)
-        unit = self._layout.unit[self._mixed]
-        out += mixture.mixture_log_density(self._parts, numeric[:, self._mixed], unit)
-        return out
-
-    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
-        table = super()._sample_table(y, rng)
-        layout, rows = self._layout, np.arange(len(y))
-        for place, j in enumerate(self._mixed):
-            log_weight, mean, scale = (array[:, place] for array in self._parts)
-            edges = np.cumsum(np.exp(log_weight), axis=1)[:, :-1]
-            part = (rng.random(len(y))[:, None] >= edges[y]).sum(axis=1)
-            # past the last component in use only by rounding
-            part = np.minimum(part, self.n_components_[y, j] - 1)
-            at = mean[y[rows], part] + scale[y[rows], part] * rng.standard_normal(len(y))
-            table.numeric[:, j] = layout.centre[j] + layout.unit[j] * at
-        return table
-
-    def _peaks(self) -> tuple[FloatArray, FloatArray]:
-        at, height = super()._peaks()
-        if len(self._mixed):
-            centre, unit = self._layout.centre[self._mixed], self._layout.unit[self._mixed]
-            place, peak = mixture.mixture_peaks(self._parts)
-            at[:, self._mixed] = centre + unit * place
-            height[:, self._mixed] = peak + 0.5 * product.LOG_2PI - np.log(unit)
-        return at, height
+        return np.asarray(self._model.sorted_parts()[2])

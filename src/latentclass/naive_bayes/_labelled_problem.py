@@ -1,0 +1,116 @@
+"""The EM problem of naive Bayes: labelled rows have a known class, the others a hidden one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass.data._schema import Schema, Table
+from latentclass.engine import _product as product
+from latentclass.engine._parallel import map_blocks
+from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, seed_components
+from latentclass.estimator._reading import Training
+
+WeightedRows = list[tuple[product.ProductRows, FloatArray]]
+
+
+def labelled_problem(
+    training: Training, *, alpha: float, prior: float | None, width: int, n_jobs: int | None
+) -> tuple[MixtureProblem, Training]:
+    """EM with the class of each labelled row known, and the labelled rows themselves.
+
+    Blocks of unlabelled rows leave room for `width` responsibilities of each class per row.
+    """
+    table, labelled, n_classes = training.table, training.labelled, training.n_classes
+    layout = measure_columns(table, training.schema.n_levels)
+    blocks: WeightedRows = []
+    known = training
+    if not labelled.all():
+        known = training.take(labelled)
+        hidden = training.take(~labelled)
+        blocks = weighted_rows(hidden.table, hidden.weight, layout, width * n_classes)
+    known_rows = np.zeros(n_classes) + np.bincount(known.y, known.weight, n_classes)
+    stats = class_stats(known, layout, n_jobs)
+    smoothing = column_prior(stats, blocks, layout, alpha=alpha, prior=prior)
+    return MixtureProblem(blocks, known_rows, stats, smoothing, layout, n_jobs), known
+
+
+def measure_columns(table: Table, n_levels: IndexArray) -> product.Layout:
+    """Ranges of the continuous columns and places of the discrete levels."""
+    low = np.full(table.numeric.shape[1], np.nan)
+    high = low.copy()
+    for block in table.blocks():
+        low = np.fmin(low, np.fmin.reduce(block.numeric, axis=0))
+        high = np.fmax(high, np.fmax.reduce(block.numeric, axis=0))
+    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.intp)
+    return product.Layout(*product.measure_range(low, high), offsets)
+
+
+def observed_columns(schema: Schema) -> BoolArray:
+    """Which continuous columns have a value in some row."""
+    return np.array([schema.columns[j].observed for j in schema.continuous], dtype=bool)
+
+
+def weighted_rows(
+    table: Table, weight: FloatArray, layout: product.Layout, width: int
+) -> WeightedRows:
+    """Rows in the units of the engine, in blocks with room for `width` more numbers per row."""
+    return [
+        (product.to_rows(*table.block(span), layout), weight[span])
+        for span in table.spans(extra_columns=width)
+    ]
+
+
+def class_stats(labelled: Training, layout: product.Layout, n_jobs: int | None) -> product.Stats:
+    """Statistics of the rows of each class."""
+    table, n_classes = labelled.table, labelled.n_classes
+
+    def visit(span: slice) -> product.Stats:
+        rows = product.to_rows(*table.block(span), layout)
+        return product.hard_stats(rows, labelled.y[span], labelled.weight[span], n_classes, layout)
+
+    total = product.empty_stats(n_classes, layout)
+    # blocks with at least as many rows as there are classes: otherwise merging dominates the cost
+    for part in map_blocks(visit, table.spans(least=n_classes), n_jobs):
+        total = product.merge_stats(total, part)
+    return total
+
+
+def column_prior(
+    known: product.Stats,
+    blocks: WeightedRows,
+    layout: product.Layout,
+    *,
+    alpha: float,
+    prior: float | None,
+) -> product.Prior:
+    """The prior that pulls variances towards those of the whole columns, all rows together."""
+    overall = product.pool_stats(known)
+    for rows, weight in blocks:
+        overall = product.merge_stats(overall, product.soft_stats(rows, weight[:, None], layout))
+    variance = overall.scatter[0] / np.where(overall.weight[0] > 0, overall.weight[0], 1.0)
+    strength = 0.0 if prior is None else float(prior)
+    return product.Prior(float(alpha), strength, overall.mean[0], variance)
+
+
+def labelled_starts(
+    problem: MixtureProblem, labelled: Training, rngs: list[np.random.Generator]
+) -> MixtureParams:
+    """The estimate from all labelled rows first, then starts near single labelled rows."""
+    y, weight = labelled.y, labelled.weight
+    estimates = [product.estimate(problem.known, problem.prior, problem.layout)]
+    # a class may have no row here, for example in a fold of `calibrate`
+    everything = np.arange(len(y))
+    by_class = [
+        rows if (rows := np.flatnonzero(y == k)).size else everything
+        for k in range(len(problem.known_rows))
+    ]
+    for rng in rngs[1:]:
+        picked = [rng.choice(rows, p=weight[rows] / weight[rows].sum()) for rows in by_class]
+        chosen = labelled.table.take(np.array(picked))
+        seeds = product.to_rows(*chosen.block(slice(None)), problem.layout)
+        estimates.append(seed_components(seeds, problem.prior, problem.layout, rng))
+    with np.errstate(divide="ignore"):
+        shares = np.log(problem.known_rows / problem.known_rows.sum())
+    stacked = (np.stack(arrays) for arrays in zip(*estimates, strict=True))
+    return MixtureParams(np.tile(shares, (len(rngs), 1)), *stacked)
