@@ -132,7 +132,7 @@ def answer(model, X):
 
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:EM was stopped"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.parametrize("prototype", MODELS, ids=lambda model: type(model).__name__),
 ]
 
