@@ -182,6 +182,15 @@ def test_rows_without_label_are_learned_from(model, table, mark):
     assert np.all(np.diff(fitted.history_) >= -1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_single_step_of_em_gives_class_shares_that_sum_to_one(model, table):
+    X, y = table
+    hidden = np.where(np.random.default_rng(5).random(80) < 0.5, y, None)
+    fitted = clone(model).set_params(max_iter=1).fit(X, hidden)
+    assert_allclose(fitted.class_prior_.sum(), 1.0, rtol=1e-12)
+    proba(fitted, X)
+
+
 def test_minus_one_marks_unlabelled_rows_and_says_so(model, table):
     X, y = table
     codes = np.searchsorted(["low", "mid", "top"], y)
