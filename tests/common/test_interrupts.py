@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import latentclass
-from estimators import CLASSIFIERS
+from estimators import CLASSIFIERS, ESTIMATORS
 from latentclass import (
     BinaryLCMClassifierCV,
     HNBClassifier,
@@ -24,7 +24,7 @@ from latentclass import (
     LCMClassifierCV,
     MDLDiscretizer,
 )
-from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN, NaiveBayes
+from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN, NaiveBayes, WekaClassifier
 from latentclass.evaluation import TableClassifier
 
 PACKAGE = str(Path(latentclass.__file__).parent)
@@ -131,10 +131,17 @@ def answer(model, X):
     return pd.DataFrame(ask(X))
 
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.parametrize("prototype", MODELS, ids=lambda model: type(model).__name__),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: type(model).__name__)
+def prototype(request):
+    return request.param
+
+
+def test_every_estimator_is_listed():
+    listed = {type(model) for model in MODELS}
+    assert listed == {*ESTIMATORS.values()} - {WekaClassifier}  # which needs Java
 
 
 def test_fit_stores_all_it_has_learned_at_once(prototype):
