@@ -35,7 +35,7 @@ MODELS = [
     LCMClassifier(n_components=2, n_init=2, select="accuracy", random_state=0),
     LCMClassifierCV([1, 2], [1], n_init=2, cv=2, random_state=0),
     BinaryLCMClassifierCV([1, 2], [1], n_init=2, cv=2, max_iter=5, tol=1.0, random_state=0),
-    HybridLCMClassifier(1, n_init=2, max_iter=5, tol=1.0, random_state=0),
+    HybridLCMClassifier(1, n_init=1, max_iter=5, tol=1.0, random_state=0),
     HNBClassifier(n_models=2, random_state=0),
     LatentTreeClassifier(search="fast", random_state=0),
     LatentVariableClassifier(
