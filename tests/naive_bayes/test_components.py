@@ -96,7 +96,7 @@ class TestValue:
             ({"mean": np.full((2, 2), np.nan)}, r"^mean has NaN in it"),
             (
                 {"scale": np.zeros((2, 2))},
-                r"^scale must be above 0 everywhere, but its least value is 0.0",
+                r"^scale must be above 0 everywhere, but",
             ),
             ({"log_prob": np.zeros((2, 5))}, r"^log_prob of discrete column 0 must be prob"),
         ],
