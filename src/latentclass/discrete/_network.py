@@ -2,7 +2,7 @@
 
 A family is an attribute with its parents. All conditional tables of a network are one array of
 shape (K, F): K classes, F entries of all families laid end to end, the attribute's own level
-running fastest. If the class is not a parent of an attribute, its table is the same for all classes.
+running fastest. An attribute without the class as parent has the same table in all classes.
 
     p(x | k) = prod_j theta[k, entry of (x_j, parents of x_j)]
 
