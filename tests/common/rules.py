@@ -15,6 +15,6 @@ def number_grid(fitted, name):
     """Numbers to integrate over, both sides of every cut of a discretised column included."""
     cuts = np.empty(0)
     if hasattr(fitted, "cut_points_"):  # of all sets of cut points, where a model averages several
-        coding = fitted._coding if hasattr(fitted, "_coding") else fitted._model.coding
+        coding = fitted._model.coding
         cuts = coding.bins[list(fitted.cut_points_).index(name)].cuts
-    return np.sort(np.r_[np.linspace(-15, 15, 4001), cuts, np.nextafter(cuts, np.inf)])
+    return np.sort(np.r_[np.linspace(-15, 15, 2001), cuts, np.nextafter(cuts, np.inf)])

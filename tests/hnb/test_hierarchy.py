@@ -22,8 +22,8 @@ from latentclass.hnb import _hierarchy as _hnb
 from latentclass.hnb import _kernels as _hnb_kernels
 from latentclass.hnb import _search as _hnb_search
 from latentclass.hnb._hierarchy import (
+    FilledHierarchy,
     Hierarchy,
-    Model,
     Tables,
     best_log_likelihood,
     count_within,
@@ -47,7 +47,7 @@ def random_model(rng, n_levels=(2, 3, 2, 3), n_classes=2):
     theta = rng.random((n_classes, size))
     for a, b in zip(hierarchy.offsets[:-1], hierarchy.offsets[1:], strict=True):
         theta[:, a:b] /= theta[:, a:b].sum(axis=1, keepdims=True)
-    return Model(hierarchy, Tables(np.log(theta), within))
+    return FilledHierarchy(hierarchy, Tables(np.log(theta), within))
 
 
 def probability_by_hand(model, row, k):
@@ -105,7 +105,7 @@ def test_latent_posterior_by_enumeration(model):
     joint = np.exp(log_likelihood(model, whole)) * [0.3, 0.7]
     holes = every_row([r + 1 for r in n_levels]) - 1
     evidence = np.exp(log_likelihood(model, holes)) * [0.3, 0.7]
-    posterior = np.log(evidence / evidence.sum(axis=1, keepdims=True))
+    posterior = evidence / evidence.sum(axis=1, keepdims=True)
     found = latent_posterior(model, holes, posterior)
     for i, row in enumerate(holes):
         agree = np.all((row < 0) | (whole == row), axis=1)
@@ -141,7 +141,7 @@ def test_a_hundred_missing_attributes_in_one_tree_do_not_underflow():
         top = len(hierarchy.sizes) - 1
     codes = rng.integers(0, 8, (20, 120)).astype(np.int32)
     within = count_within(hierarchy, codes, np.ones(20), 1.0)
-    model = Model(hierarchy, Tables(np.log([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]), within))
+    model = FilledHierarchy(hierarchy, Tables(np.log([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]), within))
     whole = log_likelihood(model, codes)
     assert np.all(whole < -150)
     codes[:, 7] = -1
@@ -506,7 +506,7 @@ def test_held_out_scores_with_holes_sum_them_out():
                 counts = np.bincount(states[seen, v], train[seen], hierarchy.sizes[v]) + 1.0
                 row.append(counts / counts.sum())
             log_theta.append(np.log(np.concatenate(row)))
-        model = Model(hierarchy, Tables(np.array(log_theta), within))
+        model = FilledHierarchy(hierarchy, Tables(np.array(log_theta), within))
         own = [train[rows.y == k].sum() for k in range(2)]
         expected = log_likelihood(model, rows.codes) + np.log(np.array(own) / sum(own))
         mine = search._fold == f

@@ -13,8 +13,15 @@ import scipy.sparse as sp
 from scipy.special import gammaln
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._network import Structure
-from latentclass.engine._counts import column_sums, indicator_rows, level_offsets
+from latentclass.engine._counts import (
+    class_information,
+    column_sums,
+    indicator_rows,
+    level_counts,
+    level_offsets,
+)
 
 MAX_FAMILY_CELLS = 2**18
 """Families with more cells than this, the class included, are not considered."""
@@ -44,6 +51,14 @@ def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ..
     return tuple(parents)
 
 
+def order_by_information(rows: CodedRows) -> IndexArray:
+    """Active columns, the one that tells most about the class first."""
+    offsets = level_offsets(rows.n_levels)
+    single = level_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
+    information = class_information(single, offsets)
+    return np.argsort(-np.round(information, 12), kind="stable")
+
+
 class Sample(NamedTuple):
     """Labelled rows to learn a structure from, attributes in the order that breaks ties."""
 
@@ -52,6 +67,13 @@ class Sample(NamedTuple):
     weight: FloatArray
     n_classes: int
     n_levels: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: CodedRows, order: IndexArray) -> Sample:
+        """The labelled rows, columns in a given order."""
+        n_levels = tuple(rows.n_levels[j] for j in order)
+        codes = np.ascontiguousarray(rows.codes[:, order])
+        return cls(codes, rows.y, rows.weight, rows.n_classes, n_levels)
 
 
 class Score(NamedTuple):
