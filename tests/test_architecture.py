@@ -61,13 +61,11 @@ KNOW_SCIKIT_LEARN = {
         "discrete/_hidden_naive_bayes.py",
     ],
     "methods of an estimator": [
-        "lcm/_hybrid_model.py",
         "latent_tree/_inspection.py",
     ],
     "fit other estimators": [
         "baselines/*.py",
         "evaluation/*.py",
-        "lcm/_size_search.py",
         "mixture/_component_classifiers.py",
     ],
     "check tables, labels and models as all estimators do": [
