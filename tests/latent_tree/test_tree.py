@@ -1,17 +1,13 @@
-"""Trees as values, against the joint distribution written out in full.
-
-The slow twins here (`joint`, `random_tree`, `same_up_to_states`) serve the tests of inference and
-EM on trees too.
-"""
+"""Trees as values, against the joint distribution written out in full."""
 
 import re
-from itertools import permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from tree_reference import joint, made, random_tables, random_tree, same_up_to_states
 
 from latentclass.latent_tree._tree import (
     Tree,
@@ -25,69 +21,6 @@ from latentclass.latent_tree._tree import (
     reroot,
     sample_nodes,
 )
-
-
-def random_tables(tree, rng, zeros=0.0):
-    """The same tree with random tables, some cells 0."""
-    tables = []
-    for table in tree.tables:
-        draws = rng.gamma(0.7, size=table.shape)
-        draws[rng.random(table.shape) < zeros] = 0.0
-        draws[draws.sum(axis=1) == 0, 0] = 1.0
-        tables.append(draws / draws.sum(axis=1, keepdims=True))
-    return Tree(tree.parents, tree.cardinalities, tree.columns, tuple(tables))
-
-
-def random_tree(seed, n_latent=3, n_leaves=4, zeros=0.0, inner_observed=False):
-    """A small random tree; leaves come after latent nodes, columns in mixed order."""
-    rng = np.random.default_rng(seed)
-    latent = [-1, *(int(rng.integers(0, node)) for node in range(1, n_latent))]
-    bare = sorted(set(range(n_latent)) - set(latent))
-    bare = [0, *(node for node in bare if node)]  # the root is to have two neighbours
-    n_leaves = max(n_leaves, len(bare) + (n_latent == 1))
-    hosts = [*bare, *rng.integers(0, n_latent, n_leaves - len(bare)).tolist()]
-    parents = (*latent, *hosts)
-    cardinalities = tuple(rng.integers(1, 4, len(parents)).tolist())
-    columns = np.full(len(parents), -1)
-    columns[n_latent:] = rng.permutation(n_leaves)
-    if inner_observed:
-        columns[rng.integers(0, n_latent)] = n_leaves
-    shape = Tree.even(parents, cardinalities, tuple(columns.tolist()))
-    return random_tables(shape, rng, zeros)
-
-
-def joint(tree):
-    """p(all nodes) as an array with an axis for each node, cell by cell."""
-    out = np.zeros(tree.cardinalities)
-    for states in product(*map(range, tree.cardinalities)):
-        p = 1.0
-        for node, parent in enumerate(tree.parents):
-            p *= tree.tables[node][0 if parent < 0 else states[parent], states[node]]
-        out[states] = p
-    return out
-
-
-def same_up_to_states(one, other, atol):
-    """Whether two trees of one shape are equal but for the order of their latent states."""
-    orders = [list(permutations(range(k))) for k in one.latent_cardinalities]
-    for choice in product(*orders):
-        turned = other
-        for node, order in zip(other.latent, choice, strict=True):
-            turned = permute_states(turned, node, order)
-        if np.allclose(turned.theta, one.theta, rtol=0, atol=atol):
-            return True
-    return False
-
-
-def made(make, message):
-    """What `make` returns, or None if it raises a ValueError with this message."""
-    try:
-        return make()
-    except ValueError as error:
-        if re.search(message, str(error)) is None:
-            raise
-    return None
-
 
 CHAIN = ((-1, 0, 1, 1, 0, 0), (2, 3, 2, 2, 4, 2), (-1, -1, 2, 0, 1, 3))
 """Two latent nodes with two leaves each."""
