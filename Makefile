@@ -41,8 +41,9 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 tests: $(STAMP)
+	$(BIN)/python tests/compile_kernels.py
 	# the variable lets scikit-learn run its array-API check too
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term --durations=10
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
@@ -63,6 +64,7 @@ pages: $(STAMP)
 test-oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	PIP_CONSTRAINT=constraints-oldest.txt $(VENV)-oldest/bin/python -m pip install --quiet -e ".[test]"
+	$(VENV)-oldest/bin/python tests/compile_kernels.py
 	# not the pages: they show what the newest libraries print
 	$(VENV)-oldest/bin/python -m pytest -n 2 --ignore=tests/test_docs.py
 

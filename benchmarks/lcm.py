@@ -23,7 +23,8 @@ from latentclass.datasets import load_dataset
 from latentclass.engine._class_components import gather_rows
 from latentclass.exceptions import DataSetUnavailableError
 from latentclass.lcm._em import LCMProblem, Prior
-from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
+from latentclass.lcm._fit import LCMSettings
+from latentclass.lcm._folds import FoldedRows, held_out_log_posterior
 
 SIZES = {"glass2": (163, 9, 2), "vehicle": (846, 18, 4)}
 
@@ -157,7 +158,7 @@ def compare_grid(run: Run, name: str, X: np.ndarray, y: np.ndarray, n_init: int)
     def by_us() -> None:
         prior = Prior(1.0, 1.0, 0.5, 1.0)
         for q, m in pairs:
-            settings = FoldSettings(
+            settings = LCMSettings(
                 q, m, True, "full", True, prior, "accuracy", n_init, 100, 1e-2, False
             )  # fmt: skip
             held_out_log_posterior(rows, settings, 0)

@@ -21,3 +21,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # measure seconds on the clock, so neither is used; the other health checks stay.
 settings.register_profile("any_load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any_load")
+
+
+def pytest_collection_modifyitems(items):
+    """Switch coverage off for tests that run the same lines many times.
+
+    They would take twice as long, and what they run is covered by tests of its own.
+    """
+    for item in items:
+        of_scikit_learn = getattr(item, "originalname", "") == "test_scikit_learns_own_checks"
+        of_hypothesis = hasattr(getattr(item, "obj", None), "hypothesis")
+        if of_scikit_learn or of_hypothesis:
+            item.add_marker("no_cover")

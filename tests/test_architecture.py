@@ -48,13 +48,11 @@ KNOW_SCIKIT_LEARN = {
         "*/_discretizer.py",
         "mixture/_latent_mixture.py",
         "naive_bayes/_base.py",
-        "naive_bayes/_legacy_naive_bayes.py",
         "naive_bayes/_naive_bayes.py",
         "naive_bayes/_mixture.py",
         "naive_bayes/_finite_mixture.py",
         "naive_bayes/_projected.py",
         "discrete/_base.py",
-        "discrete/_legacy_base.py",
         "discrete/_network_base.py",
         "discrete/_tan.py",
         "discrete/_ban.py",
@@ -63,14 +61,11 @@ KNOW_SCIKIT_LEARN = {
         "discrete/_hidden_naive_bayes.py",
     ],
     "methods of an estimator": [
-        "lcm/_hybrid_model.py",
         "latent_tree/_inspection.py",
-        "mixture/_classifier_model.py",
     ],
     "fit other estimators": [
         "baselines/*.py",
         "evaluation/*.py",
-        "lcm/_size_search.py",
         "mixture/_component_classifiers.py",
     ],
     "check tables, labels and models as all estimators do": [

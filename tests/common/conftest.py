@@ -1,11 +1,15 @@
 """Classifiers and a table for the rules that hold for all of them."""
 
+from copy import deepcopy
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
 from estimators import CLASSIFIERS, IMPROPER
+
+FITTED = {}
 
 
 @pytest.fixture(params=CLASSIFIERS, ids=lambda model: type(model).__name__)
@@ -31,6 +35,15 @@ def table():
         }
     )
     return X.mask(rng.random(X.shape) < 0.1), y
+
+
+@pytest.fixture
+def fitted(model, table):
+    """Copy of `model` fitted on `table`: most tests ask for it, and it is fitted only once."""
+    name = type(model).__name__
+    if name not in FITTED:
+        FITTED[name] = clone(model).fit(*table)
+    return deepcopy(FITTED[name])
 
 
 @pytest.fixture

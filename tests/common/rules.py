@@ -14,6 +14,7 @@ def proba(model, X):
 def number_grid(fitted, name):
     """Numbers to integrate over, both sides of every cut of a discretised column included."""
     cuts = np.empty(0)
-    if hasattr(fitted, "_coding"):  # of all sets of cut points, where a model averages several
-        cuts = fitted._coding.bins[list(fitted.cut_points_).index(name)].cuts
-    return np.sort(np.r_[np.linspace(-15, 15, 4001), cuts, np.nextafter(cuts, np.inf)])
+    if hasattr(fitted, "cut_points_"):  # of all sets of cut points, where a model averages several
+        coding = fitted._model.coding
+        cuts = coding.bins[list(fitted.cut_points_).index(name)].cuts
+    return np.sort(np.r_[np.linspace(-15, 15, 2001), cuts, np.nextafter(cuts, np.inf)])

@@ -20,9 +20,8 @@ def test_a_row_without_values_gets_the_prior(model, table):
         assert_allclose(fitted.score_samples(empty), 0.0, atol=1e-12)
 
 
-def test_verbs_agree_with_the_joint_probability(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_verbs_agree_with_the_joint_probability(fitted, table):
+    X, _ = table
     joint = fitted.predict_joint_log_proba(X)
     density = np.logaddexp.reduce(joint, axis=1)
     assert_allclose(fitted.score_samples(X), density, rtol=1e-10)
@@ -32,9 +31,8 @@ def test_verbs_agree_with_the_joint_probability(model, table):
 
 
 @pytest.mark.usefixtures("proper")
-def test_density_integrates_to_one_over_a_missing_category(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_density_integrates_to_one_over_a_missing_category(fitted, table):
+    X, _ = table
     row = X.iloc[[7]]
     levels = fitted.schema_.columns[4].categories
     total = np.logaddexp.reduce([fitted.score_samples(row.assign(band=v))[0] for v in levels])
@@ -42,9 +40,8 @@ def test_density_integrates_to_one_over_a_missing_category(model, table):
 
 
 @pytest.mark.usefixtures("proper")
-def test_density_integrates_to_one_over_a_missing_number(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_density_integrates_to_one_over_a_missing_number(fitted, table):
+    X, _ = table
     row = X.iloc[[7]]
     grid = number_grid(fitted, "height")
     rows = pd.concat([row] * len(grid), ignore_index=True).assign(height=grid)
@@ -53,9 +50,8 @@ def test_density_integrates_to_one_over_a_missing_number(model, table):
     assert_allclose(total, hidden, rtol=1e-5)
 
 
-def test_other_priors_follow_bayes_rule(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_other_priors_follow_bayes_rule(fitted, table):
+    X, _ = table
     priors = np.array([0.6, 0.3, 0.1])
     expected = proba(fitted, X) / fitted.class_prior_ * priors
     expected /= expected.sum(axis=1, keepdims=True)
@@ -81,9 +77,9 @@ def test_other_priors_follow_bayes_rule(model, table):
         ({"low": 0.5, "mid": 0.2, "top": 0.2, "tip": 0.1}, r"unknown \['tip'\], lacking \[\]"),
     ],
 )
-def test_impossible_priors_are_refused(model, table, priors, message):
+def test_impossible_priors_are_refused(fitted, table, priors, message):
     with pytest.raises(ValueError, match=message):
-        model.fit(*table).predict_proba(table[0], priors=priors)
+        fitted.predict_proba(table[0], priors=priors)
 
 
 def test_calibration_is_kept_only_where_it_helps_on_held_out_folds(model):

@@ -11,9 +11,8 @@ from scipy.integrate import trapezoid
 from sklearn.base import clone
 
 
-def test_transform_is_named_and_sums_up(model, table):
+def test_transform_is_named_and_sums_up(model, fitted, table):
     X, y = table
-    fitted = model.fit(X, y)
     values = fitted.transform(X)
     names = fitted.get_feature_names_out()
     assert values.shape == (80, len(names))
@@ -23,9 +22,8 @@ def test_transform_is_named_and_sums_up(model, table):
     assert_allclose(framed, values)
 
 
-def test_samples_look_like_the_data(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_samples_look_like_the_data(fitted, table):
+    X, _ = table
     drawn, labels = fitted.sample(4000, random_state=1)
     assert type(drawn) is pd.DataFrame
     assert list(drawn.columns) == list(X.columns)
@@ -41,8 +39,7 @@ def test_samples_look_like_the_data(model, table):
     pd.testing.assert_frame_equal(drawn, again)
 
 
-def test_samples_of_a_class(model, table):
-    fitted = model.fit(*table)
+def test_samples_of_a_class(fitted):
     assert set(fitted.sample(5, y="mid")[1]) == {"mid"}
     assert fitted.sample(2, y=["top", "low"])[1].tolist() == ["top", "low"]
     with pytest.raises(ValueError, match="y holds 'huge', which is not a class"):
@@ -63,20 +60,19 @@ def test_samples_come_in_the_container_of_fit(model, table, convert):
 
 
 @pytest.mark.parametrize("how", ["expected", "most_probable"])
-def test_completion_fills_only_the_holes(model, table, how):
-    X, y = table
-    filled = model.fit(X, y).complete(X, how=how)
+def test_completion_fills_only_the_holes(fitted, table, how):
+    X, _ = table
+    filled = fitted.complete(X, how=how)
     assert filled.notna().all(axis=None)
     assert filled.index.equals(X.index)
     seen = X.notna().to_numpy()
     before, after = (frame.astype(object).to_numpy()[seen] for frame in (X, filled))
     assert np.all(before == after)
-    assert model.predict(filled).shape == (80,)
+    assert fitted.predict(filled).shape == (80,)
 
 
-def test_expected_category_is_the_most_probable_given_the_rest(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_expected_category_is_the_most_probable_given_the_rest(fitted, table):
+    X, _ = table
     rows = X.iloc[:20].assign(band=None)
     levels = list(fitted.schema_.columns[4].categories)
     by_level = np.stack([fitted.score_samples(rows.assign(band=v)) for v in levels])
@@ -84,9 +80,8 @@ def test_expected_category_is_the_most_probable_given_the_rest(model, table):
     assert filled["band"].tolist() == [levels[i] for i in by_level.argmax(axis=0)]
 
 
-def test_expected_number_is_the_mean_given_the_rest(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_expected_number_is_the_mean_given_the_rest(fitted, table):
+    X, _ = table
     row = X.iloc[[3]]
     grid = number_grid(fitted, "height")
     rows = pd.concat([row] * len(grid), ignore_index=True).assign(height=grid)
@@ -96,9 +91,8 @@ def test_expected_number_is_the_mean_given_the_rest(model, table):
     assert_allclose(filled["height"].iloc[0], mean, rtol=1e-4)
 
 
-def test_most_probable_completion_is_the_best_of_all(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_most_probable_completion_is_the_best_of_all(fitted, table):
+    X, _ = table
     rows = X.iloc[:10].assign(band=None, town=None)
     filled = fitted.complete(rows, how="most_probable")
     best = fitted.predict_joint_log_proba(filled.astype({"band": str})).max(axis=1)
@@ -111,14 +105,13 @@ def test_most_probable_completion_is_the_best_of_all(model, table):
             assert np.all(fitted.predict_joint_log_proba(other).max(axis=1) <= best + 1e-9)
 
 
-def test_unknown_how_is_refused(model, table):
+def test_unknown_how_is_refused(fitted, table):
     with pytest.raises(ValueError, match="how='guess' must be one of 'expected', 'most_probable'"):
-        model.fit(*table).complete(table[0], how="guess")
+        fitted.complete(table[0], how="guess")
 
 
-def test_weight_of_evidence_is_the_change_in_log_odds(model, table):
-    X, y = table
-    fitted = model.fit(X, y)
+def test_weight_of_evidence_is_the_change_in_log_odds(fitted, table):
+    X, _ = table
     rows = X.iloc[5:15]
 
     def log_odds(data, label):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import CategoricalNB
 
-from latentclass.discrete import _legacy_base
+from latentclass.discrete import _model
 from latentclass.discrete._aode import AODE
 from latentclass.discrete._ban import BAN
 from latentclass.discrete._bins import learn_bins
@@ -395,7 +395,7 @@ def test_most_probable_completion_is_the_best_of_all_rows(model, table, monkeypa
 
     check(fitted.complete(holes, how="most_probable"))
     # cell by cell it can only be as good; where one cell is missing it is the best
-    monkeypatch.setattr(_legacy_base, "MAX_COMPLETIONS", 0)
+    monkeypatch.setattr(_model, "MAX_COMPLETIONS", 0)
     holes = holes[holes.isna().sum(axis=1) <= 1]
     check(fitted.complete(holes, how="most_probable"))
 

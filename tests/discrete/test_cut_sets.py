@@ -65,9 +65,10 @@ def test_shares_within_a_level_sum_to_one_and_are_what_is_drawn(sets):
 def test_probabilities_are_the_mean_over_models_of_one_set_each(rows):
     X, y = rows
     model = LatentTreeClassifier(n_cuts=4, random_state=0).fit(X, y)
-    codes = model._coding.encode(model._read(X).block(slice(None)))
+    value = model._model
+    codes = value.coded(model._read(X))
     total = 0.0
-    for trees, prior, cuts in zip(model._models, model._priors, model._sets, strict=True):
+    for trees, prior, cuts in zip(value.trees, value.average.priors, value.cut_sets, strict=True):
         joint = np.empty((len(X), 2))
         for k, tree in enumerate(trees):
             from latentclass.latent_tree._inference import group_rows, row_log_likelihood
@@ -82,14 +83,14 @@ def test_one_set_is_the_first_of_several_and_words_need_no_more(rows):
     X, y = rows
     one = LatentTreeClassifier(n_cuts=1, random_state=0).fit(X, y)
     several = LatentTreeClassifier(n_cuts=5, random_state=0).fit(X, y)
-    assert len(one._models) == 1
+    assert len(one._model.trees) == 1
     for name, cuts in several.cut_points_.items():
         assert_allclose(cuts, one.cut_points_[name])
     for label, tree in one.trees_.items():
         for ours, theirs in zip(tree.tables, several.trees_[label].tables, strict=True):
             assert_allclose(ours, theirs)
     assert one.to_bif(1) == several.to_bif(1)
-    assert len(LatentTreeClassifier(n_cuts=5).fit(X[["word"]], y)._models) == 1
+    assert len(LatentTreeClassifier(n_cuts=5).fit(X[["word"]], y)._model.trees) == 1
 
 
 def test_leaves_for_other_codes_are_counted_within_the_states_above():

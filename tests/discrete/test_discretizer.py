@@ -497,7 +497,7 @@ def test_other_faults_get_the_classifiers_words(table):
         fitted.transform(X.rename(columns={"height": "tall"}))
     with pytest.raises(ValueError, match="Column 'height' is continuous, but row 0 holds 'tall'"):
         fitted.transform(X.assign(height="tall"))
-    with pytest.raises(ValueError, match=r"X has 120 rows, y has 119 labels\. Give one label"):
+    with pytest.raises(ValueError, match=r"X has 120 rows, y has 119 labels\. Pass one label"):
         MDLDiscretizer().fit(X, y[:119])
     with pytest.raises(ValueError, match="fit requires y to be passed, but the target y is None"):
         MDLDiscretizer().fit(X, None)

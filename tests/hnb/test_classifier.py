@@ -124,7 +124,7 @@ def test_without_latent_variable_it_is_naive_bayes(leaning, unlabelled, monkeypa
         assert len(rows.y) > 0
         return FoundHierarchy(Hierarchy(n_levels), [0.5])
 
-    monkeypatch.setattr("latentclass.hnb._classifier.search_hierarchy", none)
+    monkeypatch.setattr("latentclass.hnb._learn.search_hierarchy", none)
     fitted = HNBClassifier(random_state=0, alpha=0.5).fit(X, y)
     assert fitted.latent_children_ == {}
     assert fitted.top_variables_ == ["a", "b", "c", "d"]
@@ -142,7 +142,7 @@ def test_categorical_naive_bayes_of_scikit_learn_agrees(monkeypatch):
     codes = rng.integers(0, 3, (200, 4))
     y = (codes[:, 0] + rng.integers(0, 2, 200)) % 2
     monkeypatch.setattr(
-        "latentclass.hnb._classifier.search_hierarchy",
+        "latentclass.hnb._learn.search_hierarchy",
         lambda rows, n_levels, *_: FoundHierarchy(Hierarchy(n_levels), [len(rows.y)]),
     )
     fitted = HNBClassifier(categorical_features=[0, 1, 2, 3]).fit(codes, y)

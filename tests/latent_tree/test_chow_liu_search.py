@@ -5,17 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from latentclass.latent_tree import _chow_liu_search as fast
-from latentclass.latent_tree._arrange import arranged, separations, with_columns
 from latentclass.latent_tree._chow_liu_search import _apart, hidden_chow_liu, search_fast
 from latentclass.latent_tree._east import Climb, EastSettings, search
 from latentclass.latent_tree._east_messages import Base
 from latentclass.latent_tree._east_moves import Judged, Move
 from latentclass.latent_tree._inference import row_log_likelihood
-from latentclass.latent_tree._predict_kernels import class_log_likelihood
 from latentclass.latent_tree._tree import (
     Tree,
     irregular_nodes,
-    marginals,
     observed_codes,
     sample_nodes,
 )
@@ -110,61 +107,3 @@ def test_moves_made_together_do_not_touch():
 
     first, near, far = move(0, (1, 5)), move(1, (0, 6)), move(2, (5, 7))
     assert _apart([first, near, far]) == [first, far]
-
-
-def test_arranged_trees_are_the_same_distribution(chain):
-    tree = search(chain[:300], np.ones(300), [3] * 12, EastSettings()).tree
-    shown = arranged(tree)
-    assert_allclose(row_log_likelihood(shown, chain), row_log_likelihood(tree, chain), rtol=1e-9)
-    for node in shown.latent:
-        assert np.all(np.diff(marginals(shown)[node]) <= 1e-9)
-    order = np.random.default_rng(0).permutation(12)
-    turned = with_columns(tree, np.argsort(order).tolist())
-    assert_allclose(
-        row_log_likelihood(turned, chain[:, order]), row_log_likelihood(tree, chain), rtol=1e-9
-    )
-
-
-def test_separations_are_sorted_and_exact():
-    rng = np.random.default_rng(4)
-    even = Tree.even((-1, 0, 0, 1, 1), (2, 3, 2, 3, 2), (-1, -1, 0, 1, 2))
-    tables = tuple(rng.dirichlet(np.ones(t.shape[1]), len(t)) for t in even.tables)
-    tree = Tree(even.parents, even.cardinalities, even.columns, tables)
-    joint = np.einsum("a,ab,ac,bd,be->abcde", tables[0][0], *tables[1:])
-    for node, axis in ((0, 0), (1, 1)):
-        found = separations(tree, node)
-        assert sorted(s.column for s in found) == [0, 1, 2]
-        assert np.all(np.diff([s.information for s in found]) <= 0)
-        for s in found:
-            leave = {0, 1, 2, 3, 4} - {axis, s.column + 2}
-            pair = joint.sum(axis=tuple(leave))
-            if axis > s.column + 2:
-                pair = pair.T
-            margins = np.outer(pair.sum(axis=1), pair.sum(axis=0))
-            assert_allclose(s.information, np.sum(pair * np.log(pair / margins)), rtol=1e-9)
-            assert_allclose(s.shares, pair / pair.sum(axis=1, keepdims=True), rtol=1e-9)
-
-
-@pytest.mark.parametrize("n_rows", [1, 127, 128, 300])
-def test_rows_of_all_classes_have_the_engines_likelihood(chain, n_rows):
-    trees = [
-        search_fast(chain[i::3], np.ones(400), [3] * 12, EastSettings()).tree for i in range(3)
-    ]
-    got = class_log_likelihood(trees, chain[:n_rows])
-    for k, tree in enumerate(trees):
-        assert_allclose(got[:, k], row_log_likelihood(tree, chain[:n_rows]), rtol=1e-10)
-
-
-def test_rows_of_many_columns_do_not_underflow_and_impossible_ones_are_so():
-    n = 700
-    rng = np.random.default_rng(0)
-    tables = [rng.dirichlet(np.full(9, 0.05), 3) + 1e-9 for _ in range(n)]
-    tables = [[[0.5, 0.3, 0.2]], *(t / t.sum(axis=1, keepdims=True) for t in tables)]
-    tree = Tree((-1, *[0] * n), (3, *[9] * n), (-1, *range(n)), tuple(map(np.asarray, tables)))
-    codes = rng.integers(0, 9, (5, n)).astype(np.int32)
-    assert_allclose(
-        class_log_likelihood([tree], codes)[:, 0], row_log_likelihood(tree, codes), rtol=1e-9
-    )
-    never = Tree((-1, 0), (1, 2), (-1, 0), (np.ones((1, 1)), np.array([[1.0, 0.0]])))
-    got = class_log_likelihood([never], np.array([[1], [0], [-1]], dtype=np.int32))
-    assert got[:, 0].tolist() == [-np.inf, 0.0, 0.0]

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from test_inference import random_rows, seen, slow_counts
-from test_tree import made, random_tables, random_tree, same_up_to_states
+from tree_reference import (
+    made,
+    random_rows,
+    random_tables,
+    random_tree,
+    same_up_to_states,
+    seen,
+    slow_counts,
+)
 
 from latentclass.engine._em import Reseeding, run_restarts
 from latentclass.latent_tree import _expected_counts as plan_module
@@ -38,7 +45,7 @@ def slow_step(tree, codes, weight, free, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_steps_are_those_of_the_slow_unfitted_copy(seed, local, alpha):
+def test_steps_are_those_of_the_slow_twin(seed, local, alpha):
     tree = random_tree(seed, n_latent=3, inner_observed=seed % 2 == 1)
     rng = np.random.default_rng(seed)
     codes, weight = random_rows(tree, 15, rng), rng.uniform(0.1, 2, 15)

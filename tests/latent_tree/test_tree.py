@@ -1,19 +1,14 @@
-"""Trees as values, against the joint distribution written out in full.
-
-The slow twins here (`joint`, `random_tree`, `same_up_to_states`) serve the tests of inference and
-EM on trees too.
-"""
+"""Trees as values, against the joint distribution written out in full."""
 
 import re
-from itertools import permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from tree_reference import joint, made, random_tables, random_tree, same_up_to_states
 
-from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.latent_tree._tree import (
     Tree,
     edge_information,
@@ -21,78 +16,11 @@ from latentclass.latent_tree._tree import (
     largest_regular_cardinality,
     marginals,
     n_parameters,
-    node_names,
     observed_codes,
     permute_states,
     reroot,
     sample_nodes,
-    to_graph,
-    to_network,
-    to_text,
 )
-
-
-def random_tables(tree, rng, zeros=0.0):
-    """The same tree with random tables, some cells 0."""
-    tables = []
-    for table in tree.tables:
-        draws = rng.gamma(0.7, size=table.shape)
-        draws[rng.random(table.shape) < zeros] = 0.0
-        draws[draws.sum(axis=1) == 0, 0] = 1.0
-        tables.append(draws / draws.sum(axis=1, keepdims=True))
-    return Tree(tree.parents, tree.cardinalities, tree.columns, tuple(tables))
-
-
-def random_tree(seed, n_latent=3, n_leaves=4, zeros=0.0, inner_observed=False):
-    """A small random tree; leaves come after latent nodes, columns in mixed order."""
-    rng = np.random.default_rng(seed)
-    latent = [-1, *(int(rng.integers(0, node)) for node in range(1, n_latent))]
-    bare = sorted(set(range(n_latent)) - set(latent))
-    bare = [0, *(node for node in bare if node)]  # the root is to have two neighbours
-    n_leaves = max(n_leaves, len(bare) + (n_latent == 1))
-    hosts = [*bare, *rng.integers(0, n_latent, n_leaves - len(bare)).tolist()]
-    parents = (*latent, *hosts)
-    cardinalities = tuple(rng.integers(1, 4, len(parents)).tolist())
-    columns = np.full(len(parents), -1)
-    columns[n_latent:] = rng.permutation(n_leaves)
-    if inner_observed:
-        columns[rng.integers(0, n_latent)] = n_leaves
-    shape = Tree.even(parents, cardinalities, tuple(columns.tolist()))
-    return random_tables(shape, rng, zeros)
-
-
-def joint(tree):
-    """p(all nodes) as an array with an axis for each node, cell by cell."""
-    out = np.zeros(tree.cardinalities)
-    for states in product(*map(range, tree.cardinalities)):
-        p = 1.0
-        for node, parent in enumerate(tree.parents):
-            p *= tree.tables[node][0 if parent < 0 else states[parent], states[node]]
-        out[states] = p
-    return out
-
-
-def same_up_to_states(one, other, atol):
-    """Whether two trees of one shape are equal but for the order of their latent states."""
-    orders = [list(permutations(range(k))) for k in one.latent_cardinalities]
-    for choice in product(*orders):
-        turned = other
-        for node, order in zip(other.latent, choice, strict=True):
-            turned = permute_states(turned, node, order)
-        if np.allclose(turned.theta, one.theta, rtol=0, atol=atol):
-            return True
-    return False
-
-
-def made(make, message):
-    """What `make` returns, or None if it raises a ValueError with this message."""
-    try:
-        return make()
-    except ValueError as error:
-        if re.search(message, str(error)) is None:
-            raise
-    return None
-
 
 CHAIN = ((-1, 0, 1, 1, 0, 0), (2, 3, 2, 2, 4, 2), (-1, -1, 2, 0, 1, 3))
 """Two latent nodes with two leaves each."""
@@ -374,54 +302,3 @@ def test_observed_codes():
     states = np.array([[0, 2, 1, 0, 3, 1]], dtype=np.int32)
     assert observed_codes(tree, states).tolist() == [[0, 3, 1, 1]]
     assert observed_codes(tree, states, 6).tolist() == [[0, 3, 1, 1, -1, -1]]
-
-
-class TestShown:
-    def test_text(self):
-        sure = Tree(
-            (-1, 0, 0, 0), (2, 2, 1, 2), (-1, 1, 0, 2),
-            ([[0.5, 0.5]], np.eye(2), np.ones((2, 1)), np.full((2, 2), 0.5)),
-        )  # fmt: skip
-        assert to_text(sure, ["a", "b", "c"]).splitlines() == [
-            "Y0 (2 states)",
-            "  b (2 states, information 0.693)",
-            "  a (1 state, information 0)",
-            "  c (2 states, information 0)",
-        ]
-
-    def test_text_shows_depth(self):
-        lines = to_text(Tree.even(*CHAIN), ["a", "b", "c", "d"]).splitlines()
-        assert [len(line) - len(line.lstrip()) for line in lines] == [0, 2, 4, 4, 2, 2]
-        assert [line.split()[0] for line in lines] == ["Y0", "Y1", "c", "a", "b", "d"]
-
-    def test_graph(self):
-        tree = random_tables(Tree.even(*CHAIN), np.random.default_rng(0))
-        nodes, edges = to_graph(tree, ["a", "b", "c", "d"])
-        assert [node.name for node in nodes] == ["Y0", "Y1", "c", "a", "b", "d"]
-        assert [node.latent for node in nodes] == [True, True, False, False, False, False]
-        assert [node.cardinality for node in nodes] == list(tree.cardinalities)
-        assert [(e.parent, e.child) for e in edges] == [
-            ("Y0", "Y1"), ("Y1", "c"), ("Y1", "a"), ("Y0", "b"), ("Y0", "d"),
-        ]  # fmt: skip
-        assert [e.information for e in edges] == edge_information(tree)[1:].tolist()
-
-    def test_latent_names_avoid_those_of_columns(self):
-        assert node_names(Tree.even(*CHAIN), ["Y1", "b", "c", "YY0"])[:2] == ["YYY0", "YYY1"]
-
-    def test_categories_must_fit(self):
-        message = r"^Column 'b' has 2 categories, but its node has 4 states\.$"
-        with pytest.raises(ValueError, match=message):
-            to_network(Tree.even(*CHAIN), ["a", "b", "c", "d"], [["x", "y"]] * 4)
-
-    def test_bif_of_the_network_is_read_back(self, tmp_path):
-        gum = pytest.importorskip("pyagrum", reason="pyAgrum is not installed")
-        tree = random_tables(Tree.even(*CHAIN), np.random.default_rng(0))
-        states = [["n", "y"], ["1", "2", "3", "4"], ["n", "y"], ["n", "y"]]
-        variables = [BifVariable(*v) for v in to_network(tree, ["a", "b", "c", "d"], states)]
-        write_bif(variables, tmp_path / "tree.bif")
-        network = gum.loadBN(str(tmp_path / "tree.bif"))
-        assert network.size() == 6
-        engine = gum.LazyPropagation(network)
-        names = node_names(tree, ["a", "b", "c", "d"])
-        for name, margin in zip(names, marginals(tree), strict=True):
-            assert_allclose(engine.posterior(name).toarray(), margin, atol=1e-12)

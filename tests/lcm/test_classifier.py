@@ -1,5 +1,8 @@
 """LCMClassifier and LCMClassifierCV: what is theirs alone."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
 
 from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass.engine._em import take_starts
 from latentclass.evaluation import LabelledKFold
 
 
@@ -52,21 +56,14 @@ def test_the_kept_start_has_the_highest_training_accuracy():
 def test_the_average_is_over_the_starts_own_probabilities():
     X, y = load_iris(return_X_y=True)
     model = LCMClassifier(2, 2, n_init=3, tol=1e-2, random_state=0).fit(X, y)
-    own = []
+    own, density = [], []
     for s in range(3):
-        one = LCMClassifier(2, 2, n_init=3, tol=1e-2, random_state=0).fit(X, y)
-        one._cells = type(model._cells)(
-            model._cells.weighting[[s]],
-            model._cells.log_weight[[s]],
-            type(model._cells.gaussians)(*(a[[s]] for a in model._cells.gaussians)),
-            model._cells.log_prob[[s]],
-        )
-        own.append(one)
-    assert_allclose(
-        model.predict_proba(X), np.mean([one.predict_proba(X) for one in own], axis=0), rtol=1e-6
-    )
-    density = np.mean([np.exp(one.score_samples(X)) for one in own], axis=0)
-    assert_allclose(np.exp(model.score_samples(X)), density, rtol=1e-6)
+        one = copy(model)
+        one._model = replace(model._model, params=take_starts(model._model.params, [s]))
+        own.append(one.predict_proba(X))
+        density.append(np.exp(one.score_samples(X)))
+    assert_allclose(model.predict_proba(X), np.mean(own, axis=0), rtol=1e-6)
+    assert_allclose(np.exp(model.score_samples(X)), np.mean(density, axis=0), rtol=1e-6)
 
 
 def test_learned_attributes_give_the_density():
@@ -424,12 +421,29 @@ def test_wrong_chunks_are_told(chunks, message):
         LCMClassifier().fit_chunks(chunks)
 
 
-@pytest.mark.parametrize("model", [LCMClassifierCV(), LCMClassifier(n_components=2)])
-def test_only_the_linear_model_reads_rows_once(model):
+def test_only_the_linear_model_reads_rows_once():
+    model = LCMClassifier(n_components=2)
     assert not hasattr(model, "partial_fit")
+    assert not hasattr(LCMClassifierCV(), "partial_fit")
     with pytest.raises(AttributeError) as error:
         model.fit_chunks([])
     assert "only as LCMClassifier(n_components=1)" in str(error.value.__cause__)
+
+
+def test_chunks_that_fail_leave_the_model_as_it_was():
+    X, y = two_planes(60)
+    model = LCMClassifier(1, n_init=1, tol=1e-1, random_state=0).partial_fit(X, y)
+    before, state = model.predict_proba(X), dict(vars(model))
+    with pytest.raises(ValueError, match="y holds 7, which is not a class"):
+        model.partial_fit(X, np.full(60, 7))
+    with pytest.raises(ValueError, match="iterable of tuples"):
+        model.fit_chunks([(X[:30, :2], y[:30]), None])
+    assert vars(model) == state
+    assert model.predict_proba(X).tolist() == before.tolist()
+    twice = model.partial_fit(X, y).predict_proba(X)
+    weighted = LCMClassifier(1, n_init=1, tol=1e-1, random_state=0)
+    weighted.fit(X, y, sample_weight=np.full(60, 2.0))
+    assert_allclose(twice, weighted.predict_proba(X), rtol=1e-8)
 
 
 def test_sizes_from_an_iterator_are_refused():

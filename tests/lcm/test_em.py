@@ -11,7 +11,8 @@ from latentclass.engine import _class_components as cells
 from latentclass.engine._em import run_groups, run_restarts
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.lcm import _em as lcm
-from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
+from latentclass.lcm._fit import LCMSettings
+from latentclass.lcm._folds import FoldedRows, held_out_log_posterior
 
 NO_LEVELS = np.zeros(1, dtype=np.intp)
 
@@ -267,7 +268,7 @@ def test_held_out_posteriors_are_those_of_single_folds(select, n_components, str
     rng = np.random.default_rng(8)
     X, y, weight = some_rows(rng, 45, 3, 2, holes=0.05, unlabelled=0.1)
     fold = np.where(y < 0, -1, np.arange(45) % 3)
-    settings = FoldSettings(
+    settings = LCMSettings(
         2,
         n_components,
         True,
@@ -299,9 +300,7 @@ def test_rows_left_out_of_a_fold_are_not_there(n_components):
     out = np.arange(50) >= 40
     fold = np.where((y >= 0) & ~out & (np.arange(50) % 3 == 0), 0, -1)
     prior = lcm.Prior(1.0, 1.0, 0.5, 1.0)
-    settings = FoldSettings(
-        2, n_components, True, "full", True, prior, "average", 3, 15, 1e-3, True
-    )
+    settings = LCMSettings(2, n_components, True, "full", True, prior, "average", 3, 15, 1e-3, True)
 
     def posterior(keep, left_out=None):
         codes = np.zeros((int(keep.sum()), 0), dtype=np.int32)

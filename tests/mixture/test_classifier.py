@@ -24,7 +24,10 @@ from sklearn.tree import DecisionTreeClassifier
 from latentclass import LatentVariableClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
+from latentclass.engine._product import Params
+from latentclass.mixture._classifier_model import LatentVariableModel, NaiveBayesClassifiers
 from latentclass.mixture._component_classifiers import row_copies
+from latentclass.naive_bayes._components import ProductComponents
 
 
 @pytest.fixture
@@ -58,8 +61,9 @@ def whole(message):
 
 def posteriors_by_hand(model, X):
     """sum_c P(c | x) P(y | c, x) from the fitted tables, row by row; continuous columns."""
-    fitted, out = model._models, []
-    layout = model._layout
+    fitted, out = model._model, []
+    outside, inside = fitted.components.params, fitted.classifiers.components.params
+    layout, log_class = fitted.components.layout, fitted.classifiers.log_class
     for row in (X - layout.centre) / layout.unit:
 
         def density(mean, scale, row=row):
@@ -67,14 +71,14 @@ def posteriors_by_hand(model, X):
 
         total = 0.0
         for c, weight in enumerate(np.exp(fitted.log_weight[0])):
-            outer = weight * density(fitted.mean[0, c], fitted.scale[0, c])
-            n_classes = fitted.log_class.shape[2]
+            outer = weight * density(outside.mean[c], outside.scale[c])
+            n_classes = log_class.shape[2]
             inner = np.array(
                 [
-                    np.exp(fitted.log_class[0, c, k])
+                    np.exp(log_class[0, c, k])
                     * density(
-                        fitted.cell_mean[0, c * n_classes + k],
-                        fitted.cell_scale[0, c * n_classes + k],
+                        inside.mean[c * n_classes + k],
+                        inside.scale[c * n_classes + k],
                     )
                     for k in range(n_classes)
                 ]
@@ -82,6 +86,21 @@ def posteriors_by_hand(model, X):
             total = total + outer * inner / inner.sum()
         out.append(total / total.sum())
     return np.array(out)
+
+
+def single_model(value, m):
+    """One of the models that an averaged one has."""
+
+    def part(components, size):
+        taken = (array[m * size : (m + 1) * size] for array in components.params)
+        return ProductComponents(Params(*taken), components.layout, components.observed)
+
+    log_class = value.classifiers.log_class[m : m + 1]
+    return LatentVariableModel(
+        part(value.components, value.n_components),
+        value.log_weight[m : m + 1],
+        NaiveBayesClassifiers(log_class, part(value.classifiers.components, log_class.size)),
+    )
 
 
 class TestNaiveBayesComponents:
@@ -160,9 +179,9 @@ class TestNaiveBayesComponents:
         near = [np.abs(model.means_[:, j, None] - X[:, j]).argmin(axis=0) for j in (0, 1)]
         assert max(np.mean(latent.argmax(axis=1) == side) for side in near) > 0.9
 
-    def test_it_is_no_table_network(self, corners):
-        with pytest.raises(NotImplementedError, match="FiniteMixtureNaiveBayes is one"):
-            LatentVariableClassifier(max_iter=5).fit(*corners).to_bif()
+    def test_it_is_no_table_network(self):
+        assert not hasattr(LatentVariableClassifier, "to_bif")
+        assert hasattr(NaiveBayes, "to_bif")
 
 
 class TestNumberOfComponents:
@@ -193,10 +212,12 @@ class TestAverage:
             n_components=3, average=True, max_iter=60, random_state=0
         ).fit(X, y)
         assert model.n_models_ == 26
-        alone, one = [], clone(model).fit(X, y)
+        table = model.schema_.encode(X)
+        alone = []
         for m in range(model.n_models_):
-            one._set_models(type(model._models)(*(a[m : m + 1] for a in model._models)))
-            alone.append((one.predict_proba(X), one.score_samples(X)))
+            one = single_model(model._model, m)
+            log_proba = one.log_posterior(table, one.log_prior, 1.0, None)
+            alone.append((np.exp(log_proba), one.log_density(table, None)))
         expected = np.mean([proba for proba, _ in alone], axis=0)
         assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
         density = np.logaddexp.reduce([d for _, d in alone], axis=0) - np.log(26)

@@ -206,10 +206,12 @@ def test_missing_cells_are_integrated_out(axes):
     X[rng.random(X.shape) < 0.1] = np.nan
     model = ProjectedNaiveBayes(axes=axes, random_state=0).fit(X, y)
     row = np.array([2.0, np.nan, np.nan])
-    cells = model._cells
-    means = cells.gaussians.mean[0].reshape(-1, 3)
-    spread = np.sqrt(np.diagonal(cells.gaussians.covariance[0], axis1=2, axis2=3)).reshape(-1, 3)
-    scaling = model._scaling
+    components = model._model.components
+    means = components.gaussians.mean[0].reshape(-1, 3)
+    spread = np.sqrt(np.diagonal(components.gaussians.covariance[0], axis1=2, axis2=3)).reshape(
+        -1, 3
+    )
+    scaling = model._model.scaling
     low = (scaling.centre + scaling.unit * (means - 7 * spread).min(axis=0))[1:]
     high = (scaling.centre + scaling.unit * (means + 7 * spread).max(axis=0))[1:]
     grid = [np.linspace(a, b, 400) for a, b in zip(low, high, strict=True)]

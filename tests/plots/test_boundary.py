@@ -176,31 +176,32 @@ def test_priors_and_searches_are_passed_on(wine):
     [
         (
             ("length", "height"),
-            "features names 'height', which is not a column. Continuous columns: "
+            "features contains 'height', which is not a column. Continuous columns: "
             "['length', 'weight'].",
         ),
         (
             ("length", "shade"),
-            "features holds 'shade', but that column is binary. Continuous columns: "
+            "features contains 'shade', but that column is binary. Continuous columns: "
             "['length', 'weight'].",
         ),
         (
             (0, 4),
-            "features holds 4, but the table has 4 columns. Continuous columns: "
+            "features contains 4, but the table has 4 columns. Continuous columns: "
             "['length', 'weight'].",
         ),
         (
             (0, 1.5),
-            "features holds 1.5, neither name nor position. Continuous columns: "
+            "features contains 1.5, which is neither a name nor a position. Continuous columns: "
             "['length', 'weight'].",
         ),
         (
             (1, "weight"),
-            "features holds 'weight' twice: it must be two different columns, by name or position.",
+            "features contains 'weight' twice; it must be two different columns, by name or "
+            "position.",
         ),
         (
             (0, 1, 2),
-            "features has 3 entries: it must be two different columns, by name or position.",
+            "features has 3 entries; it must be two different columns, by name or position.",
         ),
         ("length", "features='length' must be two different columns, by name or position."),
     ],
@@ -220,20 +221,21 @@ def test_other_mistakes_are_named(mixed):
         with pytest.raises(error, match=f"^{re.escape(message)}$"):
             BoundaryDisplay.from_estimator(*arguments, **options)
 
-    refuse("y has 59 labels for 60 rows. Give one label a row.", model, table, y[1:])
+    refuse("y has 59 labels for 60 rows. Pass one label per row.", model, table, y[1:])
     other = np.where(y == "a", "z", y)
-    refuse("y holds 'z', which is not a class. Classes: ['a', 'b', 'c'].", model, table, other)
+    refuse("y contains 'z', which is not a class. Classes: ['a', 'b', 'c'].", model, table, other)
     refuse(
         "grid_resolution=1 must be a whole number of at least 2.", model, table, grid_resolution=1
     )
     refuse("margin=-1 must be a number of at least 0.", model, table, margin=-1)
     refuse(
-        "Column 'length' has no value in X: there is no range to draw.",
+        "Column 'length' has no value in X, so there is no range to draw. Pass rows in which it is "
+        "known.",
         model,
         table.assign(length=np.nan),
     )
     refuse(
-        "GaussianNB has no attribute schema_, which this picture is made from. Pass a fitted model "
+        "GaussianNB has no attribute schema_, which this picture needs. Pass a fitted model "
         "of latentclass that has it.",
         GaussianNB().fit([[0.0], [1.0]], [0, 1]),
         table,

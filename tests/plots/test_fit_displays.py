@@ -147,8 +147,8 @@ def test_a_real_search(wine):
 def test_nothing_was_searched():
     message = (
         "Search has no cv_results_ with ['n_latent', 'n_components', 'mean_test_score', "
-        "'std_test_score']. Pass an LCMClassifierCV that had more than one pair of n_latent and "
-        "n_components to try."
+        "'std_test_score']. Pass a fitted LCMClassifierCV that tried more than one pair of "
+        "n_latent and n_components."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         SearchPathDisplay.from_estimator(Search().fit({}, (1, 1)))

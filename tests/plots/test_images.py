@@ -83,9 +83,9 @@ def test_rows_of_a_table_may_be_drawn_as_they_are(digits):
 
 def test_what_cannot_be_drawn_is_refused(digits, model):
     X, y = digits
-    with pytest.raises(ValueError, match=r"images has shape \(2, 64\), and shape=\(8, 9\) has 72"):
+    with pytest.raises(ValueError, match=r"images has shape \(2, 64\), but shape=\(8, 9\) has 72"):
         ImagesDisplay(X[:2], (8, 9))
-    with pytest.raises(ValueError, match="show='mistakes' needs X and y: the images to judge"):
+    with pytest.raises(ValueError, match="show='mistakes' needs X and y: the images and"):
         ImagesDisplay.from_estimator(model, (8, 8), show="mistakes", X=X)
     with pytest.raises(ValueError, match="show='errors' must be one of"):
         ImagesDisplay.from_estimator(model, (8, 8), show="errors")
@@ -94,7 +94,7 @@ def test_what_cannot_be_drawn_is_refused(digits, model):
     mixed = pd.DataFrame(X[:, 20:50]).assign(hue=np.tile(["r", "g", "b"], len(y))[: len(y)])
     mixed.columns = mixed.columns.astype(str)
     other = BinaryLCMClassifier(1, n_init=1, tol=0.1, random_state=0).fit(mixed, y)
-    with pytest.raises(ValueError, match="needs a model of binary columns alone; of the 31"):
+    with pytest.raises(ValueError, match="some of the 31 columns are not binary"):
         ImagesDisplay.from_estimator(other, (31, 1), show="means")
 
 

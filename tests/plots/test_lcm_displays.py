@@ -63,7 +63,9 @@ def test_one_class(wine):
 
 @pytest.mark.parametrize("latent", [(0, 2), (0, 0), (0,), (0, 1.0), (-1, 0), 0, (True, 0)])
 def test_wrong_latent_variables(latent, wine, wine_model):
-    message = f"latent={latent!r} must be two different latent variables; the model has 2: [0, 1]."
+    message = (
+        f"latent={latent!r} must be two different latent variables out of the model's 2: [0, 1]."
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         LatentSpaceDisplay.from_estimator(wine_model, wine.X, wine.y, latent=latent)
 
@@ -71,7 +73,7 @@ def test_wrong_latent_variables(latent, wine, wine_model):
 def test_a_single_latent_variable_has_no_plane(wine):
     model = LCMClassifier(n_latent=1, n_init=1, random_state=0).fit(wine.X, wine.y)
     message = (
-        "latent=(0, 1) must be two different latent variables; the model has 1: [0]. Fit with "
+        "latent=(0, 1) must be two different latent variables out of the model's 1: [0]. Fit with "
         "n_latent=2 or more."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -173,7 +175,7 @@ def test_wrong_component(component, wine_model):
 def test_no_continuous_column(mixed):
     table, y = mixed
     model = LCMClassifier(n_init=1, random_state=0).fit(table[["shade", "rich"]], y)
-    with pytest.raises(ValueError, match=r"^The model's table has no continuous column: there"):
+    with pytest.raises(ValueError, match=r"^The model has no loadings: its table has"):
         LoadingsDisplay.from_estimator(model)
     display = ModelGraphDisplay.from_estimator(model)
     assert len(display.class_lines_.get_segments()) == 4  # two latent variables, two columns

@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import check_number
-from latentclass.discrete._coding import CodedRows
-from latentclass.discrete._legacy_base import DiscreteClassifier
+from latentclass.discrete._base import DiscreteClassifier, learn_coded
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._one_dependence import (
-    PairModel,
-    aode_log_likelihood,
     aode_tables,
-    draw_aode,
     pair_cells,
+    pair_counter,
     pair_features,
-    stack_counts,
 )
+from latentclass.discrete._one_dependence_model import AODEModel
+from latentclass.engine._em import EMResult
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._reading import Training
 
 
 class AODE(DiscreteClassifier):
@@ -125,7 +127,7 @@ class AODE(DiscreteClassifier):
     array([1, 0])
     """
 
-    _model: PairModel
+    _model: AODEModel
 
     def __init__(
         self,
@@ -159,40 +161,31 @@ class AODE(DiscreteClassifier):
         check_number("alpha", self.alpha, low=0, strict=True)
         check_number("min_frequency", self.min_frequency, low=0)
 
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        n_levels, alpha = self._coding.n_levels, float(self.alpha)
-        n = len(n_levels)
-        cells = pair_cells(
-            n_levels,
-            [np.full(r, alpha) for r in n_levels],
-            rows.level_shares(),
-            np.full(n, 1.0 / max(1, n)),
-            np.full((n, n), 1.0 / max(1, n)),
-        )
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        alpha = float(self.alpha)
 
-        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-            return stack_counts(codes, y, weight, len(self.classes_), n_levels)
+        def learn(rows: CodedRows, coding: Coding) -> tuple[AODEModel, EMResult[Any]]:
+            n_levels = rows.n_levels
+            n = len(n_levels)
+            layout = pair_cells(
+                n_levels,
+                [np.full(r, alpha) for r in n_levels],
+                rows.level_shares(),
+                np.full(n, 1.0 / max(1, n)),
+                np.full((n, n), 1.0 / max(1, n)),
+            )
+            params, stats, result = self._run_em(
+                rows, layout, pair_features(n_levels), pair_counter(rows), progress
+            )
+            tables = aode_tables(
+                stats.counts, stats.class_weight, n_levels, alpha, float(self.min_frequency)
+            )
+            return AODEModel(np.exp(params.log_pi), coding, tables), result
 
-        params, stats = self._run_em(rows, cells, pair_features(n_levels), count, progress)
-        self._model = aode_tables(
-            stats.counts, stats.class_weight, n_levels, alpha, float(self.min_frequency)
-        )
-        self.class_prior_ = np.exp(params.log_pi)
-
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        return aode_log_likelihood(self._model, codes)
-
-    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
-        total = np.empty(len(y))
-        for k in np.unique(y):
-            rows = y == k
-            total[rows] = aode_log_likelihood(self._model.of_class(k), codes[rows])[:, 0]
-        return total
-
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        return draw_aode(self._model, y, rng)
+        return learn_coded(training, learn)
 
     @property
     def averaged_prior_(self) -> FloatArray:
         """Probability of each class in the average of the networks."""
-        return np.exp(self._model.log_prior)
+        check_is_fitted(self)
+        return np.exp(self._model.tables.log_prior)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._coding import CodedRows
-from latentclass.discrete._legacy_base import NetworkClassifier
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
-from latentclass.discrete._structure_search import Score, search_hill
+from latentclass.discrete._network_base import NetworkClassifier
+from latentclass.discrete._structure_search import Sample, Score, order_by_information, search_hill
 
 
 class BAN(NetworkClassifier):
@@ -157,10 +157,11 @@ class BAN(NetworkClassifier):
         if self.criterion == "k2":
             check_number("alpha", self.alpha, low=0, strict=True)
 
-    def _search(self, rows: CodedRows) -> Structure:
-        order = self._by_information(rows)
+    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
+        del coding, names  # the codes are all that this search looks at
+        order = order_by_information(rows)
         found = search_hill(
-            self._sample_of(rows, order),
+            Sample.of(rows, order),
             Score(self.criterion, float(self.alpha)),
             max_parents=self.max_parents,
             free_class=self.class_arcs == "search",

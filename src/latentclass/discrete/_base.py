@@ -6,7 +6,7 @@ in the estimator and returns `Learned`:
 - With the usual coding it is `learn_coded(training, learn)`, where `learn(rows, coding)` returns
   the model (a `DiscreteModel`, see `_model`) and the result of the EM run that learned it. Most
   call `self._run_em(...)` there, which spreads rows without label over the classes.
-- With another coding, or several models to average, it makes the coding, calls `code_rows`, learns
+- With several models to average it calls `code_training` (with another coding, `code_rows`), learns
   a model, and returns `Learned(model, FitRecord(...), attributes)` with
   `model.total_log_likelihood(rows, training.table, training.weight)` as the log-likelihood.
 
@@ -88,8 +88,14 @@ def learn_coded(
     learn: Callable[[CodedRows, Coding], tuple[DiscreteModel, EMResult[Any]]],
 ) -> Learned:
     """Code the training rows, learn a model from them, and tell how likely it finds them."""
+    coding, rows = code_training(training)
+    model, result = learn(rows, coding)
+    total = model.total_log_likelihood(rows, training.table, training.weight)
+    return Learned(model, FitRecord.of(result, total))
+
+
+def code_training(training: Training) -> tuple[Coding, CodedRows]:
+    """The coding that training rows ask for, and the rows in it."""
     table, y, weight = training.table, training.y, training.weight
     coding = learn_coding(training.schema, table, y, weight, training.n_classes)
-    rows = code_rows(coding, table, y, weight, training.n_classes)
-    model, result = learn(rows, coding)
-    return Learned(model, FitRecord.of(result, model.total_log_likelihood(rows, table, weight)))
+    return coding, code_rows(coding, table, y, weight, training.n_classes)

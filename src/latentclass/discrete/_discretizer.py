@@ -17,10 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._compat import output_container
 from latentclass._types import CodeArray, FloatArray
 from latentclass._validation import check_option
-from latentclass.data._labels import UNLABELLED
 from latentclass.data._read import listed_to_array, missing_cells
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns
-from latentclass.estimator._legacy_reading import TableReader
+from latentclass.estimator._reading import TableReader, store_fitted
 
 
 class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -101,6 +100,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     cut_points_: list[FloatArray]
     class_counts_: list[FloatArray]
+    _gaps: list[FloatArray]
 
     def __init__(self, *, categorical_features: Any = "from_dtype", output: str = "auto") -> None:
         self.categorical_features = categorical_features
@@ -132,18 +132,19 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         """
         check_option("output", self.output, ("auto", "codes", "intervals"))
         _refuse_sparse(X)
-        table, codes, weight = self._read_training(X, y, sample_weight)
-        numeric = table.numeric
-        if self.n_unlabelled_:
-            labelled = codes != UNLABELLED
+        training = self._read_training(X, y, sample_weight)
+        numeric, codes, weight = training.table.numeric, training.y, training.weight
+        labelled = training.labelled
+        if not labelled.all():
             numeric, codes, weight = numeric[labelled], codes[labelled], weight[labelled]
-        n_columns, n_classes = len(self.schema_.columns), len(self.classes_)
-        self.cut_points_ = [np.empty(0)] * n_columns
-        self.class_counts_ = [np.empty((0, n_classes))] * n_columns
-        self._gaps = [np.empty((0, 2))] * n_columns
+        n_columns, n_classes = len(training.schema.columns), training.n_classes
+        points, gaps = [np.empty(0)] * n_columns, [np.empty((0, 2))] * n_columns
+        counts = [np.empty((0, n_classes))] * n_columns
         cuts = cut_columns(_columns(numeric), codes, weight, n_classes)
-        for j, cut in zip(self.schema_.continuous, cuts, strict=True):
-            self.cut_points_[j], self._gaps[j], self.class_counts_[j] = cut
+        for j, cut in zip(training.schema.continuous, cuts, strict=True):
+            points[j], gaps[j], counts[j] = cut
+        found = {"cut_points_": points, "class_counts_": counts, "_gaps": gaps}
+        store_fitted(self, {**training.attributes(), **found})
         return self
 
     def transform(self, X: Any) -> Any:

@@ -5,28 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import check_number
-from latentclass.discrete._coding import CodedRows
-from latentclass.discrete._legacy_base import DiscreteClassifier
+from latentclass.discrete._base import DiscreteClassifier, learn_coded
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._one_dependence import (
-    HiddenModel,
-    draw_hidden,
-    hidden_log_likelihood,
     hidden_tables,
     hidden_weights,
     pair_cells,
+    pair_counter,
     pair_features,
-    stack_counts,
 )
+from latentclass.discrete._one_dependence_model import HiddenNaiveBayesModel
 from latentclass.engine._counts import (
     class_information,
     conditional_mutual_information,
     level_offsets,
     pair_counts,
 )
+from latentclass.engine._em import EMResult
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._reading import Training
 
 
 class HiddenNaiveBayes(DiscreteClassifier):
@@ -125,8 +127,7 @@ class HiddenNaiveBayes(DiscreteClassifier):
     array([1, 0])
     """
 
-    _model: HiddenModel
-    _order: IndexArray
+    _model: HiddenNaiveBayesModel
 
     def __init__(
         self,
@@ -157,46 +158,40 @@ class HiddenNaiveBayes(DiscreteClassifier):
         super()._check_parameters()
         check_number("alpha", self.alpha, low=0, strict=True)
 
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        n_levels, n_classes = self._coding.n_levels, len(self.classes_)
-        offsets = level_offsets(n_levels)
-        pairs = pair_counts(rows.codes, rows.y, rows.weight, n_classes, offsets)
-        weights = hidden_weights(conditional_mutual_information(pairs, offsets))
-        information = class_information(np.einsum("kaa->ka", pairs), offsets)
-        self._order = np.argsort(-np.round(information, 12), kind="stable")
-        cells = pair_cells(
-            n_levels,
-            [np.full(r, self.alpha / r) for r in n_levels],
-            rows.level_shares(),
-            1.0 - weights.sum(axis=1),
-            weights.T,
-        )
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        alpha = float(self.alpha)
 
-        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-            return stack_counts(codes, y, weight, n_classes, n_levels)
+        def learn(rows: CodedRows, coding: Coding) -> tuple[HiddenNaiveBayesModel, EMResult[Any]]:
+            n_levels, offsets = rows.n_levels, level_offsets(rows.n_levels)
+            pairs = pair_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
+            weights = hidden_weights(conditional_mutual_information(pairs, offsets))
+            information = class_information(np.einsum("kaa->ka", pairs), offsets)
+            layout = pair_cells(
+                n_levels,
+                [np.full(r, self.alpha / r) for r in n_levels],
+                rows.level_shares(),
+                1.0 - weights.sum(axis=1),
+                weights.T,
+            )
+            params, stats, result = self._run_em(
+                rows, layout, pair_features(n_levels), pair_counter(rows), progress
+            )
+            model = HiddenNaiveBayesModel(
+                np.exp(params.log_pi),
+                coding,
+                hidden_tables(stats.counts, weights, n_levels, alpha),
+                np.argsort(-np.round(information, 12), kind="stable"),
+            )
+            return model, result
 
-        params, stats = self._run_em(rows, cells, pair_features(n_levels), count, progress)
-        self._model = hidden_tables(stats.counts, weights, n_levels, float(self.alpha))
-        self.class_prior_ = np.exp(params.log_pi)
-
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        return hidden_log_likelihood(self._model, codes)
-
-    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
-        total = np.empty(len(y))
-        for k in np.unique(y):
-            rows = y == k
-            total[rows] = hidden_log_likelihood(self._model.of_class(k), codes[rows])[:, 0]
-        return total
-
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        return draw_hidden(self._model, self._order, y, rng)
+        return learn_coded(training, learn)
 
     @property
     def influence_(self) -> FloatArray:
         """Weight of each column (second) in the hidden parent of each (first)."""
+        check_is_fitted(self)
         n = len(self.schema_.columns)
         out = np.zeros((n, n))
-        places = np.array(self._coding.positions, dtype=np.intp)
-        out[np.ix_(places, places)] = self._model.weights
+        places = np.array(self._model.coding.positions, dtype=np.intp)
+        out[np.ix_(places, places)] = self._model.tables.weights
         return out

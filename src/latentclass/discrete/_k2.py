@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._coding import CodedRows
-from latentclass.discrete._legacy_base import NetworkClassifier
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
-from latentclass.discrete._structure_search import Score, search_k2
+from latentclass.discrete._network_base import NetworkClassifier
+from latentclass.discrete._structure_search import Sample, Score, order_by_information, search_k2
 
 
 class K2(NetworkClassifier):
@@ -149,9 +149,10 @@ class K2(NetworkClassifier):
         check_number("max_parents", self.max_parents, low=1, whole=True)
         check_option("order", self.order, ("information", "columns"))
 
-    def _search(self, rows: CodedRows) -> Structure:
+    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
+        del coding, names  # the codes are all that this search looks at
         order = np.arange(rows.codes.shape[1])
         if self.order == "information":
-            order = self._by_information(rows)
-        sample, score = self._sample_of(rows, order), Score("k2", float(self.alpha))
+            order = order_by_information(rows)
+        sample, score = Sample.of(rows, order), Score("k2", float(self.alpha))
         return search_k2(sample, score, self.max_parents).relabel(order.tolist())

@@ -5,13 +5,13 @@ A subclass of `DiscreteModel` is a frozen dataclass that adds its own arrays aft
 
 - `code_log_likelihood(codes)`: log P(observed codes | class), missing codes (-1) summed out;
 - `sample_codes(y, rng)`: the active columns' codes of one row for each class code;
-- `__post_init__`, which calls that of the base first (`DiscreteModel.__post_init__(self)`) and then
-  checks the arrays that the subclass adds.
+- `__post_init__`, which calls that of the base and then checks the arrays that the subclass adds.
 
 It may also provide, where it knows a better way than the base,
 
 - `own_code_log_likelihood(codes, y)`: the column of each row's own class, without the others;
-- `most_probable_codes(codes)`: rows with all missing codes filled; it may write into `codes`;
+- `most_probable_codes(codes)`: rows with all missing codes filled; it may write into `codes`.
+  `fill_in_turn` does it exactly where the largest density over the missing codes is known;
 - `latent(table, posterior, n_jobs)` and `latent_names(labels, columns)`, if the model has latent
   variables; `coded(table)` gives the codes of all rows.
 """
@@ -19,6 +19,7 @@ It may also provide, where it knows a better way than the base,
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,6 +183,25 @@ class DiscreteModel(FittedModel):
             else:
                 filled[rows] = self._improve(codes[rows], columns)
         return filled
+
+    def fill_in_turn(
+        self, codes: CodeArray, best_log_likelihood: Callable[[CodeArray], FloatArray]
+    ) -> CodeArray:
+        """Fill the columns one after the other, each with the level that lets the rest do best.
+
+        `best_log_likelihood` gives the log of the largest density of rows with each class, over all
+        that their missing cells can be. So the completion is the most probable one of all.
+        """
+        for j, n_levels in enumerate(self.coding.n_levels):
+            rows = np.flatnonzero(codes[:, j] < 0)
+            if not rows.size:
+                continue
+            values = []
+            for level in range(n_levels):
+                codes[rows, j] = level
+                values.append((best_log_likelihood(codes[rows]) + self.log_prior).max(axis=1))
+            codes[rows, j] = np.stack(values, axis=1).argmax(axis=1)
+        return codes
 
     def _value(self, codes: CodeArray, columns: IndexArray) -> FloatArray:
         """log of the largest joint probability with any class, numbers at their best."""

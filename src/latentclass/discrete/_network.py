@@ -143,6 +143,14 @@ class Structure:
             for j, shape in enumerate(self.shapes)
         ]
 
+    def spread(self, by_level: Sequence[FloatArray]) -> FloatArray:
+        """One number per level of each attribute, put into every distribution of it, shape (F,)."""
+        parts = [
+            np.tile(values, int(np.prod(shape[:-1])))
+            for values, shape in zip(by_level, self.shapes, strict=True)
+        ]
+        return np.concatenate([np.empty(0), *parts])
+
     def relabel(self, order: Sequence[int]) -> Structure:
         """The same network when attribute i of this one is number order[i] of the new one."""
         n = len(order)

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._em import CountLayout
 from latentclass.discrete._network import draw_levels
 from latentclass.engine._counts import (
@@ -120,6 +121,17 @@ def stack_counts(
     return np.concatenate([single, pairs.reshape(n_classes, -1)], axis=1)
 
 
+def pair_counter(
+    rows: CodedRows,
+) -> Callable[[CodeArray, IndexArray, FloatArray], FloatArray]:
+    """`stack_counts` for rows with the levels and classes of these."""
+
+    def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
+        return stack_counts(codes, y, weight, rows.n_classes, rows.n_levels)
+
+    return count
+
+
 def _split(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Single counts (K, L) and pair counts (K, L, L) of counts of cells."""
     n_all = (round(np.sqrt(4 * counts.shape[1] + 1)) - 1) // 2
@@ -136,7 +148,7 @@ def _smoothed(counts: FloatArray, mass: FloatArray, offsets: IndexArray) -> Floa
 # ---------------------------------------------------------------------------- AODE
 
 
-class PairModel(NamedTuple):
+class AODETables(NamedTuple):
     """Tables of AODE.
 
     Attributes
@@ -163,9 +175,9 @@ class PairModel(NamedTuple):
     frequent: BoolArray
     log_total: FloatArray
 
-    def of_class(self, k: int) -> PairModel:
+    def of_class(self, k: int) -> AODETables:
         """The model of one class alone."""
-        return PairModel(
+        return AODETables(
             self.offsets,
             np.ascontiguousarray(self.log_child[:, :, k : k + 1]),
             self.log_super[:, k : k + 1],
@@ -194,7 +206,7 @@ def aode_tables(
     n_levels: tuple[int, ...],
     alpha: float,
     min_frequency: float,
-) -> PairModel:
+) -> AODETables:
     """Tables from counts (Webb, Boughton and Wang 2005, with Laplace smoothing `alpha`)."""
     offsets = level_offsets(n_levels)
     single, pairs = _split(counts)
@@ -211,7 +223,7 @@ def aode_tables(
     log_super[~frequent] = -np.inf
     prior = np.log((class_weight + alpha) / (class_weight.sum() + n_classes * alpha))
     log_single = np.log(_smoothed(single, mass, offsets)).T
-    model = PairModel(
+    model = AODETables(
         offsets,
         np.ascontiguousarray(child.transpose(1, 2, 0)),
         np.ascontiguousarray(log_super),
@@ -225,7 +237,7 @@ def aode_tables(
     return model._replace(log_total=log_sum_exp(terms.T))
 
 
-def aode_log_likelihood(model: PairModel, codes: CodeArray) -> FloatArray:
+def aode_log_likelihood(model: AODETables, codes: CodeArray) -> FloatArray:
     """log p(observed columns | class), shape (n_rows, K)."""
     n_rows, n = codes.shape
     total = np.empty((n_rows, len(model.log_total)))
@@ -243,7 +255,7 @@ def aode_log_likelihood(model: PairModel, codes: CodeArray) -> FloatArray:
     return total - model.log_total
 
 
-def _aode_complete(model: PairModel, level: IndexArray) -> FloatArray:
+def _aode_complete(model: AODETables, level: IndexArray) -> FloatArray:
     """log of the super-parents' terms of rows without holes."""
     if level.shape[1] == 0:
         return np.full((len(level), len(model.log_class)), -np.inf)
@@ -260,7 +272,7 @@ def _aode_complete(model: PairModel, level: IndexArray) -> FloatArray:
         return np.asarray(np.log(total) + top)
 
 
-def _aode_with_holes(model: PairModel, level: IndexArray) -> FloatArray:
+def _aode_with_holes(model: AODETables, level: IndexArray) -> FloatArray:
     """The same with every level of a missing column in turn as super-parent."""
     n_all, n_classes = model.log_super.shape
     children = model.log_child.transpose(1, 2, 0)
@@ -274,7 +286,7 @@ def _aode_with_holes(model: PairModel, level: IndexArray) -> FloatArray:
     return log_sum_exp(np.where(possible[:, None, :], terms, -np.inf))
 
 
-def _naive(model: PairModel, level: IndexArray) -> FloatArray:
+def _naive(model: AODETables, level: IndexArray) -> FloatArray:
     """log of the naive Bayes term of rows without a frequent value, -inf for all others."""
     n_rows = len(level)
     seen = level >= 0
@@ -294,7 +306,7 @@ def _naive(model: PairModel, level: IndexArray) -> FloatArray:
     return out
 
 
-def draw_aode(model: PairModel, y: IndexArray, rng: np.random.Generator) -> CodeArray:
+def draw_aode(model: AODETables, y: IndexArray, rng: np.random.Generator) -> CodeArray:
     """One row for each class code: a super-parent's value, then the other columns given it."""
     n_all, n = len(model.log_super), len(model.offsets) - 1
     rare = model.log_class + model.log_rare.sum(axis=0)
@@ -318,7 +330,7 @@ def draw_aode(model: PairModel, y: IndexArray, rng: np.random.Generator) -> Code
 # --------------------------------------------------------------- hidden naive Bayes
 
 
-class HiddenModel(NamedTuple):
+class HiddenTables(NamedTuple):
     """Tables of hidden naive Bayes.
 
     Attributes
@@ -340,9 +352,9 @@ class HiddenModel(NamedTuple):
     single: FloatArray
     child: FloatArray
 
-    def of_class(self, k: int) -> HiddenModel:
+    def of_class(self, k: int) -> HiddenTables:
         """The model of one class alone."""
-        return HiddenModel(
+        return HiddenTables(
             self.offsets,
             self.weights,
             np.ascontiguousarray(self.mixed[:, :, k : k + 1]),
@@ -360,7 +372,7 @@ def hidden_weights(information: FloatArray) -> FloatArray:
 
 def hidden_tables(
     counts: FloatArray, weights: FloatArray, n_levels: tuple[int, ...], alpha: float
-) -> HiddenModel:
+) -> HiddenTables:
     """Tables from counts; `alpha` rows, spread evenly, are added to every distribution."""
     offsets = level_offsets(n_levels)
     single, pairs = _split(counts)
@@ -368,7 +380,7 @@ def hidden_tables(
     mass = alpha / np.repeat(np.asarray(n_levels, dtype=float), n_levels)
     child = _smoothed(pairs, mass, offsets)
     mixed = child * weights[column][:, column].T
-    return HiddenModel(
+    return HiddenTables(
         offsets,
         weights,
         np.ascontiguousarray(mixed.transpose(2, 1, 0)),
@@ -377,7 +389,7 @@ def hidden_tables(
     )
 
 
-def hidden_log_likelihood(model: HiddenModel, codes: CodeArray) -> FloatArray:
+def hidden_log_likelihood(model: HiddenTables, codes: CodeArray) -> FloatArray:
     """log prod_i sum_j W_ij P(x_i | x_j, k) over the observed columns i and j, weights rescaled."""
     n_rows, n = codes.shape
     n_all, n_classes = model.single.shape
@@ -407,7 +419,7 @@ def hidden_log_likelihood(model: HiddenModel, codes: CodeArray) -> FloatArray:
 
 
 def draw_hidden(
-    model: HiddenModel, order: IndexArray, y: IndexArray, rng: np.random.Generator
+    model: HiddenTables, order: IndexArray, y: IndexArray, rng: np.random.Generator
 ) -> CodeArray:
     """One row for each class code: columns in `order`, each given those drawn before it."""
     n = len(model.offsets) - 1

@@ -6,15 +6,22 @@ depend on how the table's columns happen to be arranged if that order does not.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._network import Structure
-from latentclass.engine._counts import column_sums, indicator_rows, level_offsets
+from latentclass.engine._counts import (
+    class_information,
+    column_sums,
+    indicator_rows,
+    level_counts,
+    level_offsets,
+)
 
 MAX_FAMILY_CELLS = 2**18
 """Families with more cells than this, the class included, are not considered."""
@@ -44,6 +51,14 @@ def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ..
     return tuple(parents)
 
 
+def order_by_information(rows: CodedRows) -> IndexArray:
+    """Active columns, the one that tells most about the class first."""
+    offsets = level_offsets(rows.n_levels)
+    single = level_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
+    information = class_information(single, offsets)
+    return np.argsort(-np.round(information, 12), kind="stable")
+
+
 class Sample(NamedTuple):
     """Labelled rows to learn a structure from, attributes in the order that breaks ties."""
 
@@ -52,6 +67,13 @@ class Sample(NamedTuple):
     weight: FloatArray
     n_classes: int
     n_levels: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: CodedRows, order: IndexArray) -> Sample:
+        """The labelled rows, columns in a given order."""
+        n_levels = tuple(rows.n_levels[j] for j in order)
+        codes = np.ascontiguousarray(rows.codes[:, order])
+        return cls(codes, rows.y, rows.weight, rows.n_classes, n_levels)
 
 
 class Score(NamedTuple):
@@ -175,61 +197,109 @@ def search_hill(
     With `free_class` the arcs from the class may be deleted and added again too. At the end every
     attribute outside the class's Markov blanket gets the class as parent.
     """
-    n = len(sample.n_levels)
-    limit = n if max_parents is None else max_parents
-    scorer = FamilyScorer(sample, score)
-    parents: list[tuple[int, ...]] = [()] * n
-    with_class = [True] * n
-    add = np.full((n, n), -np.inf)  # [parent, child]
-    drop = np.full((n, n), -np.inf)
-    toggle = np.full(n, -np.inf)
-
-    def rescore(j: int) -> None:
-        add[:, j] = scorer.gains(j, parents[j], with_class[j])
-        drop[:, j] = -np.inf
-        for p in parents[j]:
-            rest = tuple(q for q in parents[j] if q != p)
-            drop[p, j] = -scorer.gains(j, rest, with_class[j])[p]
-        if free_class:
-            toggle[j] = scorer.class_gain(j, parents[j]) * (-1.0 if with_class[j] else 1.0)
-
-    for j in range(n):
-        rescore(j)
-    # with holes a gain is taken on the rows that show the family, so moves could go in a circle
-    visited: set[tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]] = set()
-    while (state := (tuple(parents), tuple(with_class))) not in visited:
+    climb = _HillClimb(sample, score, max_parents, free_class)
+    # with missing values a gain is taken on the rows that show the family, so moves could circle
+    visited = set()
+    while (state := climb.state) not in visited:
         visited.add(state)
+        move = climb.best_move()
+        if move is None:
+            break
+        climb.take(move)
+    parents, with_class = climb.state
+    return Structure(sample.n_levels, parents, correct_markov_blanket(parents, list(with_class)))
+
+
+class _Move(NamedTuple):
+    """Add, delete or reverse the arc `parent` -> `child`, or toggle the class as its parent."""
+
+    kind: Literal["add", "drop", "turn", "toggle"]
+    parent: int
+    child: int
+
+
+class _HillClimb:
+    """A structure that changes one arc at a time, and the gain of every change.
+
+    Gains have the parent first: `_add` of each new arc, `_drop` of each arc that is there, and
+    `_toggle` of each attribute's arc from the class.
+    """
+
+    def __init__(
+        self, sample: Sample, score: Score, max_parents: int | None, free_class: bool
+    ) -> None:
+        n = len(sample.n_levels)
+        self._scorer = FamilyScorer(sample, score)
+        self._limit = n if max_parents is None else max_parents
+        self._free_class = free_class
+        self._least = TIE * max(1.0, float(sample.weight.sum()))
+        self._parents: list[tuple[int, ...]] = [()] * n
+        self._with_class = [True] * n
+        self._add = np.full((n, n), -np.inf)
+        self._drop = np.full((n, n), -np.inf)
+        self._toggle = np.full(n, -np.inf)
+        for j in range(n):
+            self._score_again(j)
+
+    @property
+    def state(self) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+        """Parents of each attribute, and whether the class is one."""
+        return tuple(self._parents), tuple(self._with_class)
+
+    def best_move(self) -> _Move | None:
+        """The move of the largest gain; None if no move gains."""
+        n = len(self._parents)
         arcs = np.zeros((n, n), dtype=bool)
-        for j, ps in enumerate(parents):
-            arcs[list(ps), j] = True
+        for j, parents in enumerate(self._parents):
+            arcs[list(parents), j] = True
         reaches = _closure(arcs)
-        full = np.array([len(ps) >= limit for ps in parents], dtype=bool)
-        can_add = np.where(arcs | reaches.T | full, -np.inf, add)
-        # u -> j may turn if no other way leads from u to j, and u may take one more parent
+        full = np.array([len(parents) >= self._limit for parents in self._parents], dtype=bool)
+        add = np.where(arcs | reaches.T | full, -np.inf, self._add)
+        turn = self._turn_gains(arcs, reaches, full)
+        gains = np.concatenate([add.ravel(), self._drop.ravel(), turn.ravel(), self._toggle])
+        best = _first_best(gains)
+        if best < 0 or gains[best] <= self._least:
+            return None
+        if best >= 3 * n * n:
+            return _Move("toggle", -1, best - 3 * n * n)
+        kind, place = divmod(best, n * n)
+        return _Move(("add", "drop", "turn")[kind], *divmod(place, n))
+
+    def _turn_gains(self, arcs: BoolArray, reaches: BoolArray, full: BoolArray) -> FloatArray:
+        """Gain of reversing each arc.
+
+        The arc u -> j may turn if no other way leads from u to j and u may take one more parent.
+        """
+        n = len(arcs)
         turn = np.full((n, n), -np.inf)
         for u, j in np.argwhere(arcs):
             if not (reaches[u] & arcs[:, j] & (np.arange(n) != u)).any() and not full[u]:
-                turn[u, j] = drop[u, j] + add[j, u]
-        moves = np.concatenate([can_add.ravel(), drop.ravel(), turn.ravel(), toggle])
-        best = _first_best(moves)
-        if best < 0 or moves[best] <= TIE * max(1.0, float(sample.weight.sum())):
-            break
-        kind, place = divmod(best, n * n) if best < 3 * n * n else (3, best - 3 * n * n)
-        if kind == 3:
-            with_class[place] = not with_class[place]
-            rescore(place)
-            continue
-        u, j = divmod(place, n)
-        if kind in (1, 2):
-            parents[j] = tuple(p for p in parents[j] if p != u)
-            rescore(j)
-        if kind in (0, 2):
-            child, parent = (j, u) if kind == 0 else (u, j)
-            parents[child] = tuple(sorted((*parents[child], parent)))
-            rescore(child)
-    return Structure(
-        sample.n_levels, tuple(parents), correct_markov_blanket(tuple(parents), with_class)
-    )
+                turn[u, j] = self._drop[u, j] + self._add[j, u]
+        return turn
+
+    def take(self, move: _Move) -> None:
+        """Change the structure, and the gains of the families that the move touches."""
+        kind, parent, child = move
+        if kind == "toggle":
+            self._with_class[child] = not self._with_class[child]
+        elif kind == "add":
+            self._parents[child] = tuple(sorted((*self._parents[child], parent)))
+        else:
+            self._parents[child] = tuple(p for p in self._parents[child] if p != parent)
+        self._score_again(child)
+        if kind == "turn":
+            self.take(_Move("add", child, parent))
+
+    def _score_again(self, j: int) -> None:
+        parents, with_class = self._parents[j], self._with_class[j]
+        self._add[:, j] = self._scorer.gains(j, parents, with_class)
+        self._drop[:, j] = -np.inf
+        for p in parents:
+            rest = tuple(q for q in parents if q != p)
+            self._drop[p, j] = -self._scorer.gains(j, rest, with_class)[p]
+        if self._free_class:
+            gain = self._scorer.class_gain(j, parents)
+            self._toggle[j] = -gain if with_class else gain
 
 
 def correct_markov_blanket(

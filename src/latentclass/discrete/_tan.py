@@ -8,10 +8,10 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.discrete._coding import CodedRows
-from latentclass.discrete._legacy_base import NetworkClassifier
+from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
-from latentclass.discrete._structure_search import maximum_spanning_tree
+from latentclass.discrete._network_base import NetworkClassifier
+from latentclass.discrete._structure_search import maximum_spanning_tree, order_by_information
 from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
 
 
@@ -158,19 +158,17 @@ class TAN(NetworkClassifier):
         ):
             raise ValueError(f"root={self.root!r} must be a column's name, its position, or None.")
 
-    def _search(self, rows: CodedRows) -> Structure:
-        n_levels = self._coding.n_levels
-        offsets = level_offsets(n_levels)
-        counts = pair_counts(rows.codes, rows.y, rows.weight, len(self.classes_), offsets)
+    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
+        offsets = level_offsets(rows.n_levels)
+        counts = pair_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
         information = conditional_mutual_information(counts, offsets)
-        parents = maximum_spanning_tree(information, self._root_place(rows))
-        return Structure(n_levels, parents, (True,) * len(n_levels))
+        parents = maximum_spanning_tree(information, self._root_place(rows, coding, names))
+        return Structure(rows.n_levels, parents, (True,) * len(rows.n_levels))
 
-    def _root_place(self, rows: CodedRows) -> int:
-        positions = self._coding.positions
+    def _root_place(self, rows: CodedRows, coding: Coding, names: list[str]) -> int:
+        positions = coding.positions
         if self.root is None:
-            return int(self._by_information(rows)[0]) if positions else 0
-        names = self.schema_.names
+            return int(order_by_information(rows)[0]) if positions else 0
         known = (
             self.root in names
             if isinstance(self.root, str)

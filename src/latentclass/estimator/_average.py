@@ -59,11 +59,19 @@ class Average:
             if self.rule == "joints":
                 return self._mix_joints(evidence, np.log(self.shares))
             log_priors = np.log(self.priors)
-        posterior, density = split_log(evidence + log_priors[:, None])
-        class_prior = self.class_prior
+        combined = self.mix_posteriors(*split_log(evidence + log_priors[:, None]))
+        return np.where(self.class_prior > 0, combined, log_mean(evidence))
+
+    def mix_posteriors(self, posterior: FloatArray, density: FloatArray) -> FloatArray:
+        """log p(row | class) by the rule "posteriors", from what each model says about the row.
+
+        `posterior` is log P(class | row), (n_models, rows, classes), `density` is log p(row),
+        (n_models, rows). For a class without any row the result is log p(row).
+        """
+        class_prior, size = self.class_prior, log_mean(density)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            combined = log_mean(posterior) + log_mean(density)[:, None] - np.log(class_prior)
-        return np.where(class_prior > 0, combined, log_mean(evidence))
+            combined = log_mean(posterior) + size - np.log(class_prior)
+        return np.where(class_prior > 0, combined, size)
 
     def _mix_joints(self, evidence: FloatArray, log_shares: FloatArray) -> FloatArray:
         total = np.full(evidence.shape[1:], -np.inf)

@@ -1,13 +1,14 @@
-"""Base of the models that are Gaussian given the class and a component.
+"""The fitted model of those that are Gaussian given the class and a component.
 
-Continuous columns that vary are standardised and go to the model; discrete columns are independent
-of all others given the class, as in naive Bayes; a column with one value only is the same in all
-classes. What a subclass learns are `ClassComponents`: all verbs follow from them here.
+Continuous columns that vary are standardised and go to the model. Discrete columns are independent
+of all others given the class, as in naive Bayes. A column with one value only is the same in all
+classes. What a family learns are `ClassComponents`; all answers follow from them here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,11 +30,11 @@ from latentclass.engine._class_components import (
     log_joint_rows,
 )
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
+from latentclass.engine._numeric import LOG_2PI, divide
 from latentclass.engine._parallel import map_blocks
-from latentclass.estimator._legacy_base import GenerativeClassifier
-from latentclass.estimator._legacy_reading import Training
-
-LOG_2PI = float(np.log(2.0 * np.pi))
+from latentclass.estimator._average import Average, log_mean
+from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
+from latentclass.estimator._reading import Training
 
 LEVEL_SWEEPS = 5
 """Most rounds over the discrete columns in search of the most probable completion."""
@@ -42,7 +43,7 @@ LEVEL_SWEEPS = 5
 class Scaling(NamedTuple):
     """How continuous columns become the model's: (x - centre) / unit of those that vary.
 
-    `varies` and `constant` (p,) tell the columns that vary and those of one value; a column
+    `varies` and `constant` (p,) mark the columns that vary and those of one value; a column
     without any value is neither, and ignored. `centre`, `unit` (p,) are mean and standard
     deviation, or value and size of a constant.
     """
@@ -52,14 +53,25 @@ class Scaling(NamedTuple):
     centre: FloatArray
     unit: FloatArray
 
+    @property
+    def n_varying(self) -> int:
+        """Number of columns that vary."""
+        return int(self.varies.sum())
+
+    @property
+    def varying_unit(self) -> FloatArray:
+        """Units of the columns that vary."""
+        return self.unit[self.varies]
+
     def values(self, numeric: FloatArray) -> FloatArray:
         """Standardised columns that vary."""
-        return np.asarray((numeric[:, self.varies] - self.centre[self.varies]) / self._varying)
+        centred = numeric[:, self.varies] - self.centre[self.varies]
+        return np.asarray(centred / self.varying_unit)
 
     def log_density_outside(self, numeric: FloatArray) -> FloatArray:
         """What must be added to the model's log-density to give that of the columns."""
         shown = ~np.isnan(numeric)
-        out: FloatArray = -(shown[:, self.varies] @ np.log(self._varying))
+        out: FloatArray = -(shown[:, self.varies] @ np.log(self.varying_unit))
         for j in np.flatnonzero(self.constant):
             rows = shown[:, j]
             distance = (numeric[rows, j] - self.centre[j]) / self.unit[j]
@@ -74,172 +86,271 @@ class Scaling(NamedTuple):
     def restore(self, values: FloatArray) -> FloatArray:
         """Columns in their own units from standardised ones."""
         numeric = np.full((len(values), len(self.unit)), np.nan)
-        numeric[:, self.varies] = self.centre[self.varies] + self._varying * values
+        numeric[:, self.varies] = self.centre[self.varies] + self.varying_unit * values
         numeric[:, self.constant] = self.centre[self.constant]
         return numeric
 
+    def spread_columns(self, varying: FloatArray, others: Any) -> FloatArray:
+        """Put the columns that vary (on axis 1) back among the others."""
+        out = np.empty((varying.shape[0], len(self.varies), *varying.shape[2:]))
+        out[:, self.varies] = varying
+        out[:, ~self.varies] = others
+        return out
+
+
+class ColumnSums(NamedTuple):
+    """Weight, sum and sum of squares of (x - centre) / unit over the rows of each column, (p,)."""
+
+    centre: FloatArray
+    unit: FloatArray
+    weight: FloatArray
+    total: FloatArray
+    square: FloatArray
+
     @property
-    def _varying(self) -> FloatArray:
-        return self.unit[self.varies]
+    def mean(self) -> FloatArray:
+        """Mean of each column, in its unit."""
+        return divide(self.total, self.weight)
 
-
-class CellClassifier(GenerativeClassifier):
-    """Base of the models made of cells; a subclass sets `_cells` (see `ClassComponents`)."""
-
-    _scaling: Scaling
-    _offsets: IndexArray
-    _cells: ClassComponents
-    _outside_log_likelihood: float
-    """What to add to the model's log-likelihood of the training rows to give the columns' own."""
-
-    # -------------------------------------------------------------------- fit
-
-    def _measure(self, training: Training) -> None:
-        """Learn how the columns are scaled; weight two is the row twice."""
-        table, weight = training.table, training.weight
-        observed = [self.schema_.columns[j].observed for j in self.schema_.continuous]
-        # the first rows' range will do as a unit for the sums, unless a column is empty in them
-        low, high = _column_range(table, table.spans()[:1])
-        if np.any(np.isnan(low) & np.array(observed, dtype=bool)):
-            low, high = _column_range(table, table.spans())
-        centre, unit = product.measure_range(low, high)
-
-        def visit(span: slice) -> FloatArray:
-            rows = (table.block(span).numeric - centre) / unit
-            shown = ~np.isnan(rows)
-            if not shown.all():
-                rows = np.nan_to_num(rows)
-            return np.stack([weight[span] @ shown, weight[span] @ rows, weight[span] @ rows**2])
-
-        parts = map_blocks(visit, table.spans(), self.n_jobs)
-        seen, total, square = sum(parts, np.zeros((3, len(centre))))
-        mean = np.divide(total, seen, out=np.zeros_like(total), where=seen > 0)
-        variance = np.divide(square, seen, out=np.zeros_like(total), where=seen > 0) - mean**2
-        varies = square > 0  # a constant is its own centre
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviation of each column, in its unit."""
+        variance = divide(self.square, self.weight) - self.mean**2
         # a spread that is lost next to the unit is that of a single row among very many
-        spread = np.sqrt(np.maximum(variance, product.SCALE_FLOOR**2))
-        self._scaling = Scaling(
+        return np.sqrt(np.maximum(variance, product.SCALE_FLOOR**2))
+
+    def scaling(self, observed: BoolArray) -> Scaling:
+        """How the columns are standardised; `observed` marks the columns with some value."""
+        varies = self.square > 0  # a constant is its own centre
+        return Scaling(
             varies,
-            np.array(observed, dtype=bool) & ~varies,
-            np.where(varies, centre + unit * mean, centre),
-            np.where(varies, unit * spread, unit),
+            observed & ~varies,
+            np.where(varies, self.centre + self.unit * self.mean, self.centre),
+            np.where(varies, self.unit * self.spread, self.unit),
         )
-        self._outside_log_likelihood = self._scaling.outside_log_likelihood(seen)
-        self._offsets = np.concatenate([[0], np.cumsum(self.schema_.n_levels)]).astype(np.intp)
 
-    def _gather(self, training: Training, *, one_component: bool, width: int) -> ComponentData:
-        """Rows as the E-step wants them."""
-        table, y, weight = training
-        n_classes, scaling, offsets = len(self.classes_), self._scaling, self._offsets
 
-        def read(span: slice) -> tuple[FloatArray, CodeArray]:
-            numeric, codes = table.block(span)
-            return scaling.values(numeric), codes
+class Measured(NamedTuple):
+    """What is learned about columns before the model itself.
 
-        def sums(span: slice) -> tuple[ComponentData, BoolArray, Any]:
-            """Sums over the rows that hide nothing, and the other rows."""
-            values, codes = read(span)
-            known = (y[span] != UNLABELLED) & ~np.isnan(values).any(axis=1)
-            part = gather_rows(
-                values[known],
-                codes[known],
-                y[span][known],
-                weight[None, span][:, known],
-                n_classes=n_classes,
-                one_component=True,
-                offsets=offsets,
-            )
-            return part, ~known, (values[~known], codes[~known])
+    Attributes
+    ----------
+    scaling : Scaling
+    level_offsets : array of shape (n_discrete + 1,)
+        Where the levels of each discrete column begin.
+    outside : float
+        Added to the model's log-likelihood of the training rows, it gives that of the columns.
+    """
 
-        if one_component:
-            parts = list(map_blocks(sums, table.spans(least=n_classes), self.n_jobs))
-            hidden = np.concatenate([mask for _, mask, _ in parts])
-            values = np.concatenate([rows[0] for _, _, rows in parts])
-            codes = np.concatenate([rows[1] for _, _, rows in parts])
-            y, weight = y[hidden], weight[hidden]
-        else:
-            values, codes = read(slice(0, table.n_rows))
-        data = gather_rows(
-            values,
-            codes,
-            y,
-            weight[None],
+    scaling: Scaling
+    level_offsets: IndexArray
+    outside: float
+
+
+def measure(training: Training, n_jobs: int | None) -> Measured:
+    """Learn how the columns are scaled; weight two is the row twice."""
+    table, weight, schema = training.table, training.weight, training.schema
+    observed = np.array([schema.columns[j].observed for j in schema.continuous], dtype=bool)
+    # the first rows' range will do as a unit for the sums, unless a column is empty in them
+    low, high = _column_range(table, table.spans()[:1])
+    if np.any(np.isnan(low) & observed):
+        low, high = _column_range(table, table.spans())
+    centre, unit = product.measure_range(low, high)
+
+    def visit(span: slice) -> FloatArray:
+        rows = (table.block(span).numeric - centre) / unit
+        shown = ~np.isnan(rows)
+        if not shown.all():
+            rows = np.nan_to_num(rows)
+        return np.stack([weight[span] @ shown, weight[span] @ rows, weight[span] @ rows**2])
+
+    parts = map_blocks(visit, table.spans(), n_jobs)
+    seen, total, square = sum(parts, np.zeros((3, len(centre))))
+    scaling = ColumnSums(centre, unit, seen, total, square).scaling(observed)
+    offsets = np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp)
+    return Measured(scaling, offsets, scaling.outside_log_likelihood(seen))
+
+
+def _column_range(table: Table, spans: list[slice]) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value of each column in some rows, NaN where there is none."""
+    blocks = [table.block(span).numeric for span in spans]
+    low = np.fmin.reduce([np.fmin.reduce(block, axis=0) for block in blocks])
+    high = np.fmax.reduce([np.fmax.reduce(block, axis=0) for block in blocks])
+    return low, high
+
+
+def gather(
+    training: Training,
+    measured: Measured,
+    *,
+    one_component: bool,
+    width: int,
+    n_jobs: int | None,
+) -> ComponentData:
+    """Rows as the E-step wants them (see `gather_rows` for `one_component` and `width`)."""
+    table, y, weight = training.table, training.y, training.weight
+    n_classes, scaling, offsets = training.n_classes, measured.scaling, measured.level_offsets
+
+    def read(span: slice) -> tuple[FloatArray, CodeArray]:
+        numeric, codes = table.block(span)
+        return scaling.values(numeric), codes
+
+    def sums(span: slice) -> tuple[ComponentData, BoolArray, Any]:
+        """Sums over the rows that hide nothing, and the other rows."""
+        values, codes = read(span)
+        known = (y[span] != UNLABELLED) & ~np.isnan(values).any(axis=1)
+        part = gather_rows(
+            values[known],
+            codes[known],
+            y[span][known],
+            weight[None, span][:, known],
             n_classes=n_classes,
-            one_component=one_component,
+            one_component=True,
             offsets=offsets,
-            width=width,
-            n_jobs=self.n_jobs,
         )
-        if one_component:
-            for part, _, _ in parts:
-                data = add_known(data, part)
-        return data
+        return part, ~known, (values[~known], codes[~known])
 
-    # ------------------------------------------------------------------ hooks
+    if one_component:
+        parts = list(map_blocks(sums, table.spans(least=n_classes), n_jobs))
+        hidden = np.concatenate([mask for _, mask, _ in parts])
+        values = np.concatenate([rows[0] for _, _, rows in parts])
+        codes = np.concatenate([rows[1] for _, _, rows in parts])
+        y, weight = y[hidden], weight[hidden]
+    else:
+        values, codes = read(slice(0, table.n_rows))
+    data = gather_rows(
+        values,
+        codes,
+        y,
+        weight[None],
+        n_classes=n_classes,
+        one_component=one_component,
+        offsets=offsets,
+        width=width,
+        n_jobs=n_jobs,
+    )
+    if one_component:
+        for part, _, _ in parts:
+            data = add_known(data, part)
+    return data
 
-    def _log_likelihood(self, block: Block) -> FloatArray:
-        values = self._scaling.values(block.numeric)
+
+@dataclass(frozen=True, eq=False)
+class GaussianModel(FittedModel):
+    """Several models, the starts kept, that are Gaussian given the class and a component.
+
+    The starts are averaged by the rule "posteriors" of `Average`.
+
+    Attributes
+    ----------
+    scaling : Scaling
+    level_offsets : array of shape (n_discrete + 1,)
+        Where the levels of each discrete column begin.
+    components : ClassComponents
+    class_prior : array of shape (n_classes,)
+        Follows from the components.
+    """
+
+    scaling: Scaling
+    level_offsets: IndexArray
+    components: ClassComponents
+    class_prior: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        components = self.components
+        shape = components.log_weight.shape
+        n = self.scaling.n_varying
+        check_shape("log_weight", components.log_weight, (None, None, None))
+        check_shape("mean", components.gaussians.mean, (*shape, n))
+        check_shape("covariance", components.gaussians.covariance, (*shape, n, n))
+        check_shape("log_prob", components.log_prob, (*shape[:2], int(self.level_offsets[-1])))
+        for name in ("log_weight", "log_prob"):
+            check_no_nan(name, getattr(components, name))
+        for name in ("mean", "covariance", "precision", "log_det"):
+            check_no_nan(name, getattr(components.gaussians, name))
+        object.__setattr__(self, "class_prior", self.average.class_prior)
+
+    @property
+    def average(self) -> Average:
+        """How the starts answer as one."""
+        return Average(np.exp(log_sum_exp(self.components.log_weight)), "posteriors")
+
+    @property
+    def n_discrete(self) -> int:
+        """Number of discrete columns."""
+        return len(self.level_offsets) - 1
+
+    @property
+    def level_log_probs(self) -> list[FloatArray]:
+        """log P(category | class) of each discrete column, averaged over the starts."""
+        log_prob = log_mean(self.components.log_prob)
+        return np.split(log_prob, self.level_offsets[1:-1], axis=1)[: self.n_discrete]
+
+    def spans(self, table: Table) -> list[slice]:
+        """Row ranges of blocks; every row needs all class components of all starts at once."""
+        return table.spans(extra_columns=self.components.log_weight.size // 8)
+
+    # ---------------------------------------------------------------- answers
+
+    def log_likelihood(self, block: Block) -> FloatArray:
+        """See `FittedModel`."""
+        values = self.scaling.values(block.numeric)
         # given the class, so that a class without any weight has a density too
-        given = self._cells._replace(log_weight=log_normalise(self._cells.log_weight))
-        by_cell = log_joint_rows(given, values, block.codes, self._offsets)
-        evidence = log_sum_exp(np.moveaxis(by_cell, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
-        outside = self._scaling.log_density_outside(block.numeric)[:, None]
-        log_prior = log_sum_exp(self._cells.log_weight)
-        return mix_models(evidence, log_prior, self.class_prior_) + outside
+        log_weight = log_normalise(self.components.log_weight)
+        given = self.components._replace(log_weight=log_weight)
+        joint = log_joint_rows(given, values, block.codes, self.level_offsets)
+        evidence = log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
+        outside = self.scaling.log_density_outside(block.numeric)[:, None]
+        return self.average.mix(evidence) + outside
 
-    def _by_block(self, function: Callable[[Block], FloatArray], table: Table) -> FloatArray:
-        # of each row all cells of all models are held at once
-        spans = table.spans(extra_columns=self._cells.log_weight.size // 8)
-        parts = map_blocks(lambda rows: function(table.block(rows)), spans, self.n_jobs)
-        return np.concatenate(list(parts))
-
-    def _sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
-        cells = flatten_starts(self._cells)
-        log_weight = cells.log_weight[0]
-        n_classes, n_components = log_weight.shape
-        values = np.empty((len(y), int(self._scaling.varies.sum())))
-        codes = np.full((len(y), len(self.schema_.discrete)), -1, dtype=np.int32)
-        share = np.exp(log_normalise(log_weight))
-        for k in range(n_classes):
+    def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
+        """See `FittedModel`."""
+        components = flatten_starts(self.components)
+        share = np.exp(log_normalise(components.log_weight[0]))
+        values = np.empty((len(y), self.scaling.n_varying))
+        codes = np.full((len(y), self.n_discrete), -1, dtype=np.int32)
+        for k in range(self.n_classes):
             rows = np.flatnonzero(y == k)
-            component = rng.choice(n_components, size=len(rows), p=share[k])
+            component = rng.choice(share.shape[1], size=len(rows), p=share[k])
             for m in np.unique(component):
                 mine = rows[component == m]
-                covariance = cells.gaussians.covariance[0, k, m]
-                spread, axes = np.linalg.eigh(covariance)
+                spread, axes = np.linalg.eigh(components.gaussians.covariance[0, k, m])
                 root = axes * np.sqrt(np.maximum(spread, 0.0))
                 noise = rng.standard_normal((len(mine), values.shape[1]))
-                values[mine] = cells.gaussians.mean[0, k, m] + noise @ root.T
-            for place, log_prob in enumerate(self._level_log_probs()):
+                values[mine] = components.gaussians.mean[0, k, m] + noise @ root.T
+            for place, log_prob in enumerate(self.level_log_probs):
                 if log_prob.shape[1]:
                     edges = np.cumsum(np.exp(log_prob[k]))[:-1]
                     chance = rng.random(len(rows))
                     codes[rows, place] = np.searchsorted(edges, chance, side="right")
-        return Table(self._scaling.restore(values), codes)
+        return Table(self.scaling.restore(values), codes)
 
-    def _expected_cells(self, table: Table, posterior: FloatArray) -> Table:
-        del posterior  # of the classes: the cells' own is what completion needs
-        return self._complete_cells(table, best=False)
+    def expected_cells(self, table: Table, posterior: Posterior, n_jobs: int | None) -> Table:  # noqa: ARG002
+        """See `FittedModel`; completion needs the posterior of the components, not of the class."""
+        return self._complete(table, n_jobs, best=False)
 
-    def _most_probable_cells(self, table: Table) -> Table:
-        filled = self._complete_cells(table, best=True)
-        if len(self._cells.weighting) > 1:
-            self._improve_levels(table, filled)
+    def most_probable_cells(self, table: Table, n_jobs: int | None) -> Table:
+        """See `FittedModel`."""
+        filled = self._complete(table, n_jobs, best=True)
+        if self.average.n_models > 1:
+            self._improve_levels(table, filled, n_jobs)
         return filled
 
-    def _improve_levels(self, table: Table, filled: Table) -> None:
+    # ------------------------------------------------------------- completion
+
+    def _improve_levels(self, table: Table, filled: Table, n_jobs: int | None) -> None:
         """Where models are averaged, a class's own most probable levels may not be the best."""
         numeric, codes = table.block(slice(0, table.n_rows))
         numeric = np.where(np.isnan(numeric), filled.numeric, numeric)
         levels = np.where(codes < 0, filled.codes, codes)
 
         def best_joint(trial: CodeArray, rows: IndexArray) -> FloatArray:
-            evidence = self._evidence(Table(numeric[rows], trial[rows]))
-            return np.asarray((evidence + np.log(self.class_prior_)).max(axis=1))
+            evidence = self.evidence(Table(numeric[rows], trial[rows]), n_jobs)
+            return np.asarray((evidence + self.log_prior).max(axis=1))
 
         for _ in range(LEVEL_SWEEPS):
             before = levels.copy()
-            for place, log_prob in enumerate(self._level_log_probs()):
+            for place, log_prob in enumerate(self.level_log_probs):
                 rows = np.flatnonzero(codes[:, place] < 0)
                 if not rows.size or log_prob.shape[1] < 2:
                     continue
@@ -253,20 +364,22 @@ class CellClassifier(GenerativeClassifier):
                 break
         filled.codes[:] = levels
 
-    def _complete_cells(self, table: Table, *, best: bool) -> Table:
-        """Fill holes by the mean over all cells, or by the mode of the most probable cell."""
-        cells = flatten_starts(self._cells)
-        n_classes, n_components, n = cells.gaussians.mean.shape[1:]
-        n_cells = n_classes * n_components
-        log_probs = self._level_log_probs()
-        centre = cells.gaussians.mean.reshape(n_cells, n)
+    def _complete(self, table: Table, n_jobs: int | None, *, best: bool) -> Table:
+        """Fill holes by the mean over all components, or by the mode of the most probable one."""
+        components = flatten_starts(self.components)
+        n_components, n = components.gaussians.mean.shape[2:]
+        n_all = self.n_classes * n_components
+        log_probs = self.level_log_probs
+        centre = components.gaussians.mean.reshape(n_all, n)
 
         def visit(span: slice) -> Table:
             numeric, codes = table.block(span)
-            values = self._scaling.values(numeric)
+            values = self.scaling.values(numeric)
             filled = values.copy()  # rows without a hole stay as they are
-            by_class = np.empty((len(values), n_classes))
-            for rows, joint, shift, peak in visit_rows(cells, values, codes, self._offsets):
+            by_class = np.empty((len(values), self.n_classes))
+            for rows, joint, shift, peak in visit_rows(
+                components, values, codes, self.level_offsets
+            ):
                 if best:
                     for place, log_prob in enumerate(log_probs):
                         if log_prob.shape[1]:
@@ -278,34 +391,25 @@ class CellClassifier(GenerativeClassifier):
                     share[np.arange(len(joint)), joint.argmax(axis=1)] = 1.0
                 else:
                     share = np.exp(log_normalise(joint))
-                by_class[rows] = share.reshape(-1, n_classes, n_components).sum(axis=2)
+                by_class[rows] = share.reshape(-1, self.n_classes, n_components).sum(axis=2)
                 if shift is not None:
                     filled[rows] = share @ centre + weigh(share, shift)
             levels = np.full(codes.shape, -1, dtype=np.int32)
             for place, log_prob in enumerate(log_probs):
                 if log_prob.shape[1]:
                     levels[:, place] = (by_class @ np.exp(log_prob)).argmax(axis=1)
-            return Table(self._scaling.restore(filled), levels)
+            return Table(self.scaling.restore(filled), levels)
 
-        spans = table.spans(extra_columns=n_cells // 8)
-        parts = list(map_blocks(visit, spans, self.n_jobs))
-        return Table(
-            np.concatenate([part.numeric for part in parts]),
-            np.concatenate([part.codes for part in parts]),
-        )
-
-    def _level_log_probs(self) -> list[FloatArray]:
-        """log P(category | class) of each discrete column, averaged over the models kept."""
-        log_prob = _log_mean(self._cells.log_prob)
-        return np.split(log_prob, self._offsets[1:-1], axis=1)[: len(self.schema_.discrete)]
+        spans = table.spans(extra_columns=n_all // 8)
+        return join_tables(list(map_blocks(visit, spans, n_jobs)))
 
 
-def _column_range(table: Table, spans: list[slice]) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest value of each column in some rows, NaN where there is none."""
-    blocks = [table.block(span).numeric for span in spans]
-    low = np.fmin.reduce([np.fmin.reduce(block, axis=0) for block in blocks])
-    high = np.fmax.reduce([np.fmax.reduce(block, axis=0) for block in blocks])
-    return low, high
+def join_tables(parts: list[Table]) -> Table:
+    """Dense tables one below the other."""
+    return Table(
+        np.concatenate([part.numeric for part in parts]),
+        np.concatenate([part.codes for part in parts]),
+    )
 
 
 def mix_models(evidence: FloatArray, log_prior: FloatArray, class_prior: FloatArray) -> FloatArray:
@@ -317,33 +421,29 @@ def mix_models(evidence: FloatArray, log_prior: FloatArray, class_prior: FloatAr
     if len(evidence) == 1:
         return np.asarray(evidence[0])
     posterior, density = split_log(evidence + log_prior[:, None])
-    combined = _log_mean(posterior) + _log_mean(density)[:, None]
+    combined = log_mean(posterior) + log_mean(density)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         combined = combined - np.log(class_prior)
-    return np.where(class_prior > 0, combined, _log_mean(evidence))
+    return np.where(class_prior > 0, combined, log_mean(evidence))
 
 
-def _log_mean(log_values: FloatArray) -> FloatArray:
-    """log of the mean of exp over the first axis."""
-    return log_sum_exp(np.moveaxis(log_values, 0, -1)) - float(np.log(len(log_values)))
-
-
-def flatten_starts(cells: ClassComponents) -> ClassComponents:
+def flatten_starts(components: ClassComponents) -> ClassComponents:
     """Several models as the components of one."""
-    n_starts, n_classes, n_components = cells.log_weight.shape
+    n_starts, n_classes, n_components = components.log_weight.shape
     if n_starts == 1:
-        return cells
+        return components
 
     def flatten(array: FloatArray) -> FloatArray:
         moved = np.moveaxis(array, 0, 1)
         return moved.reshape(1, n_classes, n_starts * n_components, *array.shape[3:])
 
+    factors = components.factors
     return ClassComponents(
-        cells.weighting[:1],
-        flatten(cells.log_weight) - np.log(n_starts),
-        gaussian.Gaussians(*(flatten(array) for array in cells.gaussians)),
-        _log_mean(cells.log_prob)[None],
-        None if cells.factors is None else gaussian.Factors(*map(flatten, cells.factors)),
+        components.weighting[:1],
+        flatten(components.log_weight) - np.log(n_starts),
+        gaussian.Gaussians(*(flatten(array) for array in components.gaussians)),
+        log_mean(components.log_prob)[None],
+        None if factors is None else gaussian.Factors(*map(flatten, factors)),
     )
 
 

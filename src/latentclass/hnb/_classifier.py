@@ -2,66 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
-from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Block, Table
-from latentclass.discrete._coding import CodedRows
-from latentclass.discrete._em import CountLayout
-from latentclass.discrete._legacy_base import DiscreteClassifier
-from latentclass.discrete._network import draw_levels
-from latentclass.engine._content_folds import (
-    assign_folds,
-    column_fingerprints,
-    distinct_rows,
-    given_parts,
-)
-from latentclass.estimator._bif import BifVariable, free_name, write_bif
+from latentclass.discrete._base import DiscreteClassifier, code_training
+from latentclass.discrete._coding import CodedRows, Coding
+from latentclass.estimator._base import log_odds
+from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._legacy_base import _log_odds
-from latentclass.estimator._legacy_folds import InnerFolds, check_inner_cv, given_folds
-from latentclass.estimator._legacy_reading import Training
-from latentclass.hnb._explanation import RuleExplanation, write_intervals
-from latentclass.hnb._hierarchy import (
-    Hierarchy,
-    Model,
-    Tables,
-    best_log_likelihood,
-    count_within,
-    draw_codes,
-    latent_posterior,
-    log_likelihood,
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._inner_folds import check_inner_cv, given_folds
+from latentclass.estimator._reading import Training, label_codes
+from latentclass.hnb._explanation import RuleExplanation
+from latentclass.hnb._hierarchy import FilledHierarchy, Tables
+from latentclass.hnb._learn import (
+    Folds,
+    count_tops,
+    find_hierarchy,
+    learn_within,
+    state_support,
+    top_layout,
 )
-from latentclass.hnb._network import enlarged_network
-from latentclass.hnb._rules import RuleFinder, write
-from latentclass.hnb._search import HierarchySettings, search_hierarchy
-
-MAX_LENGTH = 300
-"""Characters up to which a rule is written out over the columns, unless told otherwise."""
+from latentclass.hnb._model import AveragedHierarchies, HierarchyModel
+from latentclass.hnb._reader import MAX_LENGTH, HierarchyReader, top_parts
+from latentclass.hnb._search import HierarchySettings
 
 LEAST_MASS = 1e-6
 """Pseudo-count of a pair of levels within its state where `alpha` is smaller: a pair that no row
 shows is rare, but not impossible, or it could not be judged by its state."""
 
 
-class _TopPart(NamedTuple):
-    """A variable right below a class: its columns, its state in each row, what each state says."""
-
-    name: str
-    leaves: tuple[int, ...]
-    states: CodeArray
-    conditions: list[str]
-
-
-class HNBClassifier(InnerFolds, DiscreteClassifier):
+class HNBClassifier(DiscreteClassifier):
     """Hierarchical naive Bayes: pairs of columns are joined where that helps, into named states.
 
     Naive Bayes counts twice what two columns say together, and cannot see what they say only
@@ -205,9 +182,10 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
     ['x0 = x1', 'x0 != x1']
     """
 
-    _model: Model
-    _support: list[FloatArray]
-    _numbers: IndexArray
+    _model: Any  # a HierarchyModel, or AveragedHierarchies of several
+    _members: list[HNBClassifier]  # of an average; none for a single model
+
+    cv_scores_: list[float]
 
     def __init__(
         self,
@@ -257,7 +235,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
 
     # ------------------------------------------------------------------ fit
 
-    def _unfitted_copy(self) -> Any:
+    def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         # row numbers mean nothing in a part of the rows
         cv = self.cv if isinstance(self.cv, int | np.integer) else 5
         return self._with(calibrate=False, cv=cv)
@@ -266,214 +244,83 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         """Unfitted, with other parameters; not by `clone`, for `cv` may be a generator."""
         return type(self)(**(self.get_params(deep=False) | changed))
 
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        if self.collapse == "exact" and len(self.classes_) > 2:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        if self.collapse == "exact" and training.n_classes > 2:
             raise ValueError(
-                f'collapse="exact" is for two classes, but y has {len(self.classes_)}: '
-                f'{self.classes_.tolist()}. Use collapse="greedy".'
+                f'collapse="exact" is for two classes, but y has {training.n_classes}: '
+                f'{training.classes.tolist()}. Use collapse="greedy".'
             )
-        self._members: list[HNBClassifier] = []
-        self._folds_of = None
-        if not isinstance(self.cv, int | np.integer):
-            fold, n_folds, left_out = given_folds(training.y, self.cv, self._numbers, self._n_given)
-            if left_out is not None:
-                raise ValueError(
-                    f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier's "
-                    "folds learn from all rows that they do not test. Give such folds."
-                )
-            self._folds_of = (fold[training.y != UNLABELLED], n_folds)
-        if self.n_models > 1:
-            # the first is the model that n_models=1 would give
-            more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
-            for seed in [self.random_state, *more.tolist()]:
-                one = self._member(seed)
-                one._fit_one(training, None if self._members else progress)
-                self._members.append(one)
-        self._fit_one(training, progress)
-
-    def _member(self, seed: Any) -> HNBClassifier:
-        """An unfitted model of the average, which reads tables as this one does."""
-        one = self._with(n_models=1, calibrate=False, random_state=seed)
-        for name in ("schema_", "classes_", "n_unlabelled_", "n_features_in_", "_folds_of"):
-            setattr(one, name, getattr(self, name, None))
-        if hasattr(self, "feature_names_in_"):
-            one.feature_names_in_ = self.feature_names_in_
-        one.temperature_, one.calibration_, one._members = 1.0, {}, []
-        return one
-
-    def _fit_one(self, training: Training, progress: FitProgress | None) -> None:
-        super()._fit_training(training, progress)
-        del self._folds_of
-
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        if self._members:
-            self._take_average()
-        else:
-            self._learn_one(rows, progress)
-
-    def _take_average(self) -> None:
-        """What the average of p(x, class) over the models needs, and what is told of their fits."""
-        priors = np.stack([one.class_prior_ for one in self._members])
-        self.class_prior_ = priors.mean(axis=0)
-        # P(model | class); a fold of `calibrate` may lack a class
-        share = np.full_like(priors, 1.0 / len(priors))
-        np.divide(priors, priors.sum(axis=0), out=share, where=priors.sum(axis=0) > 0)
-        self._model_shares = share
-        longest = max(self._members, key=lambda one: one.n_iter_)
-        self.history_, self.n_iter_ = longest.history_, longest.n_iter_
-        self.restarts_ = longest.restarts_
-        self.converged_ = all(one.converged_ for one in self._members)
-
-    def _learn_one(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        hierarchy = self._search_hierarchy(rows)
-        n_classes, sizes = len(self.classes_), hierarchy.sizes
-        n_cells = int(hierarchy.offsets[-1])
-        codes = np.concatenate([rows.codes, rows.unlabelled])
-        weight = np.concatenate([rows.weight, rows.unlabelled_weight])
-        states = hierarchy.encode(codes)
-        fallback = [np.empty(0)]
-        for v in hierarchy.tops:
-            seen = states[:, v] >= 0
-            counts = np.bincount(states[seen, v], weight[seen], sizes[v]) + 1e-300
-            fallback.append(counts / counts.sum())
-        cells = CountLayout(
-            hierarchy.offsets[:-1],
-            np.full(n_cells, float(self.alpha)),
-            np.concatenate(fallback),
-            np.ones(n_cells),
-            np.zeros(n_cells, dtype=bool),
+        folds = self._folds(training)
+        coding, rows = code_training(training)
+        if self.n_models == 1:
+            return self._learn_one(training, coding, rows, folds, progress)
+        # the first is the model that n_models=1 would give
+        more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
+        members: list[HNBClassifier] = []
+        for seed in [self.random_state, *more.tolist()]:
+            one = self._with(n_models=1, calibrate=False, random_state=seed)
+            told = None if members else progress
+            one._store(training, one._learn_one(training, coding, rows, folds, told))
+            members.append(one)
+        model = AveragedHierarchies.of(tuple(one._model for one in members))
+        longest = max(members, key=lambda one: one.n_iter_)
+        record = FitRecord(
+            longest.history_,
+            longest.n_iter_,
+            all(one.converged_ for one in members),
+            longest.restarts_,
+            model.total_log_likelihood(rows, training.table, training.weight),
         )
+        return Learned(model, record, {"_members": members})
 
-        def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-            place = hierarchy.top_cells(codes)
-            total = np.zeros(n_classes * n_cells)
-            for column in place.T:
-                seen = column >= 0
-                where = y[seen] * n_cells + column[seen]
-                total += np.bincount(where, weight[seen], len(total))
-            return total.reshape(n_classes, n_cells)
+    def _folds(self, training: Training) -> Folds | int:
+        """The folds of the search, or how many to draw."""
+        if isinstance(self.cv, int | np.integer):
+            return int(self.cv)
+        fold, n_folds, left_out = given_folds(training, self.cv)
+        if left_out is not None:
+            raise ValueError(
+                f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier's "
+                "folds learn from all rows that they do not test. Give such folds."
+            )
+        return Folds(fold[training.labelled], n_folds)
 
-        params, _ = self._run_em(rows, cells, hierarchy.top_cells, count, progress)
-        within = count_within(hierarchy, codes, weight, max(float(self.alpha), LEAST_MASS))
-        self._model = Model(hierarchy, Tables(params.log_theta, within))
-        self.class_prior_ = np.exp(params.log_pi)
-        # labelled rows of each class in each state, for the rules
-        known = states[: len(rows.codes)]
-        self._support = []
-        for v in range(len(hierarchy.n_levels), len(sizes)):
-            seen = known[:, v] >= 0
-            place = known[seen, v].astype(np.intp) * n_classes + rows.y[seen]
-            support = np.bincount(place, rows.weight[seen], sizes[v] * n_classes).astype(np.float64)
-            self._support.append(support.reshape(sizes[v], n_classes))
-
-    def _search_hierarchy(self, rows: CodedRows) -> Hierarchy:
-        n_levels, n_classes = self._coding.n_levels, len(self.classes_)
-        marks = column_fingerprints(rows.codes, rows.y, rows.weight, n_levels, n_classes)
-        # by what they hold, so that their order cannot decide between equal pairs
-        order = sorted(range(len(marks)), key=lambda j: marks[j])
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        codes = np.ascontiguousarray(rows.codes[:, order])
-        distinct = distinct_rows(codes, rows.y, rows.weight, sorted(marks), seed)
+    def _learn_one(
+        self,
+        training: Training,
+        coding: Coding,
+        rows: CodedRows,
+        folds: Folds | int,
+        progress: FitProgress | None,
+    ) -> Learned:
+        """A single hierarchy."""
+        alpha = float(self.alpha)
         climb = self.search == "hill_climbing"
-        if self._folds_of is None:
-            folds = assign_folds(distinct, int(self.cv), salt=1)
-        else:
-            folds = given_parts(distinct, self._folds_of[0], rows.weight, self._folds_of[1])
-        found = search_hierarchy(
-            distinct,
-            tuple(n_levels[j] for j in order),
-            n_classes,
-            assign_folds(distinct, 1 if climb else int(self.n_candidates), salt=2),
-            folds,
-            HierarchySettings(
-                self.pair_measure, self.collapse == "exact", climb, float(self.alpha)
-            ),
+        found = find_hierarchy(
+            rows,
+            HierarchySettings(self.pair_measure, self.collapse == "exact", climb, alpha),
+            n_candidates=int(self.n_candidates),
+            folds=folds,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
         )
-        self.cv_scores_ = found.scores
-        # back to the columns' own order
-        n = len(n_levels)
-        hierarchy = Hierarchy(n_levels)
-        for latent in found.hierarchy.latents:
-            first, second = (order[v] if v < n else v for v in latent.children)
-            hierarchy = hierarchy.join(first, second, latent.states)
-        return hierarchy
-
-    # ----------------------------------------------------------- prediction, samples
-
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        if not self._members:
-            return log_likelihood(self._model, codes)
-        total = np.full((len(codes), len(self.classes_)), -np.inf)
-        with np.errstate(divide="ignore"):
-            log_share = np.log(self._model_shares)
-        for one, log_weight in zip(self._members, log_share, strict=True):
-            np.logaddexp(total, log_likelihood(one._model, codes) + log_weight, out=total)
-        return total
-
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        if not self._members:
-            return draw_codes(self._model, y, rng)
-        number = draw_levels(self._model_shares.T[y], rng)
-        codes = np.empty((len(y), len(self._coding.n_levels)), dtype=np.int32)
-        for m, one in enumerate(self._members):
-            rows = np.flatnonzero(number == m)
-            codes[rows] = draw_codes(one._model, y[rows], rng)
-        return codes
-
-    def _most_probable_codes(self, codes: CodeArray) -> CodeArray:
-        """Exact: each cell in turn gets the level from which the others can reach the most.
-
-        Not so for an average, which has no tree to send the best along: see the base class.
-        """
-        if self._members:
-            return super()._most_probable_codes(codes)
-        peaks = self._coding.peaks()
-        with np.errstate(divide="ignore"):
-            log_prior = np.log(self.class_prior_)
-        for j, n_levels in enumerate(self._coding.n_levels):
-            rows = np.flatnonzero(codes[:, j] < 0)
-            if not rows.size:
-                continue
-            values = []
-            for level in range(n_levels):
-                codes[rows, j] = level
-                best = best_log_likelihood(self._model, codes[rows], peaks)
-                values.append((best + log_prior).max(axis=1))
-            codes[rows, j] = np.stack(values, axis=1).argmax(axis=1)
-        return codes
-
-    def _latent(self, table: Table) -> FloatArray:
-        if self._members:
-            return np.hstack([one._latent(table) for one in self._members])
-        if not self._model.hierarchy.latents:
-            return super()._latent(table)
-        log_posterior = self._log_posterior(table, None)
-        start = 0
-
-        def visit(block: Block) -> FloatArray:
-            nonlocal start
-            codes = self._coding.encode(block)
-            rows = slice(start, start + len(codes))
-            start += len(codes)
-            return np.hstack(latent_posterior(self._model, codes, log_posterior[rows]))
-
-        return np.concatenate([visit(block) for block in table.blocks()])
-
-    def _latent_names(self) -> list[str]:
-        if self._members:
-            return [
-                f"model{m}_{name}"
-                for m, one in enumerate(self._members)
-                for name in one._latent_names()
-            ]
-        hierarchy = self._model.hierarchy
-        if not hierarchy.latents:
-            return super()._latent_names()
-        return [
-            f"{name}={state}"
-            for name, latent in zip(self.latent_children_, hierarchy.latents, strict=True)
-            for state in range(latent.n_states)
-        ]
+        hierarchy = found.hierarchy
+        params, _, result = self._run_em(
+            rows,
+            top_layout(hierarchy, rows, alpha),
+            hierarchy.top_cells,
+            partial(count_tops, hierarchy, rows.n_classes),
+            progress,
+        )
+        within = learn_within(hierarchy, rows, max(alpha, LEAST_MASS))
+        model = HierarchyModel(
+            np.exp(params.log_pi),
+            coding,
+            FilledHierarchy(hierarchy, Tables(params.log_theta, within)),
+            state_support(hierarchy, rows),
+        )
+        total = model.total_log_likelihood(rows, training.table, training.weight)
+        attributes = {"cv_scores_": found.scores, "_members": []}
+        return Learned(model, FitRecord.of(result, total), attributes)
 
     # ------------------------------------------------------------------ reading
 
@@ -483,51 +330,37 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         check_is_fitted(self)
         return self._members or [self]
 
-    def _only_model(self, asked: str) -> Model:
-        """The hierarchy of a single model; an error for an average, which has several."""
+    def _readers(self) -> list[HierarchyReader]:
+        """Every hierarchy, to be read in the words of the columns."""
         check_is_fitted(self)
-        if self._members:
+        model = self._model
+        models = model.members if isinstance(model, AveragedHierarchies) else (model,)
+        return [HierarchyReader(one, self.schema_) for one in models]
+
+    def _reader(self, asked: str) -> HierarchyReader:
+        """The only hierarchy; an error for an average, which has several."""
+        readers = self._readers()
+        if len(readers) > 1:
             raise AttributeError(
                 f"n_models={self.n_models} averages several hierarchies: ask one of them, "
                 f"models_[0].{asked}."
             )
-        return self._model
-
-    def _active_names(self) -> list[str]:
-        return [self.schema_.columns[j].name for j in self._coding.positions]
-
-    def _variable_names(self) -> list[str]:
-        taken = list(self.schema_.names)
-        names = self._active_names()
-        for t in range(len(self._model.hierarchy.latents)):
-            names.append(free_name(f"L{t + 1}", taken))
-        return names
+        return readers[0]
 
     @property
     def latent_children_(self) -> dict[str, tuple[str, str]]:
         """The two variables below each latent variable, by name."""
-        hierarchy = self._only_model("latent_children_").hierarchy
-        names, n = self._variable_names(), len(hierarchy.n_levels)
-        return {
-            names[n + t]: (names[latent.children[0]], names[latent.children[1]])
-            for t, latent in enumerate(hierarchy.latents)
-        }
+        return self._reader("latent_children_").latent_children
 
     @property
     def top_variables_(self) -> list[str]:
         """Columns and latent variables right below the class."""
-        tops = self._only_model("top_variables_").hierarchy.tops
-        names = self._variable_names()
-        return [names[v] for v in tops]
+        return self._reader("top_variables_").top_variables
 
     @property
     def n_states_(self) -> dict[str, int]:
         """Number of states of each latent variable, by name."""
-        latents = self._only_model("n_states_").hierarchy.latents
-        return {
-            name: latent.n_states
-            for name, latent in zip(self.latent_children_, latents, strict=True)
-        }
+        return self._reader("n_states_").n_states
 
     def rules(self, max_length: int | None = MAX_LENGTH) -> Any:
         """Every state of every latent variable as a rule over the columns.
@@ -552,60 +385,12 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         check_is_fitted(self)
         if max_length is not None:
             check_number("max_length", max_length, low=0, whole=True)
-        if self._members:
-            frames = [one.rules(max_length) for one in self._members]
-            whole = pd.concat(frames, keys=range(len(frames)), names=["model", "row"])
-            return whole.reset_index("model").reset_index(drop=True)
-        hierarchy, n = self._model.hierarchy, len(self._model.hierarchy.n_levels)
-        labels = [f"P({label})" for label in self.classes_.tolist()]
-        rows = []
-        for t, (name, counts) in enumerate(zip(self.latent_children_, self._support, strict=True)):
-            for state in range(hierarchy.latents[t].n_states):
-                total = counts[state].sum()
-                share = counts[state] / total if total > 0 else np.full(len(labels), np.nan)
-                rule = self._rule(n + t, state, max_length)
-                rows.append((name, state, rule, float(total), *share))
-        frame = pd.DataFrame(rows, columns=["latent", "state", "rule", "support", *labels])
-        if not rows:
-            return frame.astype({"state": int, "support": float, **dict.fromkeys(labels, float)})
-        if np.all(frame["support"] == np.rint(frame["support"])):
-            frame["support"] = frame["support"].astype(int)
-        return frame
-
-    def _rule(self, variable: int, state: int, max_length: int | None = None) -> str:
-        columns = [self.schema_.columns[j] for j in self._coding.positions]
-
-        def alike(i: int, j: int) -> bool:
-            both = columns[i].categories, columns[j].categories
-            return len(both[0]) > 0 and list(both[0]) == list(both[1])
-
-        def written(*, expand: bool) -> str:
-            finder = RuleFinder(self._model.hierarchy, alike, expand)
-            proposition = finder.find(variable, frozenset([state]))
-            return write(proposition, self._active_names(), self._condition)
-
-        text = written(expand=True)
-        if max_length is not None and len(text) > max_length:
-            return written(expand=False)
-        return text
-
-    def _condition(self, j: int, levels: tuple[int, ...]) -> str:
-        """That a variable has one of some levels, in words."""
-        name = self._variable_names()[j]
-        categories: Sequence[Any] = range(self._model.hierarchy.sizes[j])  # states of a latent one
-        if j < len(self._coding.active):
-            continuous, place = self._coding.active[j]
-            if continuous:
-                return write_intervals(name, self._coding.bins[place].cuts, levels)
-            categories = self.schema_.columns[self._coding.positions[j]].categories
-        rest = [c for i, c in enumerate(categories) if i not in levels]
-        chosen = [categories[i] for i in levels]
-        if len(chosen) == 1:
-            return f"{name} = {chosen[0]}"
-        if len(rest) == 1:
-            return f"{name} != {rest[0]}"
-        listed, word = (chosen, "in") if len(chosen) <= len(rest) + 1 else (rest, "not in")
-        return f"{name} {word} {{{', '.join(str(c) for c in listed)}}}"
+        readers, labels = self._readers(), self.classes_.tolist()
+        frames = [one.rules(labels, max_length) for one in readers]
+        if len(frames) == 1:
+            return frames[0]
+        whole = pd.concat(frames, keys=range(len(frames)), names=["model", "row"])
+        return whole.reset_index("model").reset_index(drop=True)
 
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> RuleExplanation:
         """Weight of evidence of each column, and of each variable below the class with its rule.
@@ -620,15 +405,15 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
         """
         told = super().explain(X, y, priors)
         table = self._read(X)
-        target = self._label_codes(told.target, table.n_rows)
-        parts = self._top_parts(table)
+        target = label_codes(told.target, self.classes_, table.n_rows)
+        parts = top_parts(self._readers(), self._model.coded(table))
         weights = np.empty((table.n_rows, len(parts)))
         for place, part in enumerate(parts):
             hidden = table
             for leaf in part.leaves:
-                hidden = self.schema_.hide(hidden, self._coding.positions[leaf])
+                hidden = self.schema_.hide(hidden, self._model.coding.positions[leaf])
             with np.errstate(invalid="ignore"):
-                without = _log_odds(self._log_posterior(hidden, priors), target)
+                without = log_odds(self._log_posterior(hidden, priors), target)
                 weights[:, place] = told.log_odds - without
         weights[np.isnan(weights)] = 0.0
         return RuleExplanation(
@@ -643,27 +428,6 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             np.array([part.states for part in parts], dtype=np.int32).T,
             [part.conditions for part in parts],
         )
-
-    def _top_parts(self, table: Table) -> list[_TopPart]:
-        """The variables right below the class; of several models, a column only once."""
-        found: dict[str, _TopPart] = {}
-        codes = np.concatenate([self._coding.encode(block) for block in table.blocks()])
-        for m, one in enumerate(self.models_):
-            hierarchy = one._model.hierarchy
-            states = hierarchy.encode(codes)
-            for v, name in zip(hierarchy.tops, one.top_variables_, strict=True):
-                latent = hierarchy.latent(v) is not None
-                every = range(hierarchy.sizes[v])
-                if not latent:
-                    conditions = [one._condition(v, (state,)) for state in every]
-                else:
-                    conditions = [one._rule(v, state, MAX_LENGTH) for state in every]
-                    if self._members:
-                        name = f"model{m}_{name}"
-                        conditions = [f"{text} (model {m})" for text in conditions]
-                part = _TopPart(name, hierarchy.leaves(v), states[:, v], conditions)
-                found.setdefault(name, part)
-        return list(found.values())
 
     # ------------------------------------------------------------------ other programs
 
@@ -680,16 +444,7 @@ class HNBClassifier(InnerFolds, DiscreteClassifier):
             children. Discretised columns have the states `bin0`, `bin1`, and so on, cut at
             `cut_points_`. Columns of one level are left out.
         """
-        model = self._only_model("to_network()")
-        levels: list[list[Any]] = []
-        for j, n_levels in enumerate(model.hierarchy.n_levels):
-            column = self.schema_.columns[self._coding.positions[j]]
-            levels.append(list(column.categories) or [f"bin{b}" for b in range(n_levels)])
-        names, taken = self._variable_names(), list(self.schema_.names)
-        root = BifVariable(
-            free_name("class", [*taken, *names]), self.classes_.tolist(), (), self.class_prior_
-        )
-        return enlarged_network(model, root, names, levels, taken)
+        return self._reader("to_network()").network(self.classes_.tolist())
 
     def to_bif(self, path: str | PathLike[str] | None = None) -> str:
         """The network of `to_network` in BIF, which most Bayesian-network programs read.

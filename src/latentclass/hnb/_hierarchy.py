@@ -167,7 +167,7 @@ def count_within(
 
 
 @dataclass(frozen=True)
-class Model:
+class FilledHierarchy:
     """A hierarchy with its parameters."""
 
     hierarchy: Hierarchy
@@ -202,7 +202,7 @@ class Model:
         return [theta[a:b] for a, b in pairwise(ends)]
 
 
-def log_likelihood(model: Model, codes: CodeArray) -> FloatArray:
+def log_likelihood(model: FilledHierarchy, codes: CodeArray) -> FloatArray:
     """log p(observed attributes | class), shape (n_rows, K)."""
     holes = (codes < 0).any(axis=1)
     if not holes.any():
@@ -215,7 +215,9 @@ def log_likelihood(model: Model, codes: CodeArray) -> FloatArray:
     return out
 
 
-def best_log_likelihood(model: Model, codes: CodeArray, bonus: list[FloatArray]) -> FloatArray:
+def best_log_likelihood(
+    model: FilledHierarchy, codes: CodeArray, bonus: list[FloatArray]
+) -> FloatArray:
     """As `log_likelihood`, the missing attributes set to their best together, not summed out.
 
     `bonus` is a log density to add for each level of each attribute.
@@ -227,7 +229,7 @@ def best_log_likelihood(model: Model, codes: CodeArray, bonus: list[FloatArray])
     return out
 
 
-def _complete(model: Model, codes: CodeArray) -> FloatArray:
+def _complete(model: FilledHierarchy, codes: CodeArray) -> FloatArray:
     hierarchy, n_rows = model.hierarchy, len(codes)
     n = len(hierarchy.n_levels)
     columns: list[npt.NDArray[np.integer]] = [codes[:, j] for j in range(n)]
@@ -269,7 +271,7 @@ class Messages(NamedTuple):
 
 
 def send_messages(
-    model: Model, codes: CodeArray, bonus: list[FloatArray] | None = None
+    model: FilledHierarchy, codes: CodeArray, bonus: list[FloatArray] | None = None
 ) -> Messages:
     """From the attributes upwards; with `bonus` the best instead of the sum (see above)."""
     hierarchy = model.hierarchy
@@ -310,7 +312,9 @@ def _scaled(message: FloatArray, log_scale: FloatArray) -> FloatArray:
     return np.asarray(message / top[:, None])
 
 
-def _join_messages(model: Model, messages: Messages, *, maximise: bool = False) -> FloatArray:
+def _join_messages(
+    model: FilledHierarchy, messages: Messages, *, maximise: bool = False
+) -> FloatArray:
     total = np.tile(messages.log_scale[:, None], (1, len(model.tables.log_theta)))
     for v, theta in zip(model.hierarchy.tops, model.thetas, strict=True):
         up = messages.up[v]
@@ -320,15 +324,17 @@ def _join_messages(model: Model, messages: Messages, *, maximise: bool = False) 
     return total
 
 
-def latent_posterior(model: Model, codes: CodeArray, log_posterior: FloatArray) -> list[FloatArray]:
-    """P(state | observed attributes) of each latent variable, the classes mixed as told.
+def latent_posterior(
+    model: FilledHierarchy, codes: CodeArray, posterior: FloatArray
+) -> list[FloatArray]:
+    """P(state | observed attributes) of each latent variable, the classes mixed by `posterior`.
 
     Parameters
     ----------
-    model : Model
+    model : FilledHierarchy
     codes : array of shape (n_rows, n)
-    log_posterior : array of shape (n_rows, K)
-        Log of the probability of each class given the row.
+    posterior : array of shape (n_rows, K)
+        Probability of each class given the row.
 
     Returns
     -------
@@ -338,13 +344,13 @@ def latent_posterior(model: Model, codes: CodeArray, log_posterior: FloatArray) 
     out = [np.empty((len(codes), latent.n_states)) for latent in hierarchy.latents]
     for part in _blocks(hierarchy, np.arange(len(codes))):
         for found, values in zip(
-            out, _send_down(model, codes[part], np.exp(log_posterior[part]))[n:], strict=True
+            out, _send_down(model, codes[part], posterior[part])[n:], strict=True
         ):
             found[part] = values
     return out
 
 
-def _send_down(model: Model, codes: CodeArray, posterior: FloatArray) -> list[FloatArray]:
+def _send_down(model: FilledHierarchy, codes: CodeArray, posterior: FloatArray) -> list[FloatArray]:
     hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
     up = send_messages(model, codes).up
     down: list[FloatArray] = [np.empty(0)] * len(up)
@@ -369,7 +375,7 @@ def _shares(values: FloatArray) -> FloatArray:
     return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
-def draw_codes(model: Model, y: IndexArray, rng: np.random.Generator) -> CodeArray:
+def draw_codes(model: FilledHierarchy, y: IndexArray, rng: np.random.Generator) -> CodeArray:
     """One row of attributes for each class code."""
     hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
     codes = np.zeros((len(y), len(hierarchy.sizes)), dtype=np.int32)

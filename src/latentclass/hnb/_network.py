@@ -7,17 +7,21 @@ from typing import Any
 import numpy as np
 
 from latentclass.estimator._bif import BifVariable, free_name
-from latentclass.hnb._hierarchy import Model
+from latentclass.hnb._hierarchy import FilledHierarchy
 
 
 def enlarged_network(
-    model: Model, root: BifVariable, names: list[str], levels: list[list[Any]], taken: list[str]
+    model: FilledHierarchy,
+    root: BifVariable,
+    names: list[str],
+    levels: list[list[Any]],
+    taken: list[str],
 ) -> list[BifVariable]:
     """Section 6.3 of the paper: below each latent variable the pair that its children make.
 
     Parameters
     ----------
-    model : Model
+    model : FilledHierarchy
     root : BifVariable
         The class.
     names : list of str

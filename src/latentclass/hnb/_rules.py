@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from latentclass._types import BoolArray, CodeArray
+from latentclass._types import BoolArray
 from latentclass.hnb._hierarchy import Hierarchy
 
 MAX_RECTANGLES = 12
@@ -58,19 +58,6 @@ class Any:
 Proposition = In | Same | All | Any
 
 TRUE, FALSE = All(()), Any(())
-
-
-def holds(proposition: Proposition, codes: CodeArray) -> BoolArray:
-    """In which complete rows a proposition is true; a column for every variable in it."""
-    if isinstance(proposition, In):
-        return np.isin(codes[:, proposition.variable], proposition.levels)
-    if isinstance(proposition, Same):
-        equal = codes[:, proposition.first] == codes[:, proposition.second]
-        return np.asarray(equal if proposition.equal else ~equal)
-    parts = [holds(part, codes) for part in proposition.parts]
-    if isinstance(proposition, All):
-        return np.logical_and.reduce(parts, axis=0) if parts else np.ones(len(codes), dtype=bool)
-    return np.logical_or.reduce(parts, axis=0) if parts else np.zeros(len(codes), dtype=bool)
 
 
 def length(proposition: Proposition) -> float:

@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from os import PathLike
+from typing import Any, Self
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Block, Table
-from latentclass.discrete._coding import CodedRows, Coding
-from latentclass.discrete._cut_sets import CutSet, learn_cut_sets
-from latentclass.engine._content_folds import column_fingerprints
-from latentclass.engine._em import run_restarts
-from latentclass.engine._parallel import run_interruptible
+from latentclass.discrete._base import DiscreteClassifier
+from latentclass.discrete._coding import code_rows
+from latentclass.discrete._cut_sets import learn_cut_sets
+from latentclass.estimator._average import Average
+from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._gaussian_model import mix_models
-from latentclass.estimator._legacy_reading import Training
-from latentclass.latent_tree._inspection import TreeReading
-from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._reading import Training, label_codes
+from latentclass.latent_tree._inspection import (
+    GROUP_HEADS,
+    ClassTree,
+    name_latents,
+    renamed_latents,
+    tree_edges,
+    tree_groups,
+    tree_variables,
+)
+from latentclass.latent_tree._model import LatentTreeModel
+from latentclass.latent_tree._settings import TreeSettings
+from latentclass.latent_tree._tree import Tree
 
-SEARCHES = ("east", "fast")
 
-
-class LatentTreeClassifier(TreeReading):
+class LatentTreeClassifier(DiscreteClassifier):
     """Latent tree classifier: each class has a tree of latent variables of its own.
 
     The columns are the leaves of a tree whose inner nodes are latent variables; a class is
@@ -175,8 +183,9 @@ class LatentTreeClassifier(TreeReading):
     1.0
     """
 
-    _priors: list[FloatArray]
+    _model: LatentTreeModel
     _searched: tuple[Any, list[Tree]]
+    """What was searched (labels, columns, levels) and the trees found, for `warm_start`."""
 
     search_steps_: dict[Any, list[Any]]
     search_ended_: dict[Any, str]
@@ -223,7 +232,7 @@ class LatentTreeClassifier(TreeReading):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_option("criterion", self.criterion, ("aic", "bic"))
-        check_option("search", self.search, SEARCHES)
+        check_option("search", self.search, ("east", "fast"))
         check_option("warm_start", self.warm_start, (True, False))
         check_number("n_cuts", self.n_cuts, low=1, whole=True)
         check_number("max_states", self.max_states, low=1, whole=True)
@@ -234,230 +243,220 @@ class LatentTreeClassifier(TreeReading):
 
     # ------------------------------------------------------------------ fit
 
-    def _unfitted_copy(self) -> Any:
+    def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         return clone(self).set_params(calibrate=False, warm_start=False)
 
-    def _learn_coding(self, training: Training) -> Coding:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        # loads numba, which a fitted model may not need
+        from latentclass.latent_tree._fit import learn_class_shares, learn_class_trees
+
+        table, y, weight = training.table, training.y, training.weight
         seeds = check_random_state(self.random_state).randint(2**31, size=int(self.n_cuts) - 1)
-        fine, self._sets = learn_cut_sets(
-            self.schema_, *training, len(self.classes_), seeds.tolist()
+        coding, cut_sets = learn_cut_sets(
+            training.schema, table, y, weight, training.n_classes, seeds.tolist()
         )
-        return fine
-
-    def _learn(self, rows: CodedRows, progress: FitProgress | None) -> None:
-        from latentclass.latent_tree._arrange import arranged, with_leaves
-
-        own = [rows.y == k for k in range(len(self.classes_))]
-        self._models = []
-        if not self._coding.n_levels:
-            # nothing to tell rows apart by: EM learns the classes' shares alone
-            rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
-            none = [Tree.even((-1,), (1,), (0,))] * len(self.classes_)
-            self._priors = [self._learn_tables(none, rows, own, progress)[1]]
-            self.class_prior_ = self._priors[0]
-            self._name_latents()
-            return
-        first = self._seen(rows, self._sets[0])
-        found = self._search_trees(first, own)
-        learned, prior = self._learn_tables(found, first, own, progress)
-        trees = [arranged(tree) for tree in learned]
-        self._models, self._priors = [trees], [prior]
-        for cuts in self._sets[1:]:
-            other = self._seen(rows, cuts)
-            start = [
-                with_leaves(tree, first.codes[k], other.codes[k], rows.weight[k], cuts.n_levels)
-                for tree, k in zip(trees, own, strict=True)
-            ]
-            more, prior = self._learn_tables(start, other, own)
-            self._models.append(more)
-            self._priors.append(prior)
-        self.class_prior_ = np.mean(self._priors, axis=0)
-        self._name_latents()
-
-    def _seen(self, rows: CodedRows, cuts: CutSet) -> CodedRows:
-        """The rows by the levels of one set of cut points."""
-        if len(self._sets) == 1:
-            return rows
-        return rows._replace(codes=cuts.coarse(rows.codes), unlabelled=cuts.coarse(rows.unlabelled))
-
-    def _learn_tables(
-        self,
-        trees: list[Tree],
-        rows: CodedRows,
-        own: list[Any],
-        progress: FitProgress | None = None,
-    ) -> tuple[list[Tree], FloatArray]:
-        """EM for the tables of all trees from all rows; the trees, and the classes' shares."""
-        from latentclass.latent_tree._class_trees_em import ClassTreesProblem
-        from latentclass.latent_tree._inference import group_rows
-
-        problem = ClassTreesProblem(
-            tuple(trees),
-            tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
-            group_rows(rows.unlabelled, rows.unlabelled_weight) if len(rows.unlabelled) else None,
-            float(self.alpha),
-            self.n_jobs,
+        rows = code_rows(coding, table, y, weight, training.n_classes)
+        step = None if progress is None else progress.step
+        attributes: dict[str, Any] = {"search_steps_": {}, "search_ended_": {}}
+        if coding.n_levels:
+            names = [training.schema.columns[j].name for j in coding.positions]
+            searched = (training.classes.tolist(), names, cut_sets[0].n_levels)
+            learned = learn_class_trees(
+                rows,
+                cut_sets,
+                self._settings(),
+                before=self._trees_to_go_on_from(searched),
+                on_step=partial(_print_step, training.classes) if self.verbose else None,
+                on_iteration=step,
+            )
+            every = dict(zip(training.classes.tolist(), learned.found, strict=True))
+            attributes = {
+                "search_steps_": {label: found.steps for label, found in every.items()},
+                "search_ended_": {label: found.ended for label, found in every.items()},
+                "_searched": (searched, [found.tree for found in learned.found]),
+            }
+            self._warn_if_stopped(attributes["search_ended_"])
+        else:
+            learned = learn_class_shares(rows, self._settings(), step)
+        average = Average(np.stack(learned.priors), "posteriors")
+        model = LatentTreeModel(
+            average.class_prior,
+            coding,
+            average,
+            tuple(cut_sets),
+            tuple(learned.trees),
+            name_latents(learned.trees, training.n_classes, training.schema.names),
         )
-        result = run_restarts(
-            problem,
-            problem.start(),
+        total = model.total_log_likelihood(rows, table, weight)
+        return Learned(model, FitRecord.of(learned.result, total), attributes)
+
+    def _settings(self) -> TreeSettings:
+        return TreeSettings(
+            criterion=self.criterion,
+            search=self.search,
+            alpha=float(self.alpha),
+            max_states=int(self.max_states),
+            max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
+            time_budget=self.time_budget,
+            n_init=int(self.n_init),
+            max_iter=int(self.max_iter),
             tol=self.tol,
-            max_iter=self.max_iter,
-            rngs=[np.random.default_rng(0)],
-            on_iteration=None if progress is None else progress.step,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            n_jobs=self.n_jobs,
         )
-        if not self._models:  # the attributes tell of the first set of cut points
-            self.history_, self.n_iter_ = result.history, result.n_iter
-            self.converged_, self.restarts_ = result.converged, result.restarts
-        return list(problem.fitted(result.params.theta[0])), np.exp(result.params.log_pi[0])
 
-    def _search_trees(self, rows: CodedRows, own: list[Any]) -> list[Tree]:
-        from latentclass.latent_tree._arrange import with_columns
-        from latentclass.latent_tree._chow_liu_search import search_fast
-        from latentclass.latent_tree._east import EastSettings, FoundTree, first_tree, search
+    def _trees_to_go_on_from(self, searched: Any) -> list[Tree]:
+        """The trees of the last fit, if `warm_start` is asked for and fits the table."""
+        last, trees = getattr(self, "_searched", (None, []))
+        return trees if self.warm_start and last == searched else []
 
-        n_levels, n_classes = self._sets[0].n_levels, len(self.classes_)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        same = (self.classes_.tolist(), self._active_names(), n_levels)
-        before: list[Tree] = []
-        if self.warm_start and getattr(self, "_searched", (None, []))[0] == same:
-            before = self._searched[1]
-        n_threads = min(joblib.effective_n_jobs(self.n_jobs), n_classes)
-        stop = threading.Event()
-
-        def visit(k: int) -> FoundTree:
-            codes, weight = rows.codes[own[k]], rows.weight[own[k]]
-            if not len(codes):
-                return FoundTree(first_tree(n_levels), -np.inf, [], "done")
-            marks = column_fingerprints(
-                codes, np.zeros(len(codes), dtype=np.intp), weight, n_levels, 1
-            )
-            # columns by what they hold, so that their order decides nothing
-            order = sorted(range(len(marks)), key=lambda j: marks[j])
-            settings = EastSettings(
-                penalty=1.0 if self.criterion == "aic" else 0.5 * float(np.log(weight.sum())),
-                n_init=int(self.n_init),
-                max_states=int(self.max_states),
-                max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
-                max_iter=int(self.max_iter),
-                seed=seed,
-                n_jobs=joblib.effective_n_jobs(self.n_jobs) // n_threads,
-                deadline=None if self.time_budget is None else time.monotonic() + self.time_budget,
-                stop=stop,
-            )
-            found = (search if self.search == "east" else search_fast)(
-                np.ascontiguousarray(codes[:, order]),
-                weight,
-                [n_levels[j] for j in order],
-                settings,
-                start=with_columns(before[k], np.argsort(order).tolist()) if before else None,
-                on_step=self._report(self.classes_[k]) if self.verbose else None,
-            )
-            return found._replace(tree=with_columns(found.tree, order))
-
-        every = run_interruptible([partial(visit, k) for k in range(n_classes)], n_threads, stop)
-        labels = self.classes_.tolist()
-        self.search_steps_ = {label: f.steps for label, f in zip(labels, every, strict=True)}
-        self.search_ended_ = {label: f.ended for label, f in zip(labels, every, strict=True)}
-        trees = [found.tree for found in every]
-        self._searched = (same, trees)
-        self._warn_if_stopped()
-        return trees
-
-    def _report(self, label: Any) -> Any:
-        def report(step: Any) -> None:
-            print(
-                f"LatentTreeClassifier: class {label}, {step.move}, score {step.score:.2f}, "
-                f"{step.n_latent} latent, {step.n_parameters} parameters, {step.seconds:.1f} s",
-                file=sys.stderr,
-            )
-
-        return report
-
-    def _warn_if_stopped(self) -> None:
-        labels = [label for label, how in self.search_ended_.items() if how != "done"]
+    def _warn_if_stopped(self, ended: Mapping[Any, str]) -> None:
+        labels = [label for label, how in ended.items() if how != "done"]
         if not labels:
             return
         cause = f"by time_budget={self.time_budget}"
-        if "interrupt" in self.search_ended_.values():
+        if "interrupt" in ended.values():
             cause = "by an interrupt"
         warn_user(
-            f"The search was stopped {cause} in {len(labels)} of {len(self.classes_)} classes "
+            f"The search was stopped {cause} in {len(labels)} of {len(ended)} classes "
             f"({labels}); their best trees so far are kept. To go on, fit again with "
             "warm_start=True, or raise time_budget.",
             ConvergenceWarning,
         )
 
-    # ----------------------------------------------------------- prediction, samples
+    # ------------------------------------------------------------------ reading
 
-    def _code_log_likelihood(self, codes: CodeArray) -> FloatArray:
-        from latentclass.latent_tree._predict_kernels import class_log_likelihood
+    @property
+    def cut_points_(self) -> dict[str, FloatArray]:
+        """Cut points of each continuous column by name, of the first set of them."""
+        return dict(zip(super().cut_points_, self._model.cut_sets[0].cuts, strict=True))
 
-        if not self._models:
-            return np.zeros((len(codes), len(self.classes_)))
-        if len(self._models) == 1:
-            return class_log_likelihood(self._trees, codes)
-        evidence = [
-            class_log_likelihood(trees, cuts.coarse(codes)) + cuts.log_inside(codes)[:, None]
-            for trees, cuts in zip(self._models, self._sets, strict=True)
+    @property
+    def trees_(self) -> dict[Any, Tree]:
+        """The tree of each class; its columns are those that vary, in the table's order."""
+        check_is_fitted(self)
+        return dict(zip(self.classes_.tolist(), self._model.first_trees, strict=False))
+
+    @property
+    def latent_names_(self) -> dict[Any, tuple[str, ...]]:
+        """Names of the latent variables of each class, in the order of `trees_`' latent nodes."""
+        check_is_fitted(self)
+        return dict(zip(self.classes_.tolist(), self._model.names, strict=True))
+
+    def rename_latents(self, names: Mapping[str, str]) -> Self:
+        """Give latent variables other names, which all outputs then use.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New name by the present one.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        new = renamed_latents(self._model.names, names, self.schema_.names)
+        self._model = replace(self._model, names=new)
+        return self
+
+    def _class_tree(self, y: Any) -> ClassTree | None:
+        """The tree of a class with its names; None if no column varies."""
+        check_is_fitted(self)
+        k, model = int(label_codes(y, self.classes_, 1)[0]), self._model
+        if not model.trees:
+            return None
+        columns = [self.schema_.columns[j] for j in model.coding.positions]
+        levels = [
+            list(column.categories) or [f"bin{b}" for b in range(n_levels)]
+            for column, n_levels in zip(columns, model.cut_sets[0].n_levels, strict=True)
         ]
-        with np.errstate(divide="ignore"):  # a fold of `calibrate` may lack a class
-            return mix_models(np.stack(evidence), np.log(self._priors), self.class_prior_)
+        names = [column.name for column in columns]
+        return ClassTree(model.first_trees[k], model.names[k], names, levels)
 
-    def _own_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
-        from latentclass.latent_tree._predict_kernels import class_log_likelihood
+    def latent_groups(self, y: Any, *, n_columns: int | None = None) -> Any:
+        """The groups into which each latent variable of a class splits its rows.
 
-        if len(self._models) > 1:
-            return super()._own_log_likelihood(codes, y)
-        out = np.zeros(len(codes))
-        for k, tree in enumerate(self._trees):
-            out[y == k] = class_log_likelihood([tree], codes[y == k])[:, 0]
-        return out
+        Parameters
+        ----------
+        y : label
+            The class.
+        n_columns : int, optional
+            How many columns to show for each latent variable; by default all.
 
-    def _sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
-        codes = np.empty((len(y), len(self._coding.n_levels)), dtype=np.int32)
-        chosen = rng.integers(len(self._models), size=len(y)) if len(self._models) > 1 else 0 * y
-        for number, (trees, cuts) in enumerate(zip(self._models, self._sets, strict=False)):
-            for k, tree in enumerate(trees):
-                mine = (chosen == number) & (y == k)
-                drawn = sample_nodes(tree, int(mine.sum()), rng)
-                own = observed_codes(tree, drawn, codes.shape[1])
-                codes[mine] = cuts.draw(own, rng) if len(self._models) > 1 else own
-        return codes
+        Returns
+        -------
+        pandas.DataFrame
+            For every latent variable (`latent`) and column, the one that sets the groups apart
+            most first (`information`, their mutual information in nats): the `level`s of the
+            column with their `probability` in each `group`, whose `size` is its share of the
+            class. Levels of a cut column are its bins (`cut_points_`).
+        """
+        import pandas as pd
 
-    def _latent(self, table: Table) -> FloatArray:
-        from latentclass.latent_tree._inference import group_rows, node_posteriors
+        shown = self._class_tree(y)
+        if n_columns is not None:
+            check_number("n_columns", n_columns, low=1, whole=True)
+        rows = [] if shown is None else tree_groups(shown, n_columns)
+        return pd.DataFrame(rows, columns=list(GROUP_HEADS))
 
-        if not self._trees:
-            return super()._latent(table)
-        posterior = np.exp(self._log_posterior(table, None))
-        start = 0
+    def tree_edges(self, y: Any) -> list[tuple[str, str, float]]:
+        """The edges of a class's tree.
 
-        def visit(block: Block) -> FloatArray:
-            nonlocal start
-            codes = group_rows(self._sets[0].coarse(self._coding.encode(block)))
-            share = posterior[start : start + len(codes)]
-            start += len(codes)
-            return np.hstack(
-                [
-                    part * share[:, k : k + 1]
-                    for k, tree in enumerate(self._trees)
-                    for part in node_posteriors(tree, codes)
-                ]
-            )
+        Parameters
+        ----------
+        y : label
+            The class.
 
-        return np.concatenate([visit(block) for block in table.blocks()])
+        Returns
+        -------
+        list of (str, str, float)
+            Parent and child by name, parents before children, and their mutual information in
+            nats.
+        """
+        shown = self._class_tree(y)
+        return [] if shown is None else tree_edges(shown)
 
-    def _latent_names(self) -> list[str]:
-        if not self._trees:
-            return super()._latent_names()
-        return [
-            f"{label}:{name}={state}"
-            for label, tree in self.trees_.items()
-            for name, k in zip(self.latent_names_[label], tree.latent_cardinalities, strict=True)
-            for state in range(k)
-        ]
+    def to_network(self, y: Any) -> list[BifVariable]:
+        """The tree of a class as an ordinary Bayesian network.
+
+        Parameters
+        ----------
+        y : label
+            The class.
+
+        Returns
+        -------
+        list of BifVariable
+            Named tuples `(name, states, parents, table)`, parents before children; it is the
+            distribution of the columns within the class. Latent variables have the states
+            `group0`, `group1`, and so on, cut columns `bin0`, `bin1`, at `cut_points_`. Columns of
+            one level are left out.
+        """
+        shown = self._class_tree(y)
+        return [] if shown is None else tree_variables(shown)
+
+    def to_bif(self, y: Any, path: str | PathLike[str] | None = None) -> str:
+        """The network of `to_network` in BIF, which most Bayesian-network programs read.
+
+        Parameters
+        ----------
+        y : label
+            The class.
+        path : str or path, optional
+            File to write.
+
+        Returns
+        -------
+        str
+            The text; see `write_bif` for how names are spelled.
+        """
+        return write_bif(self.to_network(y), path, title=f"{type(self).__name__}_{y}")
 
 
-def _zeros(codes: CodeArray) -> CodeArray:
-    return np.zeros((len(codes), 1), dtype=np.int32)
+def _print_step(classes: Any, k: int, step: Any) -> None:
+    print(
+        f"LatentTreeClassifier: class {classes[k]}, {step.move}, score {step.score:.2f}, "
+        f"{step.n_latent} latent, {step.n_parameters} parameters, {step.seconds:.1f} s",
+        file=sys.stderr,
+    )

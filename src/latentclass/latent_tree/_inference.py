@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from latentclass._types import CodeArray, FloatArray
+from latentclass._types import FloatArray
 from latentclass.engine._parallel import map_blocks
 from latentclass.latent_tree._expected_counts import Plan, expected_counts, messages, plan_rows
 from latentclass.latent_tree._message_kernels import edge_posterior, root_posterior, row_logs
@@ -39,7 +39,6 @@ __all__ = [
     "RowPatterns",
     "expected_counts",
     "group_rows",
-    "most_probable_states",
     "node_posteriors",
     "plan_rows",
     "row_log_likelihood",
@@ -136,68 +135,3 @@ def node_posteriors(
 
     rows, parts = _map_rows(visit, tree, codes, n_jobs)
     return [np.concatenate([part[i] for part in parts])[rows.index] for i in range(len(wanted))]
-
-
-def most_probable_states(
-    tree: Tree, codes: npt.ArrayLike | RowPatterns, n_jobs: int | None = None
-) -> tuple[CodeArray, FloatArray]:
-    """The most probable states of all nodes together, given the observed cells of each row.
-
-    Of states that are equally probable (to the bit) the lowest is taken, first at the root, then
-    at each child given its parent's.
-
-    Returns
-    -------
-    states : array of shape (n_rows, n_nodes)
-        Observed cells keep their code.
-    log_p : array of shape (n_rows,)
-        log p(all nodes) there; -inf for a row that cannot be, whose states mean nothing beside
-        the observed ones.
-    """
-    with np.errstate(divide="ignore"):
-        log_tables = [np.log(table) for table in tree.tables]
-
-    def visit(block: PatternBlock) -> tuple[CodeArray, FloatArray]:
-        sites = make_sites(tree, block)
-        message: list[FloatArray] = []
-        choice: dict[int, npt.NDArray[np.integer]] = {}
-        for site in sites:
-            if site.inputs:
-                lam = np.zeros((site.size, site.k))
-                for i, places in zip(site.inputs, site.places, strict=True):
-                    lam += message[i][places]
-            else:
-                with np.errstate(divide="ignore"):
-                    lam = np.log(np.concatenate([np.eye(site.k), np.ones((1, site.k))]))
-            if site.node <= 0:
-                if site.node == 0:
-                    lam = lam + log_tables[0]
-                    choice[0] = lam.argmax(axis=1)[site.ids]
-                message.append(lam)
-                continue
-            table = log_tables[site.node]
-            best = np.empty((site.size, len(table)), dtype=np.int32)
-            value = np.empty(best.shape)
-            for p, row in enumerate(table):
-                terms = lam + row
-                best[:, p] = terms.argmax(axis=1)
-                value[:, p] = np.take_along_axis(terms, best[:, p : p + 1], axis=1)[:, 0]
-            if not site.inputs:  # what is observed stays, even where it cannot be
-                best[: site.k] = np.arange(site.k)[:, None]
-            choice[site.node] = best[site.ids]
-            message.append(value)
-        states = np.empty((len(block.codes), len(tree.parents)), dtype=np.int32)
-        for node, parent in enumerate(tree.parents):
-            if parent < 0:
-                states[:, node] = choice[node]
-            else:
-                chosen = states[:, parent, None]
-                states[:, node] = np.take_along_axis(choice[node], chosen, axis=1)[:, 0]
-            if tree.columns[node] >= 0:
-                codes_here = block.codes[:, tree.columns[node]]
-                states[:, node] = np.where(codes_here >= 0, codes_here, states[:, node])
-        return states, message[-1].max(axis=1)[sites[-1].ids]
-
-    rows, parts = _map_rows(visit, tree, codes, n_jobs)
-    states = np.concatenate([part[0] for part in parts])[rows.index]
-    return states, np.concatenate([part[1] for part in parts])[rows.index]

@@ -1,7 +1,8 @@
-"""Rows for tree inference: the distinct rows of a table, in blocks, with patterns found in them.
+"""Rows for tree inference: the distinct rows of a table, in blocks, and the patterns in them.
 
-Rows that agree in some columns are one pattern of these. Patterns are numbered once for a set of
-columns and kept, since trees that are compared with each other share most of their parts.
+Rows that agree in a set of columns have the same pattern of these columns. Patterns are numbered
+once per set of columns and kept, because the trees that a search compares share most of their
+parts.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.latent_tree._tree import Tree
 
 BLOCK_ROWS = 5000
-"""Distinct rows in a block, until there are `MAX_BLOCKS`."""
+"""Distinct rows per block, as long as that gives at most `MAX_BLOCKS` blocks."""
 
 MAX_BLOCKS = 32
-"""Most blocks; larger tables have larger blocks, which share more patterns."""
+"""Maximum number of blocks. Larger tables have larger blocks, whose rows share more patterns."""
 
-CACHE_CELLS = 2**26
-"""Pattern numbers that a table of rows keeps for other trees, over all its blocks."""
+CACHE_NUMBERS = 2**26
+"""Maximum number of pattern numbers kept for other trees, summed over all blocks of a table."""
 
 
 class Pattern(NamedTuple):
-    """Rows told apart by some of their columns.
+    """The patterns of a set of columns.
 
     Attributes
     ----------
     ids : array of shape (n_rows,)
         Pattern of each row.
-    first : array
-        A row of each pattern.
+    first : array of shape (n_patterns,)
+        One row that has each pattern.
     """
 
     ids: CodeArray
@@ -42,7 +43,7 @@ class Pattern(NamedTuple):
 
 
 class PatternBlock(NamedTuple):
-    """Some distinct rows: codes, weights, and the patterns found in them so far."""
+    """A block of distinct rows: codes, weights, and the patterns found so far."""
 
     codes: CodeArray
     weight: FloatArray
@@ -51,13 +52,13 @@ class PatternBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class RowPatterns:
-    """A table's distinct rows, in blocks; made once for all trees.
+    """The distinct rows of a table, in blocks. They are made once for all trees.
 
     Attributes
     ----------
     blocks : tuple of PatternBlock
-    index : array
-        Place of each given row among the distinct ones.
+    index : array of shape (n_rows,)
+        Position of each row of the table among the distinct rows.
     largest : array of shape (n_columns,)
         Largest code in each column.
     """
@@ -76,14 +77,14 @@ class RowPatterns:
 
 
 def group_rows(codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> RowPatterns:
-    """Distinct rows of a table with their weights, ready for any tree.
+    """Find the distinct rows of a table and their weights.
 
     Parameters
     ----------
     codes : array of shape (n_rows, n_columns)
-        Codes from 0; -1 is a missing cell.
+        Codes 0, 1, ...; -1 is a missing cell.
     weight : array of shape (n_rows,), optional
-        Weights of at least 0; by default 1.
+        Non-negative weights; 1 by default.
 
     Examples
     --------
@@ -91,33 +92,10 @@ def group_rows(codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Row
     >>> rows.blocks[0].codes.tolist(), rows.blocks[0].weight.tolist(), rows.index.tolist()
     ([[0, 1], [1, -1]], [3.0, 1.0], [0, 1, 0])
     """
-    table = np.asarray(codes)
-    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
-        raise ValueError(
-            f"codes must be a table of whole numbers (2 dimensions), but has {table.ndim} and "
-            f"the type {table.dtype}."
-        )
-    if len(table) == 0:
-        raise ValueError("codes has no rows; at least one is needed.")
-    if table.size and (table.min() < -1 or table.max() >= 2**31 - 1):
-        row, column = np.argwhere((table < -1) | (table >= 2**31 - 1))[0]
-        raise ValueError(
-            f"codes[{row}, {column}]={table[row, column]} must be a code from 0, or -1 if missing."
-        )
-    table = np.ascontiguousarray(table, dtype=np.int32)
-    if weight is None:
-        weights = np.ones(len(table))
-    else:
-        weights = np.asarray(weight, dtype=np.float64)
-        if weights.shape != (len(table),):
-            raise ValueError(
-                f"weight has shape {weights.shape}, but must have ({len(table)},), one a row."
-            )
-        if not np.all((weights >= 0) & np.isfinite(weights)):
-            bad = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))[0]
-            raise ValueError(f"weight[{bad}]={weights[bad]} must be a number of at least 0.")
+    table = _checked_codes(codes)
+    weights = np.ones(len(table)) if weight is None else _checked_weights(weight, len(table))
     largest = table.max(axis=0, initial=-1)
-    # 0 for a missing cell
+    # one is added so that a missing cell is 0
     found = number_rows(
         ((table[:, j] + 1, int(top) + 2) for j, top in enumerate(largest)), len(table)
     )
@@ -133,10 +111,42 @@ def group_rows(codes: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Row
     return RowPatterns(blocks, found.ids.astype(np.intp), largest)
 
 
-def number_rows(parts: Iterable[tuple[npt.NDArray[np.integer], int]], n_rows: int) -> Pattern:
-    """Number the distinct rows of several columns of numbers, each with how many there may be.
+def _checked_codes(codes: npt.ArrayLike) -> CodeArray:
+    table = np.asarray(codes)
+    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
+        raise ValueError(
+            f"codes has {table.ndim} dimensions and the type {table.dtype}, but must be a table "
+            "(2 dimensions) of whole numbers."
+        )
+    if len(table) == 0:
+        raise ValueError("codes has no rows. Pass at least one.")
+    if table.size and (table.min() < -1 or table.max() >= 2**31 - 1):
+        row, column = np.argwhere((table < -1) | (table >= 2**31 - 1))[0]
+        raise ValueError(
+            f"codes[{row}, {column}]={table[row, column]} must be a code from 0 to 2**31 - 2, or "
+            "-1 for a missing cell."
+        )
+    return np.ascontiguousarray(table, dtype=np.int32)
 
-    Numbers follow the lexicographic order of the columns.
+
+def _checked_weights(weight: npt.ArrayLike, n_rows: int) -> FloatArray:
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"weight has shape {weights.shape} but must have shape ({n_rows},): pass one weight "
+            "per row."
+        )
+    valid = (weights >= 0) & np.isfinite(weights)
+    if not valid.all():
+        bad = np.flatnonzero(~valid)[0]
+        raise ValueError(f"weight[{bad}]={weights[bad]} must be a finite number of at least 0.")
+    return weights
+
+
+def number_rows(parts: Iterable[tuple[npt.NDArray[np.integer], int]], n_rows: int) -> Pattern:
+    """Number the distinct rows of several columns, in lexicographic order.
+
+    `parts` gives each column and a bound that its numbers stay below.
     """
     key, size = np.zeros(n_rows, dtype=np.int64), 1
     for ids, n in parts:
@@ -150,7 +160,7 @@ def number_rows(parts: Iterable[tuple[npt.NDArray[np.integer], int]], n_rows: in
 
 
 def _relabel(key: npt.NDArray[np.int64], size: int) -> Pattern:
-    """Numbers without gaps, in the order of the keys."""
+    """Number the distinct keys without gaps, in the order of the keys."""
     n_rows = len(key)
     if size > 4 * n_rows + 1024:
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -164,19 +174,21 @@ def _relabel(key: npt.NDArray[np.int64], size: int) -> Pattern:
 
 
 def trim_cache(rows: RowPatterns, block: PatternBlock) -> None:
-    """Forget patterns when a block holds more than its part of `CACHE_CELLS`."""
-    if len(block.patterns) * len(block.codes) * len(rows.blocks) > CACHE_CELLS:
+    """Forget the patterns of a block that holds more than its share of `CACHE_NUMBERS`."""
+    if len(block.patterns) * len(block.codes) * len(rows.blocks) > CACHE_NUMBERS:
         block.patterns.clear()
 
 
 def check_columns(tree: Tree, rows: RowPatterns) -> None:
+    """Refuse rows that lack a column of the tree or have a code that is no state of its node."""
     for node, column in enumerate(tree.columns):
         if column >= len(rows.largest):
             raise ValueError(
-                f"Node {node} shows column {column}, but codes has {len(rows.largest)} columns."
+                f"Node {node} shows column {column}, but codes has only {len(rows.largest)} "
+                "columns."
             )
         if column >= 0 and rows.largest[column] >= tree.cardinalities[node]:
             raise ValueError(
                 f"Column {column} has the code {rows.largest[column]}, but node {node}, which "
-                f"shows it, has the states 0 to {tree.cardinalities[node] - 1} only."
+                f"shows it, has only the states 0 to {tree.cardinalities[node] - 1}."
             )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,10 +54,8 @@ class Tree:
     ... )
     >>> n_parameters(tree)
     5
-    >>> print(to_text(tree, ["smoker", "cough"]))
-    Y0 (2 states)
-      smoker (2 states, information 0.262)
-      cough (2 states, information 0.0203)
+    >>> edge_information(tree).round(3)
+    array([0.   , 0.262, 0.02 ])
     """
 
     parents: tuple[int, ...]
@@ -366,101 +364,3 @@ def observed_codes(tree: Tree, states: CodeArray, n_columns: int | None = None) 
         if column >= 0:
             codes[:, column] = states[:, node]
     return codes
-
-
-def node_names(tree: Tree, column_names: Sequence[str], latent: str = "Y") -> list[str]:
-    """A name for each node: its column's, or the letter with the node's number.
-
-    The letter is repeated while a column has one of these names.
-    """
-    shown = [column_names[c] for c in tree.columns if c >= 0]
-    while any(f"{latent}{node}" in shown for node in tree.latent):
-        latent += latent[0]
-    return [
-        column_names[column] if column >= 0 else f"{latent}{node}"
-        for node, column in enumerate(tree.columns)
-    ]
-
-
-def to_text(tree: Tree, column_names: Sequence[str]) -> str:
-    """The tree as indented lines: name, number of states, information with the parent in nats."""
-    names, information = node_names(tree, column_names), edge_information(tree)
-    lines, waiting = [], [(0, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        k = tree.cardinalities[node]
-        facts = f"{k} state{'s' if k > 1 else ''}"
-        if depth:
-            facts += f", information {information[node]:.3g}"
-        lines.append(f"{'  ' * depth}{names[node]} ({facts})")
-        waiting += [(child, depth + 1) for child in reversed(tree.children[node])]
-    return "\n".join(lines)
-
-
-class GraphNode(NamedTuple):
-    """A node to draw: its name, number of states, and whether it is latent."""
-
-    name: str
-    cardinality: int
-    latent: bool
-
-
-class GraphEdge(NamedTuple):
-    """An edge to draw: names of parent and child, and their mutual information in nats."""
-
-    parent: str
-    child: str
-    information: float
-
-
-def to_graph(tree: Tree, column_names: Sequence[str]) -> tuple[list[GraphNode], list[GraphEdge]]:
-    """Nodes and edges with what a drawing shows of them."""
-    names, information = node_names(tree, column_names), edge_information(tree)
-    nodes = [
-        GraphNode(name, k, column < 0)
-        for name, k, column in zip(names, tree.cardinalities, tree.columns, strict=True)
-    ]
-    edges = [
-        GraphEdge(names[parent], names[node], float(information[node]))
-        for node, parent in enumerate(tree.parents[1:], start=1)
-    ]
-    return nodes, edges
-
-
-class NetworkVariable(NamedTuple):
-    """One variable for export; the fields are those of `models._bif.BifVariable`, in its order."""
-
-    name: str
-    states: Sequence[Any]
-    parents: tuple[str, ...]
-    table: FloatArray
-
-
-def to_network(
-    tree: Tree, column_names: Sequence[str], categories: Sequence[Sequence[Any]] | None = None
-) -> list[NetworkVariable]:
-    """The nodes as variables that `models._bif.write_bif` writes.
-
-    Parameters
-    ----------
-    tree : Tree
-    column_names : sequence of str
-        Names of the data's columns.
-    categories : sequence of sequence, optional
-        States of each of the data's columns; by default, as for latent nodes, 0, 1, ...
-    """
-    names = node_names(tree, column_names)
-    variables = []
-    for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
-        states: Sequence[Any] = range(tree.cardinalities[node])
-        if categories is not None and column >= 0:
-            states = categories[column]
-            if len(states) != tree.cardinalities[node]:
-                raise ValueError(
-                    f"Column {names[node]!r} has {len(states)} categories, but its node has "
-                    f"{tree.cardinalities[node]} states."
-                )
-        table = tree.tables[node]
-        given = () if parent < 0 else (names[parent],)
-        variables.append(NetworkVariable(names[node], states, given, table if given else table[0]))
-    return variables

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
+from latentclass.lcm._hybrid_classifier import MixedClassifier
 
 
-class BinaryLCMClassifier(HybridLCMClassifier):
+class BinaryLCMClassifier(MixedClassifier):
     """Latent classification model of binary columns: images in black and white, words, flags.
 
     A few latent Gaussian variables, independent given the class, set the log-odds of every

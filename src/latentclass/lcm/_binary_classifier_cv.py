@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
-from latentclass.estimator._legacy_folds import InnerFolds
-from latentclass.estimator._legacy_reading import Training
+from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
-from latentclass.lcm._size_search import FittedSearch, Pair, check_search, find_size, listed
+from latentclass.lcm._hybrid_classifier import MixedClassifier
+from latentclass.lcm._hybrid_columns import HybridColumns
+from latentclass.lcm._size_search import (
+    FoundSize,
+    Pair,
+    SizeSearch,
+    check_search,
+    fit_each_fold,
+    listed,
+    make_folds,
+)
+from latentclass.lcm._stick_breaking import learn_stick_breaking
 
 LATENT = (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 75, 100)
 """The paper's numbers of latent variables."""
@@ -20,7 +37,7 @@ COMPONENTS = (1, 2)
 """The paper's numbers of components."""
 
 
-class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
+class BinaryLCMClassifierCV(MixedClassifier):
     """Latent classification model of binary columns whose size is found by cross-validation.
 
     The numbers of latent variables and components are tried out in folds of the training rows;
@@ -121,6 +138,9 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
     True
     """
 
+    noise = "tied"  # of continuous columns, if there are any
+    power_transform = True
+
     def __init__(
         self,
         n_latent: int | Sequence[int] | None = None,
@@ -145,56 +165,91 @@ class BinaryLCMClassifierCV(InnerFolds, BinaryLCMClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_latent,
-            n_components,
-            prior=prior,
-            alpha=alpha,
-            n_init=n_init,
-            select=select,
-            predict_method=predict_method,
-            discriminative=discriminative,
-            max_iter=max_iter,
-            tol=tol,
-            accelerate=accelerate,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            calibrate=calibrate,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.n_latent = n_latent
+        self.n_components = n_components
         self.search = search
         self.scoring = scoring
         self.cv = cv
+        self.prior = prior
+        self.alpha = alpha
+        self.n_init = n_init
+        self.select = select
+        self.predict_method = predict_method
+        self.discriminative = discriminative
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.calibrate = calibrate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     best_score_: float
     cv_results_: dict[str, Any]
+    n_latent_: int
+    n_components_: int
 
     def _check_size(self) -> None:
         check_search(self)
 
-    def _largest(self) -> int:
-        latent = listed(self.n_latent) or list(LATENT)
-        return int(max(latent))
+    def _most_latent(self) -> int:
+        return int(max(listed(self.n_latent) or LATENT))
 
-    def _unfitted_copy(self) -> Any:
-        return self._candidate((self.n_latent_, self.n_components_), self.n_init, self.max_iter)
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        found = self._find_size(training)
+        learned = self._fit_size(training, found.pair, progress)
+        return replace(learned, attributes={**learned.attributes, **found.attributes})
 
-    def _candidate(self, pair: Pair, n_init: int, max_iter: int) -> Any:
-        """A model of given size, without `cv`: a generator cannot be cloned."""
+    def _unfitted_copy(self, learned: Learned) -> Any:
+        return self._candidate().set_params(
+            n_latent=learned.attributes["n_latent_"],
+            n_components=learned.attributes["n_components_"],
+        )
+
+    def _candidate(self) -> Any:
+        """An estimator that searches no size, without `cv`: a generator cannot be cloned."""
         params = {name: getattr(self, name) for name in parameter_names(BinaryLCMClassifier)}
-        params |= {"n_latent": pair[0], "n_components": pair[1], "n_init": n_init}
-        params |= {"max_iter": max_iter, "calibrate": False, "verbose": 0, "n_jobs": None}
+        params |= {"calibrate": False, "verbose": 0, "n_jobs": None}
         return clone(BinaryLCMClassifier(**params))
 
-    def _size(self, training: Training) -> Pair:
-        pairs = self._pairs()
-        return find_size(self, pairs, lambda: FittedSearch(self, training, pairs))
+    def _find_size(self, training: Training) -> FoundSize:
+        """The best pair; with one pair nothing is searched."""
+        pairs = self._pairs(training)
+        if len(pairs) == 1:
+            return FoundSize(pairs[0])
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31))
+        folds = make_folds(training, self.cv, random)
+        candidate = self._candidate().set_params(random_state=seed)
 
-    def _pairs(self) -> list[Pair]:
+        def fit_part(part: Training, pair: Pair, n_init: int, max_iter: int) -> Learned:
+            size = {"n_latent": pair[0], "n_components": pair[1]}
+            one = clone(candidate).set_params(**size, n_init=n_init, max_iter=max_iter)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                learned: Learned = one._fit_model(part, None)
+            return learned
+
+        search = SizeSearch(
+            pairs,
+            fit_each_fold(fit_part, training, folds),
+            training,
+            folds,
+            self.scoring,
+            self.n_init,
+            self.max_iter,
+            self.n_jobs,
+            type(self).__name__ if self.verbose else None,
+        )
+        return search.run(self.search)
+
+    def _pairs(self, training: Training) -> list[Pair]:
         latent, components = listed(self.n_latent), listed(self.n_components)
         if latent is None:
-            n_columns = int(self._scaling.varies.sum() + self._sticks.edges[-1])
-            latent = [q for q in LATENT if q <= max(LATENT[0], 2 * n_columns)]
+            sticks = learn_stick_breaking(training.schema, training.table, training.weight)
+            columns = HybridColumns(measure(training, self.n_jobs).scaling, sticks)
+            most = max(LATENT[0], 2 * (columns.n_gaussian + columns.n_logistic))
+            latent = [q for q in LATENT if q <= most]
         return [(int(q), int(m)) for q in latent for m in components or COMPONENTS]

@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass._validation import check_number, check_option
-from latentclass.data._labels import UNLABELLED, label_array
-from latentclass.data._schema import Table
-from latentclass.engine._class_components import (
-    VALUE_LIMIT,
-    ComponentData,
-    expect,
-    flatten_gaussians,
-    known_data,
-    log_joint_rows,
-    sum_features,
-)
-from latentclass.engine._em import run_restarts, take_starts
-from latentclass.engine._gaussian import (
-    Moments,
-    count_features,
-    move_moments,
-    pack_moments,
-    unpack_moments,
-)
-from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.engine._parallel import map_blocks
-from latentclass.engine._product import SCALE_FLOOR
+from latentclass.data._labels import label_array
+from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._gaussian_model import CellClassifier, Scaling, visit_rows, weigh
-from latentclass.estimator._legacy_reading import Training
-from latentclass.estimator._reading import check_weight
-from latentclass.lcm._edges import learn_structure
-from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_cells
-
-
-class Chunks(NamedTuple):
-    """Sums of features by class, (Y, f), of (x - centre) / unit over all chunks so far."""
-
-    centre: FloatArray
-    unit: FloatArray
-    sums: FloatArray
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._reading import (
+    Training,
+    check_weight,
+    label_codes,
+    store_fitted,
+)
+from latentclass.lcm._base_classifier import LatentClassifier
+from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
+from latentclass.lcm._fit import fit_data, fit_lcm
 
 
 def _reads_rows_once(model: Any) -> bool:
     """Whether sums over the rows are all the model needs of them."""
-    if type(model) is LCMClassifier and model.n_components == 1:
+    if model.n_components == 1:
         return True
     raise AttributeError(
         f"{type(model).__name__} can learn from chunks of rows only as "
-        "LCMClassifier(n_components=1): with several components, or in a search, every iteration "
-        "reads all rows. Use fit."
+        "LCMClassifier(n_components=1): with several components every iteration reads all rows. "
+        "Use fit."
     )
 
 
-class LCMClassifier(CellClassifier):
+class LCMClassifier(LatentClassifier):
     """Latent classification model: a naive Bayes classifier over latent variables.
 
     The columns are explained by a few latent Gaussian variables which are independent given the
@@ -237,77 +213,17 @@ class LCMClassifier(CellClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        self._check_size()
-        check_option("noise", self.noise, ("tied", "untied"))
-        check_option("structure", self.structure, ("full", "learned"))
-        check_option("offset", self.offset, (True, False))
-        check_number("prior", self.prior, low=0, none=True)
-        check_number("alpha", self.alpha, low=0)
-        check_number("n_init", self.n_init, low=1, whole=True)
-        check_option("select", self.select, ("average", "accuracy", "likelihood"))
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
-        check_option("accelerate", self.accelerate, (True, False))
-
-    def _check_size(self) -> None:
-        check_number("n_latent", self.n_latent, low=1, whole=True)
-        check_number("n_components", self.n_components, low=1, whole=True)
-
-    def _size(self, training: Training) -> tuple[int, int]:  # noqa: ARG002
-        """Numbers of latent variables and components: a search has to look at the rows."""
-        return self.n_latent, self.n_components
-
-    _params: LCMParams
-
     # -------------------------------------------------------------------- fit
 
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        self.__dict__.pop("_chunks", None)  # fit begins anew, and so does a later partial_fit
-        self._measure(training)
-        q, m = self._size(training)
-        data = self._gather(training, one_component=m == 1, width=self.n_init * m)
-        score = self._training_accuracy(training) if self.select == "accuracy" else None
-        self._fit_data(data, q, m, score, progress)
-
-    def _fit_data(
-        self,
-        data: ComponentData,
-        n_latent: int,
-        n_components: int,
-        score: Callable[[LCMParams], FloatArray] | None,
-        progress: FitProgress | None,
-    ) -> None:
-        problem = LCMProblem(
-            data,
-            n_components,
-            n_latent,
-            self.noise == "tied",
-            make_prior(self.prior, self.alpha),
-            self.offset,
-        )
-        seed = check_random_state(self.random_state).randint(2**31)
-        rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(self.n_init)]
-        starts = problem.starts(np.zeros(self.n_init, dtype=np.intp), rngs)
-        if self.structure == "learned":
-            starts = learn_structure(problem, starts, rngs, self.max_iter)
-        average = self.select == "average"
-        result = run_restarts(
-            problem,
-            starts,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rngs=rngs,
-            halving=not average,
-            accelerate=self.accelerate,
-            keep=self.n_init if average else 1,
-            score=score,
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        return fit_lcm(
+            training,
+            measure(training, self.n_jobs),
+            self._settings(self.n_latent, self.n_components),
+            self._draw_seed,
+            n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.converged_, self.restarts_ = result.converged, result.restarts
-        self.restart_histories_ = result.histories
-        self._set_params(result.params, data)
 
     # ---------------------------------------------------------- rows in chunks
 
@@ -331,9 +247,8 @@ class LCMClassifier(CellClassifier):
         self
         """
         self._check_chunks()
-        self._add_chunk(X, y, classes, sample_weight)
-        self._fit_sums()
-        return self
+        chunks = self._add_chunk(vars(self).get("_chunks_"), X, y, classes, sample_weight)
+        return self._fit_sums(chunks)
 
     @available_if(_reads_rows_once)  # type: ignore[untyped-decorator]
     def fit_chunks(self, chunks: Iterable[tuple[Any, ...]], classes: Any = None) -> Self:
@@ -350,7 +265,7 @@ class LCMClassifier(CellClassifier):
         self
         """
         self._check_chunks()
-        self.__dict__.pop("_chunks", None)
+        read: Chunks | None = None
         for chunk in chunks:
             if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
                 raise ValueError(
@@ -358,14 +273,13 @@ class LCMClassifier(CellClassifier):
                     f"{type(chunk).__name__}."
                 )
             X, y, *weight = chunk
-            self._add_chunk(X, y, classes, weight[0] if weight else None)
-        if "_chunks" not in self.__dict__:
+            read = self._add_chunk(read, X, y, classes, weight[0] if weight else None)
+        if read is None:
             raise ValueError("fit_chunks got no chunk: the iterable is empty or used up.")
-        self._fit_sums()
-        return self
+        return self._fit_sums(read)
 
     def _check_chunks(self) -> None:
-        self._check_base_parameters()
+        check_common_parameters(self)
         self._check_parameters()
         for name, value, other in (
             ("select", "accuracy", "'average' or 'likelihood'"),
@@ -377,225 +291,37 @@ class LCMClassifier(CellClassifier):
                     f"{name}={other}, or fit."
                 )
 
-    def _add_chunk(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-        chunks = self.__dict__.get("_chunks")
+    def _add_chunk(
+        self, chunks: Chunks | None, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> Chunks:
+        """Sums of the chunks so far and one more; None stands for no chunk so far."""
         labels = label_array(y)
         if chunks is None:
             training = self._read_training(X, y, sample_weight)
             if classes is not None:
-                self.classes_ = np.unique(np.asarray(classes))
-            self._measure(training)
-            table = training.table
-            weight = training.weight
-            labels = (
-                labels
-                if sample_weight is None
-                else labels[check_weight(sample_weight, len(labels)) > 0]
-            )
+                training = replace(training, classes=np.unique(np.asarray(classes)))
+            table, weight = training.table, training.weight
+            labels = labels[training.row_numbers]  # without those of weight 0
+            chunks = begin_chunks(training, self.n_jobs)
         else:
-            table = self._read(X)
+            reader = clone(self)
+            store_fitted(reader, chunks.about.attributes())
+            table = reader._read(X)
             weight = check_weight(sample_weight, table.n_rows)
-        if self.schema_.discrete:
-            name = self.schema_.columns[self.schema_.discrete[0]].name
-            raise ValueError(
-                f"Column {name!r} is discrete: chunks must hold continuous columns only. Use fit."
-            )
         if len(labels) != table.n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"{table.n_rows} rows, y has {len(labels)} labels. Pass one label per row."
             )
-        codes = self._label_codes(labels, table.n_rows)
-        part = self._sum_chunk(table, codes, weight)
-        if chunks is None:
-            self._chunks = Chunks(self._scaling.centre, self._scaling.unit, part)
-        else:
-            self._chunks = chunks._replace(sums=chunks.sums + part)
+        codes = label_codes(labels, chunks.about.classes, table.n_rows)
+        return add_chunk(chunks, table, codes, weight, self.n_jobs)
 
-    def _sum_chunk(self, table: Table, codes: IndexArray, weight: FloatArray) -> FloatArray:
-        """Sums of features by class, in the units of the first chunk."""
-        chunks = self.__dict__.get("_chunks")
-        centre = self._scaling.centre if chunks is None else chunks.centre
-        unit = self._scaling.unit if chunks is None else chunks.unit
-        n_classes = len(self.classes_)
-
-        def visit(span: slice) -> FloatArray:
-            numeric = table.block(span).numeric
-            if np.isnan(numeric).any():
-                row, column = np.argwhere(np.isnan(numeric))[0]
-                name = self.schema_.columns[self.schema_.continuous[column]].name
-                raise ValueError(
-                    f"Column {name!r}, row {span.start + row} of the chunk is missing: chunks must "
-                    "be complete. Use fit, which integrates missing cells out."
-                )
-            rows = (numeric - centre) / unit
-            return np.stack(
-                [
-                    sum_features(rows[codes[span] == k], weight[None, span][:, codes[span] == k])[0]
-                    for k in range(n_classes)
-                ]
-            )
-
-        parts = map_blocks(visit, table.spans(least=n_classes), self.n_jobs)
-        return sum(parts, np.zeros((n_classes, count_features(len(centre)))))
-
-    def _fit_sums(self) -> None:
-        """EM on the sums of all chunks so far."""
-        centre, unit, sums = self._chunks
-        moments = unpack_moments(sums)
-        weight, total, square = (part.sum(axis=0) for part in moments)
-        mean = total / weight
-        variance = np.diagonal(square) / weight - mean**2
-        varies = np.diagonal(square) > 0  # a constant is its own centre
-        spread = np.sqrt(np.maximum(variance, SCALE_FLOOR**2))
-        self._scaling = Scaling(
-            varies,
-            ~varies,
-            np.where(varies, centre + unit * mean, centre),
-            np.where(varies, unit * spread, unit),
-        )
-        inside = Moments(
-            moments.weight, moments.total[:, varies], moments.square[:, varies][:, :, varies]
-        )
-        known = pack_moments(move_moments(inside, mean[varies], spread[varies]))[None]
-        self._outside_log_likelihood = self._scaling.outside_log_likelihood(
-            np.full(len(centre), weight)
-        )
-        self.temperature_, self.calibration_ = 1.0, {}
-        data = known_data(known, self._offsets, np.zeros((1, len(self.classes_), 0)))
-        self._fit_data(data, self.n_latent, 1, None, None)
-        self._warn_if_not_converged()
-
-    def _set_params(self, params: LCMParams, data: ComponentData) -> None:
-        self._params = canonical(params)
-        self._cells, _ = to_cells(self._params)
-        self.class_prior_ = np.exp(log_sum_exp(self._cells.log_weight)).mean(axis=0)
-        _, log_likelihood = expect(data, to_cells(take_starts(self._params, [0]))[0])
-        self.log_likelihood_ = float(log_likelihood[0]) + self._outside_log_likelihood
-
-    def _training_accuracy(self, training: Training) -> Callable[[LCMParams], FloatArray]:
-        """Function from parameters to each start's share of labelled rows it gets right."""
-        labelled = training.y != UNLABELLED
-        table, y = training.table.take(labelled), training.y[labelled]
-        weight = training.weight[labelled]
-
-        def score(params: LCMParams) -> FloatArray:
-            cells, _ = to_cells(params)
-            n_starts, n_classes, n_components = cells.log_weight.shape
-
-            def visit(span: slice) -> FloatArray:
-                numeric, codes = table.block(span)
-                values = self._scaling.values(numeric)
-                joint = log_joint_rows(cells, values, codes, self._offsets)
-                predicted = log_sum_exp(np.moveaxis(joint, 2, -1)).argmax(axis=1)
-                return np.asarray((predicted == y[span]) @ weight[span])
-
-            spans = table.spans(extra_columns=n_starts * n_classes * n_components)
-            total = sum(map_blocks(visit, spans, self.n_jobs), np.zeros(n_starts))
-            return np.asarray(total / weight.sum())
-
-        return score
-
-    # ------------------------------------------------------------------ hooks
-
-    def _latent(self, table: Table) -> FloatArray:
-        """E[z | observed cells] under the best start."""
-        cells, regression = to_cells(take_starts(self._params, [0]))
-        n_cells = cells.log_weight.size
-        n, q = self._params.loadings.shape[2:]
-        flat = flatten_gaussians(cells.gaussians)
-        intercept = regression.intercept.reshape(n_cells, q)
-        slope = regression.slope.reshape(n_cells, q, n)
-        at_mean = intercept + (slope @ flat.mean[..., None])[..., 0]
-        turned = np.swapaxes(slope, 1, 2)
-
-        def visit(span: slice) -> FloatArray:
-            numeric, codes = table.block(span)
-            values = self._scaling.values(numeric)
-            out = np.empty((len(values), q))
-            for rows, joint, shift, _ in visit_rows(cells, values, codes, self._offsets):
-                share = np.exp(log_normalise(joint))
-                if shift is None:
-                    # linear in x: the cells' slopes mixed by a row's shares
-                    near = np.clip(values[rows], -VALUE_LIMIT, VALUE_LIMIT)
-                    moved = weigh(share, (near @ turned).transpose(1, 0, 2))
-                    out[rows] = share @ intercept + moved
-                else:
-                    moved = np.matmul(shift.transpose(1, 0, 2), turned).transpose(1, 0, 2)
-                    out[rows] = share @ at_mean + weigh(share, moved)
-            return out
-
-        spans = table.spans(extra_columns=n_cells * q // 8)
-        return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
-
-    def _latent_names(self) -> list[str]:
-        return [f"z{k}" for k in range(self._params.loadings.shape[3])]
-
-    # ------------------------------------------------------ learned attributes
-
-    @property
-    def component_prior_(self) -> FloatArray:
-        """P(m | y) of the best start."""
-        check_is_fitted(self)
-        return np.exp(log_normalise(self._params.log_weight[0]))
-
-    @property
-    def loadings_(self) -> FloatArray:
-        """Change of each column with each latent variable."""
-        check_is_fitted(self)
-        return self._spread_columns(self._params.loadings[0] * self._units[:, None], 0.0)
-
-    @property
-    def offsets_(self) -> FloatArray:
-        """Columns where all latent variables are 0."""
-        check_is_fitted(self)
-        scaling = self._scaling
-        offsets = scaling.centre[scaling.varies] + self._units * self._params.offsets[0]
-        return self._spread_columns(offsets, scaling.centre[~scaling.varies])
-
-    @property
-    def noise_variances_(self) -> FloatArray:
-        """Variance that the latent variables do not explain; inf if too large for a double."""
-        check_is_fitted(self)
-        with np.errstate(over="ignore", under="ignore"):
-            noise = self._units**2 * self._params.noise[0]
-        noise = np.broadcast_to(noise, (self._params.loadings.shape[1], noise.shape[1]))
-        return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
-
-    @property
-    def edges_(self) -> BoolArray:
-        """Which latent variables each column depends on."""
-        check_is_fitted(self)
-        edges = np.zeros((len(self._scaling.varies), self._params.edges.shape[2]), dtype=bool)
-        edges[self._scaling.varies] = self._params.edges[0]
-        return edges
-
-    @property
-    def latent_means_(self) -> FloatArray:
-        """Mean of each latent variable in each class."""
-        check_is_fitted(self)
-        return np.array(self._params.latent_mean[0])
-
-    @property
-    def latent_variances_(self) -> FloatArray:
-        """Variance of each latent variable in each class."""
-        check_is_fitted(self)
-        return np.array(self._params.latent_variance[0])
-
-    @property
-    def _units(self) -> FloatArray:
-        return self._scaling.unit[self._scaling.varies]
-
-    def _spread_columns(self, varying: FloatArray, constant: Any) -> FloatArray:
-        """Put the columns that vary (axis 1) back among the constant ones."""
-        varies = self._scaling.varies
-        out = np.empty((varying.shape[0], len(varies), *varying.shape[2:]))
-        out[:, varies] = varying
-        out[:, ~varies] = constant
-        return out
-
-
-def make_prior(strength: float | None, alpha: float) -> Prior:
-    """The engine's prior from the estimator's parameters."""
-    pseudo = 0.0 if strength is None else float(strength)
-    return Prior(loading=pseudo, noise=pseudo, noise_level=0.5, latent=pseudo, alpha=alpha)
+    def _fit_sums(self, chunks: Chunks) -> Self:
+        """Learn from the sums of all chunks so far, and keep them."""
+        data, measured = chunk_data(chunks)
+        learned = fit_data(data, measured, self._settings(self.n_latent, 1), self._draw_seed())
+        self._warn_if_not_converged(learned.record)
+        # fit drops names that end with an underscore, and so forgets the chunks
+        learned = replace(learned, attributes={**learned.attributes, "_chunks_": chunks})
+        self._store(chunks.about, learned)
+        return self

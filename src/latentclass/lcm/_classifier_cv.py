@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
 from latentclass._types import FloatArray
-from latentclass.estimator._legacy_folds import InnerFolds
-from latentclass.estimator._legacy_reading import Training
-from latentclass.lcm._classifier import LCMClassifier, make_prior
-from latentclass.lcm._folds import FoldedRows, FoldSettings, held_out_log_posterior
-from latentclass.lcm._size_search import Pair, SizeSearch, check_search, find_size, listed
+from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._gaussian_model import Measured, measure
+from latentclass.estimator._reading import Training
+from latentclass.lcm._base_classifier import LatentClassifier
+from latentclass.lcm._classifier import LCMClassifier
+from latentclass.lcm._fit import fit_lcm
+from latentclass.lcm._folds import FoldedRows, held_out_log_posterior
+from latentclass.lcm._size_search import (
+    FoundSize,
+    Pair,
+    SizeSearch,
+    check_search,
+    listed,
+    make_folds,
+)
 
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
 """The paper's numbers of components."""
@@ -22,7 +35,7 @@ FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
 """Those of them that halving tries: results change slowly with many components."""
 
 
-class LCMClassifierCV(InnerFolds, LCMClassifier):
+class LCMClassifierCV(LatentClassifier):
     """Latent classification model whose size is found by cross-validation.
 
     The numbers of latent variables and components are tried out in folds of the training rows;
@@ -151,46 +164,97 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_latent,
-            n_components,
-            noise=noise,
-            structure=structure,
-            offset=offset,
-            prior=prior,
-            alpha=alpha,
-            n_init=n_init,
-            select=select,
-            max_iter=max_iter,
-            tol=tol,
-            accelerate=accelerate,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            calibrate=calibrate,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.n_latent = n_latent
+        self.n_components = n_components
         self.search = search
         self.scoring = scoring
         self.cv = cv
+        self.noise = noise
+        self.structure = structure
+        self.offset = offset
+        self.prior = prior
+        self.alpha = alpha
+        self.n_init = n_init
+        self.select = select
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.calibrate = calibrate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    best_score_: float
+    cv_results_: dict[str, Any]
 
     def _check_size(self) -> None:
         check_search(self)
 
-    def _unfitted_copy(self) -> Any:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        measured = measure(training, self.n_jobs)
+        found = self._find_size(training, measured)
+        learned = fit_lcm(
+            training,
+            measured,
+            self._settings(*found.pair),
+            self._draw_seed,
+            n_jobs=self.n_jobs,
+            on_iteration=None if progress is None else progress.step,
+        )
+        return replace(learned, attributes={**learned.attributes, **found.attributes})
+
+    def _unfitted_copy(self, learned: Learned) -> Any:
         # without `cv`: a generator cannot be cloned, and nothing is searched any more
         params = {name: getattr(self, name) for name in parameter_names(LCMClassifier)}
-        size = {"n_latent": self.n_latent_, "n_components": self.n_components_}
-        return clone(LCMClassifier(**{**params, **size, "calibrate": False}))
+        for name in ("n_latent", "n_components"):
+            params[name] = learned.attributes[f"{name}_"]
+        return clone(LCMClassifier(**{**params, "calibrate": False}))
 
-    def _size(self, training: Training) -> Pair:
-        pairs = self._pairs(training)
-        return find_size(self, pairs, lambda: _BatchSearch(self, training, pairs))
+    def _find_size(self, training: Training, measured: Measured) -> FoundSize:
+        """The best pair; with one pair nothing is searched."""
+        pairs = self._pairs(training, measured)
+        if len(pairs) == 1:
+            return FoundSize(pairs[0])
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31))
+        folds = make_folds(training, self.cv, random)
+        numeric, codes = training.table.block(slice(0, training.table.n_rows))
+        rows = FoldedRows(
+            measured.scaling.values(numeric),
+            codes,
+            training.y,
+            training.weight,
+            folds.fold,
+            folds.n_folds,
+            training.n_classes,
+            measured.level_offsets,
+            folds.left_out,
+        )
+        settings = self._settings(*pairs[0])
 
-    def _pairs(self, training: Training) -> list[Pair]:
-        n_columns = max(1, int(self._scaling.varies.sum()))
-        most = n_columns * len(self.classes_)
+        def held_out(pair: Pair, n_init: int, max_iter: int) -> FloatArray:
+            candidate = settings._replace(
+                n_latent=pair[0], n_components=pair[1], n_init=n_init, max_iter=max_iter
+            )
+            return held_out_log_posterior(rows, candidate, seed)
+
+        search = SizeSearch(
+            pairs,
+            held_out,
+            training,
+            folds,
+            self.scoring,
+            self.n_init,
+            self.max_iter,
+            self.n_jobs,
+            type(self).__name__ if self.verbose else None,
+        )
+        return search.run(self.search)
+
+    def _pairs(self, training: Training, measured: Measured) -> list[Pair]:
+        most = max(1, measured.scaling.n_varying) * training.n_classes
         few = self.search == "halving"
         latent = listed(self.n_latent)
         if latent is None:
@@ -205,42 +269,6 @@ class LCMClassifierCV(InnerFolds, LCMClassifier):
                 f"n_latent * n_components <= {n_rows}, the number of rows. Try smaller numbers."
             )
         return pairs
-
-
-class _BatchSearch(SizeSearch):
-    """A search that fits a candidate to all training parts, from all starts, in one batch."""
-
-    def __init__(self, model: LCMClassifierCV, training: Training, pairs: list[Pair]) -> None:
-        super().__init__(model, training, pairs)
-        numeric, codes = training.table.block(slice(0, training.table.n_rows))
-        self._rows = FoldedRows(
-            model._scaling.values(numeric),
-            codes,
-            training.y,
-            training.weight,
-            self._fold,
-            self._n_folds,
-            len(model.classes_),
-            model._offsets,
-            self._left_out,
-        )
-
-    def held_out(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
-        """See `SizeSearch`."""
-        model = self._model
-        settings = FoldSettings(
-            *pair,
-            model.noise == "tied",
-            model.structure,
-            model.offset,
-            make_prior(model.prior, model.alpha),
-            model.select,
-            n_init,
-            max_iter,
-            model.tol,
-            model.accelerate,
-        )
-        return held_out_log_posterior(self._rows, settings, self._seed)
 
 
 def _spaced(most: int) -> list[int]:

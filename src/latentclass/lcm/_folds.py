@@ -7,7 +7,6 @@ every fold; for the linear model a fold's moments are those of all rows less its
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,23 +15,8 @@ from latentclass.engine._class_components import ComponentData, gather_rows, log
 from latentclass.engine._em import run_groups
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.lcm._edges import learn_structure
-from latentclass.lcm._em import LCMParams, LCMProblem, Prior, to_cells
-
-
-class FoldSettings(NamedTuple):
-    """One candidate model and how it is fitted."""
-
-    n_latent: int
-    n_components: int
-    tied: bool
-    structure: str
-    offset: bool
-    prior: Prior
-    select: str
-    n_init: int
-    max_iter: int
-    tol: float
-    accelerate: bool
+from latentclass.lcm._em import LCMParams, LCMProblem, to_cells
+from latentclass.lcm._fit import LCMSettings
 
 
 @dataclass(frozen=True)
@@ -119,7 +103,7 @@ class FoldedRows:
         return log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)
 
 
-def held_out_log_posterior(rows: FoldedRows, settings: FoldSettings, seed: int) -> FloatArray:
+def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -> FloatArray:
     """log P(class | x) of each row under the model of the fold that tests it, shape (N, Y).
 
     Rows that no fold tests get NaN. The same seed gives the same result, whatever else is run.
@@ -141,7 +125,6 @@ def held_out_log_posterior(rows: FoldedRows, settings: FoldSettings, seed: int) 
     starts = problem.starts(groups, rngs)
     if settings.structure == "learned":
         starts = learn_structure(problem, starts, rngs, settings.max_iter)
-    average = settings.select == "average"
     labelled = np.flatnonzero(rows.y >= 0)
     weights = rows._training_weights()[:, labelled]
 
@@ -156,9 +139,9 @@ def held_out_log_posterior(rows: FoldedRows, settings: FoldSettings, seed: int) 
         tol=settings.tol,
         max_iter=settings.max_iter,
         rngs=rngs,
-        halving=not average,
+        halving=settings.select != "average",
         accelerate=settings.accelerate,
-        keep=n_init if average else 1,
+        keep=settings.n_kept,
         score=training_accuracy if settings.select == "accuracy" else None,
     )
     out = np.full((len(rows.y), rows.n_classes), np.nan)

@@ -2,53 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.data._labels import UNLABELLED
-from latentclass.engine._content_holdout import gather_rows, held_shares
-from latentclass.engine._em import EMResult, run_restarts, take_starts
-from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.engine._parallel import map_blocks
+from latentclass.engine._content_holdout import gather_rows
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._legacy_reading import Training
-from latentclass.lcm._classifier import make_prior
-from latentclass.lcm._discriminative import ConditionalProblem
-from latentclass.lcm._hybrid_data import HybridData, gather_blocks
-from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, canonical, log_prior
-from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
-from latentclass.lcm._hybrid_verbs import HybridVerbs
-from latentclass.lcm._power_transform import PowerTransform, learn_power_transform
-from latentclass.lcm._stick_breaking import learn_stick_breaking, promote_binary
-
-JOINT_SHARE = 0.01
-"""Weight of the joint likelihood in discriminative training: what the labels leave open stays
-where EM put it."""
-
-MAX_STEPS = 150
-"""Most steps of discriminative training."""
-
-STEP_SPACING = 5
-"""Steps between two looks at the rows held out."""
-
-PATIENCE = 8
-"""Looks without a lower log-loss after which no further steps are tried."""
-
-TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
-"""Temperatures tried on the rows held out: few rows make models too sure."""
-
-TIE = 1e-9
-"""Difference of log-losses below which they are one."""
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._reading import Training
+from latentclass.lcm._base_classifier import LatentClassifier
+from latentclass.lcm._hybrid_fit import fit_columns
+from latentclass.lcm._hybrid_model import check_predict_method
+from latentclass.lcm._stick_breaking import promote_binary
 
 
-class HybridLCMClassifier(HybridVerbs):
+class MixedClassifier(LatentClassifier):
+    """Base of latent classification models of mixed columns."""
+
+    structure = "full"  # the other structures and no offset are for continuous columns alone
+    offset = True
+
+    predict_method: str
+    power_transform: bool
+    discriminative: bool
+
+    n_steps_: int
+    held_out_: FloatArray
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_option("power_transform", self.power_transform, (True, False))
+        check_option("discriminative", self.discriminative, (True, False))
+        check_predict_method(self.predict_method, self._most_latent())
+
+    def _most_latent(self) -> int:
+        """The largest number of latent variables that may be asked for."""
+        return int(self.n_latent)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a fitted model predicts by a new `predict_method` at once."""
+        super().set_params(**params)
+        if "predict_method" in params and "_model" in vars(self):
+            self._model = self._model.answered_by(self.predict_method)
+        return self
+
+    # -------------------------------------------------------------------- fit
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        training = super()._read_training(X, y, sample_weight)
+        if not isinstance(self.categorical_features, str):
+            return training
+        schema, table = promote_binary(training.schema, training.table)
+        return replace(training, schema=schema, table=table)
+
+    def _fit_size(
+        self, training: Training, size: tuple[int, int], progress: FitProgress | None
+    ) -> Learned:
+        """Learn a model of some size."""
+        return fit_columns(
+            training,
+            self._settings(*size),
+            self._draw_seed,
+            power_transform=self.power_transform,
+            discriminative=self.discriminative,
+            predict_method=self.predict_method,
+            n_jobs=self.n_jobs,
+            on_iteration=None if progress is None else progress.step,
+        )
+
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        return self._fit_size(training, (self.n_latent, self.n_components), progress)
+
+    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
+        """See the base; here rows go to folds by what they hold, not by where they stand."""
+        if self.calibrate:
+            numeric, codes = training.table.numeric, training.table.codes
+            if sp.issparse(numeric):
+                numeric, codes = training.table.block(slice(0, training.table.n_rows))
+            n_levels = training.schema.n_levels
+            y, weight, seed = training.y, training.weight, self._draw_seed()
+            rows = gather_rows(numeric, codes, y, weight, n_levels, seed)
+            training = training.take(np.argsort(rows.number, kind="stable"))
+        return super()._calibrated(training, learned)
+
+    # ------------------------------------------------------ learned attributes
+
+    @property
+    def weights_(self) -> FloatArray:
+        """Change of each yes-or-no question's log-odds with each latent variable."""
+        check_is_fitted(self)
+        return np.array(self._model.best.weights)
+
+    @property
+    def intercepts_(self) -> FloatArray:
+        """Log-odds of each yes-or-no question where all latent variables are 0."""
+        check_is_fitted(self)
+        return np.array(self._model.best.intercepts)
+
+    @property
+    def questions_(self) -> list[tuple[str, Any]]:
+        """Column and category that each yes-or-no question asks for."""
+        check_is_fitted(self)
+        columns = [self.schema_.columns[j] for j in self.schema_.discrete]
+        return [
+            (columns[place].name, columns[place].categories[code])
+            for place, code in self._model.questions
+        ]
+
+
+class HybridLCMClassifier(MixedClassifier):
     """Latent classification model of continuous, binary and nominal columns together.
 
     All columns are explained by a few latent Gaussian variables, which are independent given the
@@ -206,9 +273,6 @@ class HybridLCMClassifier(HybridVerbs):
     [0, 1, 1, 0]
     """
 
-    structure = "full"  # the other structures and no offset are for continuous columns alone
-    offset = True
-
     def __init__(
         self,
         n_latent: Any = 5,
@@ -251,187 +315,3 @@ class HybridLCMClassifier(HybridVerbs):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_option("power_transform", self.power_transform, (True, False))
-        check_option("discriminative", self.discriminative, (True, False))
-        check_option("predict_method", self.predict_method, ("bound", "importance", "quadrature"))
-        if self.predict_method == "quadrature":
-            self._refuse_large_grid(self._largest())
-
-    # -------------------------------------------------------------------- fit
-
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        training = super()._read_training(X, y, sample_weight)
-        if isinstance(self.categorical_features, str):
-            self.schema_, table = promote_binary(self.schema_, training.table)
-            training = training._replace(table=table)
-        return training
-
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        self._sticks = learn_stick_breaking(self.schema_, training.table, training.weight)
-        self._hybrid, self._power = None, PowerTransform()
-        for name in ("n_steps_", "held_out_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
-        if not self._sticks.edges[-1]:
-            super()._fit_training(training, progress)
-            return
-        self._measure(training)
-        if self.power_transform and self._scaling.varies.any():
-            self._learn_power(training)
-        size = self._size(training)
-        result, data = self._run_em(training, size, progress)
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.converged_, self.restarts_ = result.converged, result.restarts
-        self.restart_histories_ = result.histories
-        params, prior = result.params, make_prior(self.prior, self.alpha)
-        penalty = log_prior(take_starts(params, [0]), prior, data.pseudo)[0]
-        reached = result.history[-1] * data.total_weight - float(penalty)
-        self.log_likelihood_ = reached + self._outside_log_likelihood
-        params = _without_xi(params)
-        if self.discriminative:
-            self.n_steps_, self.temperature_, self.held_out_ = self._learn_steps(training, size)
-            path = self._conditional(training, size).climb(params)
-            params = next(islice(path, self.n_steps_, None))
-        self._keep(params)
-
-    def _learn_power(self, training: Training) -> None:
-        table, _, weight = training
-        values = self._standardised(table.block(slice(0, table.n_rows)))
-        self._power = learn_power_transform(values, weight)
-        slope = np.nan_to_num(self._power.log_slope(values))
-        self._outside_log_likelihood += float((slope @ weight).sum())
-
-    def _run_em(
-        self, training: Training, size: tuple[int, int], progress: FitProgress | None
-    ) -> tuple[EMResult[HybridParams], HybridData]:
-        q, m = size
-        data = self._gather_blocks(training, q, self.n_init * m)
-        prior = make_prior(self.prior, self.alpha)
-        problem = HybridProblem(data, m, q, self.noise == "tied", prior)
-        seed = check_random_state(self.random_state).randint(2**31)
-        rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(self.n_init)]
-        average = self.select == "average"
-        result = run_restarts(
-            problem,
-            problem.starts(rngs),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rngs=rngs,
-            halving=not average,
-            accelerate=self.accelerate,
-            keep=self.n_init if average else 1,
-            score=self._bound_accuracy(training) if self.select == "accuracy" else None,
-            on_iteration=None if progress is None else progress.step,
-        )
-        return result, data
-
-    def _conditional(self, training: Training, size: tuple[int, int]) -> ConditionalProblem:
-        """Gradient training on the labelled rows."""
-        part = _take(training, np.where(training.y == UNLABELLED, 0.0, 1.0))
-        n_kept = self.n_init if self.select == "average" else 1
-        data = self._gather_blocks(part, size[0], n_kept * size[1] * len(self.classes_))
-        return ConditionalProblem(data, make_prior(self.prior, self.alpha), JOINT_SHARE)
-
-    def _learn_steps(
-        self, training: Training, size: tuple[int, int]
-    ) -> tuple[int, float, FloatArray]:
-        """Number of gradient steps and temperature that are best for rows held out; their log-loss.
-
-        Neither EM nor the gradient see what is held out (see `held_shares`).
-        """
-        seed = check_random_state(self.random_state).randint(2**31)
-        table, y, weight = training
-        n_levels = self.schema_.n_levels
-        shares = held_shares(table.numeric, table.codes, y, weight, n_levels, seed)
-        if not len(shares):
-            return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
-        walks = [
-            self._held_losses(_take(training, 1.0 - share), _take(training, share), size)
-            for share in shares
-        ]
-        total = float((shares @ weight).sum())
-        looks: list[FloatArray] = []
-        best = place = 0
-        while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
-            looks.append(np.sum([next(walk) for walk in walks], axis=0) / total)
-            losses = np.array(looks)
-            # of losses that only rounding tells apart the first: fewer steps, lower temperature
-            lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
-            best, place = divmod(lowest, len(TEMPERATURES))
-        return best * STEP_SPACING, TEMPERATURES[place], losses
-
-    def _held_losses(
-        self, rest: Training, held: Training, size: tuple[int, int]
-    ) -> Iterator[FloatArray]:
-        """Log-losses of rows held out, summed, by temperature: after every few steps."""
-        result, _ = self._run_em(rest, size, None)
-        path = self._conditional(rest, size).climb(_without_xi(result.params))
-        del result
-        table, y, weight = held
-        for params in islice(path, 0, None, STEP_SPACING):
-            self._keep(params)
-            evidence = self._evidence(table)
-            with np.errstate(divide="ignore"):  # in a fold of `calibrate` a class may be absent
-                log_prior = np.log(self.class_prior_)
-            posteriors = (log_normalise(evidence / t + log_prior) for t in TEMPERATURES)
-            yield np.array([-float(weight @ p[np.arange(len(y)), y]) for p in posteriors])
-
-    def _calibrate(self, training: Training) -> None:
-        """Deal the rows into folds by what they hold, not by where they stand."""
-        table, y, weight = training
-        seed = check_random_state(self.random_state).randint(2**31)
-        numeric, codes = table.numeric, table.codes
-        if sp.issparse(numeric):
-            numeric, codes = table.block(slice(0, table.n_rows))
-        rows = gather_rows(numeric, codes, y, weight, self.schema_.n_levels, seed)
-        order = np.argsort(rows.number, kind="stable")
-        super()._calibrate(Training(table.take(order), y[order], weight[order]))
-
-    def _keep(self, params: HybridParams) -> None:
-        """Hold fitted parameters."""
-        self._hybrid = canonical(params)
-        self.class_prior_ = np.exp(log_sum_exp(params.log_weight)).mean(axis=0)
-
-    def _gather_blocks(self, training: Training, n_latent: int, n_maps: int) -> HybridData:
-        table, y, weight = training
-        parts = [
-            (self._rows(table, span), y[span], weight[span])
-            for span in self._spans(table, n_latent, n_maps)
-        ]
-        return gather_blocks(parts, len(self.classes_), self._sticks.pseudo, self.n_jobs)
-
-    def _bound_accuracy(self, training: Training) -> Callable[[HybridParams], FloatArray]:
-        """Function from parameters to each start's share of labelled rows it gets right."""
-        labelled = training.y != UNLABELLED
-        table, y = training.table.take(labelled), training.y[labelled]
-        weight = training.weight[labelled]
-
-        def score(params: HybridParams) -> FloatArray:
-            n_starts, _, n_components = params.log_weight.shape
-            log_prior = log_sum_exp(params.log_weight)[:, None]
-
-            def visit(span: slice) -> FloatArray:
-                bounds = raise_bounds(params, self._rows(table, span)).log_bound
-                joint = log_bounds_given_class(params, bounds) + log_prior
-                return np.asarray((joint.argmax(axis=2) == y[span]) @ weight[span])
-
-            q = params.latent_mean.shape[2]
-            spans = self._spans(table, q, n_starts * n_components)
-            total = sum(map_blocks(visit, spans, self.n_jobs), np.zeros(n_starts))
-            return np.asarray(total / weight.sum())
-
-        return score
-
-
-def _without_xi(params: HybridParams) -> HybridParams:
-    """Parameters without what the bound needed of the training rows."""
-    return params._replace(xi=np.zeros((len(params.xi), 0, 0, 0), dtype=np.float32))
-
-
-def _take(training: Training, share: FloatArray) -> Training:
-    """Of each row so large a share of its weight."""
-    rows = share > 0
-    weight = training.weight[rows] * share[rows]
-    return Training(training.table.take(rows), training.y[rows], weight)

@@ -1,122 +1,345 @@
-"""What a fitted model of mixed columns has learned, as attributes."""
+"""The fitted latent classification model of mixed columns."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import BoolArray, FloatArray
-from latentclass.engine._logspace import log_normalise
-from latentclass.lcm._classifier import LCMClassifier
+from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._validation import check_option
+from latentclass.data._schema import Block, Table
+from latentclass.engine._em import take_starts
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._parallel import map_blocks
+from latentclass.estimator._average import Average
+from latentclass.estimator._fitted import Posterior, check_no_nan, check_shape
+from latentclass.estimator._gaussian_model import Scaling, join_tables
+from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams
-from latentclass.lcm._power_transform import PowerTransform
-from latentclass.lcm._stick_breaking import StickBreaking
+from latentclass.lcm._hybrid_posterior import (
+    Cell,
+    Points,
+    gaussian_draws,
+    grid_points,
+    integrate,
+    log_bounds_given_class,
+    raise_bounds,
+    spread_points,
+    take_seen,
+)
+from latentclass.lcm._logistic_bound import read_rows
+from latentclass.lcm._model import BestStart, LatentModel
+
+PREDICT_METHODS = ("bound", "importance", "quadrature")
+
+MOST_GRID = 3
+"""Latent variables up to which a grid of points is no more than a few thousand."""
+
+MOST_WAYS = 64
+"""Ways to fill a row's discrete holes up to which all are tried for the most probable one."""
+
+N_DRAWS = 128
+"""Points of the posterior over which the probability of a category is averaged."""
+
+N_NODES = 15
+"""Points of the noise over which a bent column is averaged."""
+
+MIN_SHARE = 1e-9
+"""Share of a class and component of a row below which it is left out of the row's completion."""
 
 
-class HybridAttributes(LCMClassifier):
-    """Learned attributes; all are of the best start.
+def check_predict_method(predict_method: str, n_latent: int) -> None:
+    """Refuse methods that there are not, and grids in too many dimensions."""
+    check_option("predict_method", predict_method, PREDICT_METHODS)
+    if predict_method == "quadrature" and n_latent > MOST_GRID:
+        raise ValueError(
+            f"predict_method='quadrature' needs n_latent of at most {MOST_GRID}, got "
+            f"{n_latent}. Use predict_method='importance'."
+        )
 
-    Without discrete columns (`_hybrid` is None) they are those of `LCMClassifier`.
+
+@dataclass(frozen=True, eq=False)
+class HybridModel(LatentModel):
+    """Several models of mixed columns, the starts kept, averaged by the rule "posteriors".
+
+    Attributes
+    ----------
+    columns : HybridColumns
+    params : HybridParams
+        In their standard form (`canonical`), the best start first, without `xi`.
+    predict_method : {"bound", "importance", "quadrature"}
+        How p(x | class) is computed.
+    scaling, class_prior
+        Follow from the columns and the parameters.
     """
 
-    _sticks: StickBreaking
-    _power = PowerTransform()
-    _hybrid: HybridParams | None
+    columns: HybridColumns
+    params: HybridParams
+    predict_method: str
+    scaling: Scaling = field(init=False)
+    class_prior: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        params, columns = self.params, self.columns
+        n_starts, n_classes, n_components = params.log_weight.shape
+        n, q = columns.n_gaussian + columns.n_logistic, params.latent_mean.shape[2]
+        check_shape("coefficient", params.coefficient, (n_starts, n_components, n, q + 1))
+        check_shape("noise", params.noise, (n_starts, None, columns.n_gaussian))
+        check_shape("latent_mean", params.latent_mean, (n_starts, n_classes, q))
+        check_shape("latent_variance", params.latent_variance, (n_starts, n_classes, q))
+        for name in ("log_weight", "coefficient", "noise", "latent_mean", "latent_variance"):
+            check_no_nan(name, getattr(params, name))
+        check_predict_method(self.predict_method, q)
+        object.__setattr__(self, "scaling", columns.scaling)
+        object.__setattr__(self, "class_prior", self.average.class_prior)
 
     @property
-    def component_prior_(self) -> FloatArray:
-        """P(m | y) of the best start."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().component_prior_
-        return np.exp(log_normalise(self._hybrid.log_weight[0]))
+    def average(self) -> Average:
+        """How the starts answer as one."""
+        return Average(np.exp(log_sum_exp(self.params.log_weight)), "posteriors")
 
     @property
-    def weights_(self) -> FloatArray:
-        """Change of each yes-or-no question's log-odds with each latent variable."""
-        return self._questions_part()[..., 1:]
+    def n_latent(self) -> int:
+        """Number of latent variables."""
+        return int(self.params.latent_mean.shape[2])
 
     @property
-    def intercepts_(self) -> FloatArray:
-        """Log-odds of each yes-or-no question where all latent variables are 0."""
-        return self._questions_part()[..., 0]
-
-    def _questions_part(self) -> FloatArray:
-        check_is_fitted(self)
-        if self._hybrid is None:
-            m, _, q = self._params.loadings.shape[1:]
-            return np.empty((m, 0, q + 1))
-        return np.array(self._hybrid.coefficient[0, :, self._hybrid.noise.shape[2] :])
+    def best(self) -> BestStart:
+        """See `LatentModel`; every column may depend on every latent variable."""
+        first = take_starts(self.params, 0)
+        n = self.columns.n_gaussian
+        return BestStart(
+            first.log_weight,
+            first.latent_mean,
+            first.latent_variance,
+            np.ones((n, self.n_latent), dtype=bool),
+            first.coefficient[:, :n, 1:],
+            first.coefficient[:, :n, 0],
+            first.noise,
+            first.coefficient[:, n:, 1:],
+            first.coefficient[:, n:, 0],
+        )
 
     @property
-    def questions_(self) -> list[tuple[str, Any]]:
-        """Column and category that each yes-or-no question asks for."""
-        check_is_fitted(self)
-        columns = [self.schema_.columns[j] for j in self.schema_.discrete]
+    def questions(self) -> list[tuple[int, int]]:
+        """See `LatentModel`."""
         return [
-            (column.name, column.categories[code])
-            for column, order in zip(columns, self._sticks.orders, strict=True)
+            (place, int(code))
+            for place, order in enumerate(self.columns.sticks.orders)
             for code in order[:-1]
         ]
 
-    @property
-    def loadings_(self) -> FloatArray:
-        """Change of each continuous column with each latent variable."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().loadings_
-        weights = self._continuous_part()[..., 1:]
-        return self._spread_columns(weights * self._units[:, None], 0.0)
+    def answered_by(self, predict_method: str) -> Self:
+        """The same model with p(x | class) by another method."""
+        return replace(self, predict_method=predict_method)
 
-    @property
-    def offsets_(self) -> FloatArray:
-        """Continuous columns where all latent variables are 0."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().offsets_
-        scaling = self._scaling
-        offsets = scaling.centre[scaling.varies] + self._units * self._continuous_part()[..., 0]
-        return self._spread_columns(offsets, scaling.centre[~scaling.varies])
+    def spans(self, table: Table) -> list[slice]:
+        """See `FittedModel`."""
+        return self._spans(table, 1)
 
-    def _continuous_part(self) -> FloatArray:
-        assert self._hybrid is not None
-        return np.array(self._hybrid.coefficient[0, :, : self._hybrid.noise.shape[2]])
+    def _spans(self, table: Table, n_each: int) -> list[slice]:
+        """Blocks of rows with `n_each` posteriors of each component held at once."""
+        n_starts, _, n_components = self.params.log_weight.shape
+        return self.columns.spans(table, self.n_latent, n_starts * n_components * n_each)
 
-    @property
-    def noise_variances_(self) -> FloatArray:
-        """Variance of the continuous columns that the latent variables do not explain."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().noise_variances_
-        noise = self._units**2 * self._hybrid.noise[0]
-        noise = np.broadcast_to(noise, (self._hybrid.coefficient.shape[1], noise.shape[1]))
-        return self._spread_columns(noise, self._scaling.unit[~self._scaling.varies] ** 2)
+    def _points(self) -> Points | None:
+        """Points over which rows are integrated in prediction; None for the bound."""
+        q = self.n_latent
+        if self.predict_method == "bound":
+            return None
+        if self.predict_method == "quadrature":
+            return grid_points({1: 61, 2: 25, 3: 15}[q], q)
+        return spread_points(256, q)
 
-    @property
-    def edges_(self) -> BoolArray:
-        """Which latent variables each continuous column depends on: all."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().edges_
-        shape = (len(self._scaling.varies), self._hybrid.latent_mean.shape[2])
-        edges = np.zeros(shape, dtype=bool)
-        edges[self._scaling.varies] = True
-        return edges
+    # ---------------------------------------------------------------- answers
 
-    @property
-    def latent_means_(self) -> FloatArray:
-        """Mean of each latent variable in each class."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().latent_means_
-        return np.array(self._hybrid.latent_mean[0])
+    def log_likelihood(self, block: Block) -> FloatArray:
+        """See `FittedModel`."""
+        params, rows = self.params, self.columns.block_rows(block)
+        points = self._points()
+        by_component, moments = raise_bounds(params, rows, moments=points is not None)
+        if points is not None and moments is not None:
+            by_component = integrate(params, rows, moments, points)
+        evidence = log_bounds_given_class(params, by_component)
+        return self.average.mix(evidence) + self.columns.log_density_outside(block)[:, None]
 
-    @property
-    def latent_variances_(self) -> FloatArray:
-        """Variance of each latent variable in each class."""
-        check_is_fitted(self)
-        if self._hybrid is None:
-            return super().latent_variances_
-        return np.array(self._hybrid.latent_variance[0])
+    def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
+        """See `FittedModel`."""
+        params = self.params
+        n_starts, _, n_components = params.log_weight.shape
+        n_gaussian = self.columns.n_gaussian
+        start = rng.integers(n_starts, size=len(y))
+        share = np.exp(log_normalise(params.log_weight))[start, y]
+        component = (rng.random(len(y))[:, None] > np.cumsum(share, axis=1)[:, :-1]).sum(axis=1)
+        z = rng.standard_normal((len(y), self.n_latent))
+        z = params.latent_mean[start, y] + np.sqrt(params.latent_variance[start, y]) * z
+        values = np.empty((len(y), n_gaussian))
+        codes = self.columns.blank_codes(len(y))
+        for s in range(n_starts):
+            for m in range(n_components):
+                mine = np.flatnonzero((start == s) & (component == m))
+                coefficient = params.coefficient[s, m]
+                a = z[mine] @ coefficient[:, 1:].T + coefficient[:, 0]
+                noise = np.sqrt(params.noise[s, min(m, params.noise.shape[1] - 1)])
+                values[mine] = a[:, :n_gaussian] + noise * rng.standard_normal(
+                    (len(mine), n_gaussian)
+                )
+                for place, log_prob in self.columns.categories(a[:, n_gaussian:]):
+                    edges = np.cumsum(np.exp(log_prob), axis=1)[:, :-1]
+                    chance = rng.random(len(mine))[:, None]
+                    codes[mine, place] = (chance > edges).sum(axis=1)
+        return Table(self.columns.restore(values), codes)
+
+    def expected_cells(self, table: Table, posterior: Posterior, n_jobs: int | None) -> Table:  # noqa: ARG002
+        """See `FittedModel`; completion needs the posterior of the components, not of the class."""
+        parts = map_blocks(
+            lambda span: self._expect_block(table.block(span)),
+            self._spans(table, self.n_classes),
+            n_jobs,
+        )
+        return join_tables(list(parts))
+
+    def most_probable_cells(self, table: Table, n_jobs: int | None) -> Table:
+        """See `FittedModel`."""
+        parts = map_blocks(
+            lambda span: self._best_block(table.block(span)),
+            self._spans(table, self.n_classes),
+            n_jobs,
+        )
+        filled = join_tables(list(parts))
+        self._try_completions(table, filled, n_jobs)
+        return filled
+
+    def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
+        """E[z | observed cells] under the best start."""
+        params = take_starts(self.params, [0])
+        q = self.n_latent
+
+        def visit(span: slice) -> FloatArray:
+            bounds, moments = raise_bounds(params, self.columns.rows(table, span), moments=True)
+            assert moments is not None
+            joint = (bounds + params.log_weight[..., None])[0]
+            share = np.exp(log_normalise(joint.reshape(-1, joint.shape[2]).T))
+            means = moments[0, :, :, 1 : q + 1].reshape(share.shape[1], q, -1)
+            return np.asarray(np.einsum("rk,kqr->rq", share, means))
+
+        return np.concatenate(list(map_blocks(visit, self._spans(table, self.n_classes), n_jobs)))
+
+    # ------------------------------------------------------------- completion
+
+    def _expect_block(self, block: Block) -> Table:
+        """Means of the continuous cells, most probable codes of the discrete ones."""
+        params, columns = self.params, self.columns
+        rows = columns.block_rows(block)
+        points = self._points()
+        by_component, moments = raise_bounds(params, rows, moments=True)
+        assert moments is not None
+        if points is not None:
+            by_component = integrate(params, rows, moments, points)
+        joint = by_component + params.log_weight[..., None]
+        n_rows = joint.shape[3]
+        share = np.exp(log_normalise(joint.reshape(-1, n_rows).T)).T.reshape(joint.shape)
+        n_gaussian = columns.n_gaussian
+        values = np.zeros((n_rows, n_gaussian))
+        drawn = spread_points(N_DRAWS, self.n_latent)
+        chances = [np.zeros((n_rows, n)) for n in columns.n_levels]
+        seen = read_rows(rows)
+        hidden = seen.gaussian.T == 0
+        for s, y, m in np.ndindex(*joint.shape[:3]):
+            mine = np.flatnonzero(share[s, y, m] > MIN_SHARE)
+            weight = share[s, y, m, mine][:, None]
+            cell, near = Cell.of(params, s, y, m), moments[s, y, m][:, mine]
+            if points is None:
+                draws = gaussian_draws(near, drawn)
+            else:
+                draws = cell.draws(take_seen(seen, mine), near, points)
+            by_point = np.exp(log_normalise(draws.log_weight))[..., None]
+            a = draws.z @ cell.weights.T + cell.offset
+            means = self._mean_values(a[..., :n_gaussian], by_point, cell.noise, hidden[mine])
+            values[mine] += weight * means
+            for place, log_prob in columns.categories(a[..., n_gaussian:]):
+                chances[place][mine] += weight * (by_point * np.exp(log_prob)).sum(axis=1)
+        codes = np.full(block.codes.shape, -1, dtype=np.int32)
+        for place, chance in enumerate(chances):
+            if chance.shape[1]:
+                codes[:, place] = chance.argmax(axis=1)
+        return Table(columns.scaling.restore(values), codes)
+
+    def _mean_values(
+        self,
+        a: FloatArray,
+        by_point: FloatArray,
+        noise: FloatArray,
+        hidden: BoolArray,
+    ) -> FloatArray:
+        """Means of standardised columns, (rows, columns), that lie about `a` at some points.
+
+        `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. Of bent
+        columns only the hidden cells are looked for.
+        """
+        power = self.columns.power
+        if not power.rounds:
+            return np.asarray((by_point * a).sum(axis=1))
+        nodes = grid_points(N_NODES, 1)
+        spread, share = nodes.points[:, 0], np.exp(nodes.log_weight)
+        out = np.zeros(hidden.shape)
+        for j in np.flatnonzero(hidden.any(axis=0)):
+            rows = np.flatnonzero(hidden[:, j])
+            bent = a[rows, :, j, None] + np.sqrt(noise[j]) * spread
+            values = power.take(np.array([j])).undo(bent.reshape(1, -1))
+            by_row = (values.reshape(bent.shape) @ share) * by_point[rows, :, 0]
+            out[rows, j] = by_row.sum(axis=1)
+        return out
+
+    def _try_completions(self, table: Table, filled: Table, n_jobs: int | None) -> None:
+        """Where a row's discrete holes can be filled in few ways, try them all."""
+        codes = table.block(slice(0, table.n_rows)).codes
+        hidden = (codes < 0) & (filled.codes >= 0)
+        patterns, group = np.unique(hidden, axis=0, return_inverse=True)
+        n_levels = self.columns.n_levels
+        for number, pattern in enumerate(patterns):
+            places = np.flatnonzero(pattern)
+            n_ways = np.prod(n_levels[places], dtype=float)
+            if not places.size or n_ways > MOST_WAYS:
+                continue
+            rows = np.flatnonzero(group.reshape(-1) == number)
+            trial = filled.codes[rows].copy()
+            best = np.full(len(rows), -np.inf)
+            for way in np.ndindex(*n_levels[places]):
+                trial[:, places] = way
+                evidence = self.evidence(Table(filled.numeric[rows], trial), n_jobs)
+                joint = (evidence + self.log_prior).max(axis=1)
+                better = np.flatnonzero(joint > best)
+                filled.codes[rows[better]] = trial[better]
+                best[better] = joint[better]
+
+    def _best_block(self, block: Block) -> Table:
+        """The best of the completions that each class's best component proposes."""
+        params, columns = self.params, self.columns
+        bounds, moments = raise_bounds(params, columns.block_rows(block), moments=True)
+        assert moments is not None
+        joint = bounds + params.log_weight[..., None]
+        _, n_classes, n_components, n_rows = joint.shape
+        n_gaussian, q = columns.n_gaussian, self.n_latent
+        best = np.full(n_rows, -np.inf)
+        numeric = np.empty(block.numeric.shape)
+        codes = np.full(block.codes.shape, -1, dtype=np.int32)
+        rows = np.arange(n_rows)
+        by_class = joint.transpose(1, 0, 2, 3).reshape(n_classes, -1, n_rows)
+        for y in range(n_classes):
+            s, m = np.divmod(by_class[y].argmax(axis=0), n_components)
+            near = moments[s, y, m, : q + 1, rows]
+            a = (params.coefficient[s, m] @ near[..., None])[..., 0]
+            values = columns.restore(a[:, :n_gaussian])
+            levels = columns.blank_codes(n_rows)
+            for place, log_prob in columns.categories(a[:, n_gaussian:]):
+                levels[:, place] = log_prob.argmax(axis=1)
+            values = np.where(np.isnan(block.numeric), values, block.numeric)
+            levels = np.where(block.codes < 0, levels, block.codes)
+            score = self.log_likelihood(Block(values, levels)) + self.log_prior
+            better = score.max(axis=1) > best
+            numeric[better], codes[better] = values[better], levels[better]
+            best = np.maximum(best, score.max(axis=1))
+        return Table(numeric, codes)

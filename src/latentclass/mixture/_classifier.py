@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Table, block_spans
+from latentclass.data._schema import Schema, Table, block_spans
 from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, take_starts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
+from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._legacy_reading import Training
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._reading import Training
 from latentclass.mixture._classifier_em import ClassifierSearch
-from latentclass.mixture._classifier_model import LatentVariableVerbs
+from latentclass.mixture._classifier_model import (
+    Classifiers,
+    LatentVariableModel,
+    NaiveBayesClassifiers,
+)
 from latentclass.mixture._component_classifiers import (
     EstimatorSearch,
+    FittedClassifiers,
+    MatrixCoder,
     check_estimator,
-    naming_holes,
-    to_matrix,
 )
 from latentclass.mixture._latent_mixture import check_temperatures
 from latentclass.mixture._searches import SEARCHES, Rule, run_search
+from latentclass.naive_bayes._components import ProductComponents
+from latentclass.naive_bayes._labelled_problem import observed_columns
 
 N_VISITED = 25
-"""Most models that `average` takes from those a search came by, beside the best."""
+"""Most models that `average` takes from those a search visited, in addition to the best."""
 
 N_FOLDS = 5
-"""Folds of the choice of the number of components."""
+"""Number of folds when the number of components is chosen."""
 
 
-class LatentVariableClassifier(LatentVariableVerbs):
+@dataclass(frozen=True, eq=False)
+class SearchRecord(FitRecord):
+    """How a search went; `traces` has the objective at each iteration of every start."""
+
+    traces: list[list[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Distinct rows to learn from: as the engine and as classifiers see them, class codes."""
+
+    data: MixtureRows
+    table: Table
+    y: IndexArray
+    schema: Schema
+    n_classes: int
+
+    def take(self, keep: BoolArray, weight: FloatArray) -> LabelledRows:
+        """Some of the rows, with other weights."""
+        return replace(
+            self,
+            data=self.data.take(keep, weight),
+            table=self.table.take(keep),
+            y=self.y[keep],
+        )
+
+
+class LatentVariableClassifier(GenerativeClassifier):
     """Mixture with a classifier in each component: the latent variable classifier of [1]_.
 
         P(y | x) = sum_c P(c | x) P(y | c, x)
@@ -166,6 +203,8 @@ class LatentVariableClassifier(LatentVariableVerbs):
     p(x) is exact under missing cells: they are integrated out of P(x | c). In P(y | c, x) naive
     Bayes leaves their columns out. `transform` gives P(c | x) of the best model. `sample` draws x
     given y by rejection; of a class that hardly any draw belongs to, by importance.
+    `complete(how="expected")` uses the components alone, which know all columns, so it works with
+    any `estimator`.
 
     A component without rows is put on a row drawn at random, with the classifier of all rows; one
     with rows of one class predicts that class, but for what `alpha` adds. Another `estimator`
@@ -262,54 +301,60 @@ class LatentVariableClassifier(LatentVariableVerbs):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         seed = int(check_random_state(self.random_state).randint(2**31))
         numeric, codes = training.table.block(slice(None))
-        rows, first = join_rows(
-            numeric, codes, training.y, training.weight, self.schema_.n_levels, seed
-        )
+        n_levels = training.schema.n_levels
+        distinct, first = join_rows(numeric, codes, training.y, training.weight, n_levels, seed)
         data = MixtureRows.measure(
             numeric[first],
             codes[first],
-            rows.weight,
-            self.schema_.n_levels,
+            distinct.weight,
+            n_levels,
             alpha=float(self.alpha),
             strength=0.0 if self.prior is None else float(self.prior),
         )
-        self._layout = data.layout
-        # prediction is by what was fitted, whatever set_params says later
-        self._estimator = None if self.estimator is None else clone(self.estimator)
         table = Table(numeric[first], codes[first])
-        self.log_losses_: dict[int, float] = {}
+        rows = LabelledRows(data, table, distinct.y, training.schema, training.n_classes)
+        log_losses: dict[int, float] = {}
         if self.n_components == "auto":
-            n_components = self._choose(data, table, rows, seed)
+            n_components, log_losses = self._choose_size(rows, distinct, seed)
         else:
             n_components = int(self.n_components)
-        result, models = self._search(data, table, rows.y, n_components, seed, progress)
-        self._set_models(models)
-        self.traces_ = result.histories
+        result, model = self._search(rows, n_components, seed, progress)
+        self._warn_of_failures(model)
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
-        self._record(result, float(data.weight.sum()), float(penalty))
-        self._warn_of_failures()
+        record = SearchRecord(
+            result.history,
+            result.n_iter,
+            result.converged,
+            result.restarts,
+            float(result.history[-1] * float(data.weight.sum()) - float(penalty)),
+            result.histories,
+        )
+        return Learned(model, record, {"log_losses_": log_losses, "traces_": result.histories})
 
-    def _warn_of_failures(self) -> None:
-        """Tell of components that have the classifier of all rows instead of their own."""
-        if self._estimator is None:
+    def _warn_of_failures(self, model: LatentVariableModel) -> None:
+        """Warn of components that have the classifier of all rows instead of their own."""
+        if not isinstance(model.classifiers, FittedClassifiers):
             return
-        for c, classifier in enumerate(self._models.classifiers[0, self._order]):
+        for c, classifier in enumerate(model.classifiers.classifiers[0, model.order]):
             if classifier.failure:
                 warn_user(
-                    f"{type(self._estimator).__name__} could not learn from component {c}, which "
+                    f"{type(self.estimator).__name__} could not learn from component {c}, which "
                     f"has {classifier.failure}: the classifier of all rows stands in for its own. "
                     "Use fewer components, or an estimator that learns from few rows."
                 )
 
-    def _warn_if_not_converged(self) -> None:
-        # the objective falls at times, so the best so far, history_, does not tell the last change
-        if self.converged_:
+    def _warn_if_not_converged(self, record: FitRecord) -> None:
+        if record.converged:
             return
-        trace = self.traces_[int(np.argmax(self.restarts_["kept"]))]
-        cause = "by a callback" if self.n_iter_ < self.max_iter else f"at max_iter={self.max_iter}"
+        # the objective may fall: history_, the best so far, does not show the last change
+        assert isinstance(record, SearchRecord)
+        trace = record.traces[int(np.argmax(record.restarts["kept"]))]
+        cause = f"at max_iter={self.max_iter}"
+        if record.n_iter < self.max_iter:
+            cause = "by a callback"
         change, advice = "", "Raise max_iter"
         if self.search == "em":
             advice = "Raise max_iter or tol"
@@ -317,39 +362,34 @@ class LatentVariableClassifier(LatentVariableVerbs):
                 last = abs(trace[-1] - trace[-2])
                 change = f" with a last change of {last:.1e} per row (tol={self.tol:.1e})"
         warn_user(
-            f'The search "{self.search}" was stopped {cause} after {self.n_iter_} iterations'
-            f"{change}; the best of {len(self.restarts_['start'])} start(s) is kept. {advice}, or "
+            f'The search "{self.search}" was stopped {cause} after {record.n_iter} iterations'
+            f"{change}; the best of {len(record.restarts['start'])} start(s) is kept. {advice}, or "
             "look at traces_.",
             ConvergenceWarning,
         )
 
     def _search(
-        self,
-        data: MixtureRows,
-        table: Table,
-        y: IndexArray,
-        n_components: int,
-        seed: int,
-        progress: FitProgress | None,
-    ) -> tuple[EMResult[Any], Any]:
-        """The books of the best start; the best model and those that predictions average over."""
+        self, rows: LabelledRows, n_components: int, seed: int, progress: FitProgress | None
+    ) -> tuple[EMResult[Any], LatentVariableModel]:
+        """The best start, and the model: the best found and those that it is averaged with."""
         n_starts = self.n_init if n_components > 1 else 1
         seeds = np.random.SeedSequence([seed, n_components]).spawn(n_starts)
         rngs = [np.random.default_rng(one) for one in seeds]
-        n_classes = len(self.classes_)
-        width = len(self.schema_.columns) + n_starts * n_components * (n_classes + 1)
+        data, y, n_classes = rows.data, rows.y, rows.n_classes
+        width = len(rows.schema.columns) + n_starts * n_components * (n_classes + 1)
         spans = block_spans(len(y), width)
         mixture = data.problem(n_components, spans, self.n_jobs)
         problem: Any
-        estimator = self._estimator
-        if estimator is None:
+        coder = None
+        if self.estimator is None:
             problem = ClassifierSearch(data, y, n_classes, mixture, spans, self.n_jobs)
         else:
-            block = table.block(slice(None))
-            matrix = to_matrix(block, self.schema_, estimator)
-            with naming_holes(block, self.schema_, estimator):
-                problem = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed)
-        # one component: nothing is drawn, and the second step confirms the first
+            block = rows.table.block(slice(None))
+            coder = MatrixCoder.of(rows.schema, self.estimator)
+            matrix = coder.matrix(block)
+            with coder.naming_holes(block):
+                problem = EstimatorSearch(data, matrix, y, n_classes, mixture, self.estimator, seed)
+        # with one component nothing is drawn, and the second step confirms the first
         alone = n_components == 1 and not np.any(y == UNLABELLED)
         max_iter = min(self.max_iter, 2) if alone else self.max_iter
         rule = Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1])))
@@ -367,41 +407,102 @@ class LatentVariableClassifier(LatentVariableVerbs):
         winner = int(found.best.order[0])
         visited = [take_starts(one, slice(winner, winner + 1)) for one in found.visited]
         chosen = [found.best.params, *visited[:N_VISITED]]
-        models = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
-        return found.best, models
+        params = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
+        return found.best, fitted_model(params, rows, coder)
 
-    def _choose(self, data: MixtureRows, table: Table, rows: DistinctRows, seed: int) -> int:
-        """The least number of components that is as good as the best, by held-out log-loss."""
-        parts = assign_folds(rows, N_FOLDS, salt=1)
-        losses = []
+    def _choose_size(
+        self, rows: LabelledRows, distinct: DistinctRows, seed: int
+    ) -> tuple[int, dict[int, float]]:
+        """The least number of components within one standard error of the best, and log-losses."""
+        parts = assign_folds(distinct, N_FOLDS, salt=1)
+        y, weight = distinct.y, distinct.weight
+        losses, log_losses = [], {}
         for n_components in range(1, self.max_components + 1):
-            loss, tested = np.zeros(len(rows.weight)), np.zeros(len(rows.weight))
+            loss, tested = np.zeros(len(weight)), np.zeros(len(weight))
             for part in range(N_FOLDS):
                 inside = parts.part == part
-                test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
-                test[rows.y == UNLABELLED] = 0.0
-                train = np.maximum(rows.weight - test, 0.0)
-                keep, asked = train > 1e-9 * rows.weight, np.flatnonzero(test)
-                if not asked.size or not np.any(rows.y[keep] != UNLABELLED):
+                test = np.bincount(parts.row[inside], parts.weight[inside], len(weight))
+                test[y == UNLABELLED] = 0.0
+                train = np.maximum(weight - test, 0.0)
+                keep, asked = train > 1e-9 * weight, np.flatnonzero(test)
+                if not asked.size or not np.any(y[keep] != UNLABELLED):
                     continue
-                fold = data.take(keep, train[keep])
-                _, models = self._search(
-                    fold, table.take(keep), rows.y[keep], n_components, seed, None
-                )
-                self._set_models(models)
-                proba = np.exp(self._log_posterior(table.take(asked), None))
-                of_class = proba[np.arange(len(asked)), rows.y[asked]]
+                _, model = self._search(rows.take(keep, train[keep]), n_components, seed, None)
+                held_out = rows.table.take(asked)
+                log_proba = model.log_posterior(held_out, model.log_prior, 1.0, self.n_jobs)
+                of_class = np.exp(log_proba)[np.arange(len(asked)), y[asked]]
                 loss[asked] -= test[asked] * np.log(np.maximum(of_class, 1e-15))
                 tested += test
             losses.append(loss)
-            self.log_losses_[n_components] = float(loss.sum() / max(tested.sum(), 1e-300))
-        best = min(self.log_losses_, key=lambda k: (self.log_losses_[k], k))
+            log_losses[n_components] = float(loss.sum() / max(tested.sum(), 1e-300))
+        best = min(log_losses, key=lambda k: (log_losses[k], k))
         for n_components in range(1, best):
             # the difference to the best, summed over rows, and its standard error
             excess = losses[n_components - 1] - losses[best - 1]
             if excess.sum() <= np.sqrt(len(excess)) * excess.std():
-                return n_components
-        return best
+                return n_components, log_losses
+        return best, log_losses
 
-    def _unfitted_copy(self) -> Any:
-        return clone(self).set_params(calibrate=False, n_components=self.n_components_)
+    def _unfitted_copy(self, learned: Learned) -> Any:
+        assert isinstance(learned.model, LatentVariableModel)
+        return clone(self).set_params(calibrate=False, n_components=learned.model.n_components)
+
+    # ------------------------------------------------------------- attributes
+
+    @property
+    def n_components_(self) -> int:
+        """Components of the model that was kept."""
+        check_is_fitted(self)
+        return int(self._model.n_components)
+
+    @property
+    def n_models_(self) -> int:
+        """Number of models that predictions are the mean of."""
+        check_is_fitted(self)
+        return int(self._model.average.n_models)
+
+    @property
+    def component_weights_(self) -> FloatArray:
+        """P(c)."""
+        check_is_fitted(self)
+        return np.asarray(np.exp(self._model.log_weight[0, self._model.order]))
+
+    @property
+    def class_shares_(self) -> FloatArray:
+        """P(y | c)."""
+        check_is_fitted(self)
+        return np.asarray(self._model.classifiers.shares[0, self._model.order])
+
+    @property
+    def means_(self) -> FloatArray:
+        """Mean of each continuous column in each component."""
+        check_is_fitted(self)
+        return np.asarray(self._model.components.centres[self._model.order])
+
+    @property
+    def scales_(self) -> FloatArray:
+        """Standard deviation of each continuous column in each component."""
+        check_is_fitted(self)
+        return np.asarray(self._model.components.widths[self._model.order])
+
+    @property
+    def probabilities_(self) -> dict[str, FloatArray]:
+        """Probability of each category in each component, by column name."""
+        check_is_fitted(self)
+        names = [self.schema_.columns[j].name for j in self.schema_.discrete]
+        tables = self._model.components.level_log_probs
+        order = self._model.order
+        return {name: np.exp(t[order]) for name, t in zip(names, tables, strict=True)}
+
+
+def fitted_model(params: Any, rows: LabelledRows, coder: MatrixCoder | None) -> LatentVariableModel:
+    """The value of some models, given as starts of `ClassifierSearch` or `EstimatorSearch`."""
+    layout, observed = rows.data.layout, observed_columns(rows.schema)
+    classifiers: Classifiers
+    if coder is None:
+        within = ProductComponents(params.cells, layout, observed)
+        classifiers = NaiveBayesClassifiers(params.log_class, within)
+    else:
+        classifiers = FittedClassifiers(params.classifiers, coder)
+    components = ProductComponents(flat_params(params.mixture), layout, observed)
+    return LatentVariableModel(components, params.log_weight, classifiers)

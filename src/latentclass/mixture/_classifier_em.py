@@ -84,12 +84,16 @@ def log_conditional(
     params: ClassifierParams, rows: product.ProductRows, layout: product.Layout
 ) -> FloatArray:
     """log P(y | c, x) of the observed cells, shape (n_rows, S, K, Y)."""
-    joint = product.log_density(params.cells, rows, layout)
-    joint = joint.reshape(len(joint), *params.log_class.shape) + params.log_class
+    return log_class_posterior(product.log_density(params.cells, rows, layout), params.log_class)
+
+
+def log_class_posterior(log_density: FloatArray, log_class: FloatArray) -> FloatArray:
+    """log P(y | c, x) from log prod_j P(x_j | c, y), (n_rows, S * K * Y), and log P(y | c)."""
+    joint = log_density.reshape(len(log_density), *log_class.shape) + log_class
     impossible = np.isneginf(joint).all(axis=3)
     if impossible.any():
         # a row that no class of the component can have made tells nothing about the class
-        joint[impossible] = np.broadcast_to(params.log_class, joint.shape)[impossible]
+        joint[impossible] = np.broadcast_to(log_class, joint.shape)[impossible]
     return log_normalise(joint)
 
 

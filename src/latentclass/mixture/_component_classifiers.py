@@ -100,37 +100,94 @@ def check_estimator(estimator: Any) -> None:
             )
 
 
-def to_matrix(block: Block, schema: Schema, estimator: Any) -> FloatArray:
-    """Rows as numbers: continuous columns, then one column of 0 and 1 for each category."""
-    if not _takes_holes(_steps(estimator)[0]) and np.isnan(block.numeric).any():
-        raise ValueError(_holes_message(block, schema, estimator))
-    offsets = np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp)
-    return np.hstack([block.numeric, product.one_hot(block.codes, offsets).toarray()])
+@dataclass(frozen=True, eq=False)
+class MatrixCoder:
+    """Turns rows into the matrix that a scikit-learn classifier takes.
 
-
-@contextmanager
-def naming_holes(block: Block, schema: Schema, estimator: Any) -> Iterator[None]:
-    """Name the column where an estimator complains of missing cells.
-
-    Tags do not tell whether a pipeline's steps fill the cells in or pass them on, as scalers do.
+    Attributes
+    ----------
+    offsets : array of shape (n_discrete + 1,)
+        Places of the levels of the discrete columns.
+    names : list of str
+        Names of the continuous columns, for messages.
+    takes_holes : bool
+        Whether the first step of the classifier takes missing cells.
+    refuser : str
+        The first step that takes no missing cells.
     """
-    try:
-        yield
-    except ValueError as error:
-        if "NaN" in str(error) and np.isnan(block.numeric).any():
-            raise ValueError(_holes_message(block, schema, estimator)) from error
-        raise
+
+    offsets: IndexArray
+    names: list[str]
+    takes_holes: bool
+    refuser: str
+
+    @classmethod
+    def of(cls, schema: Schema, estimator: Any) -> MatrixCoder:
+        """The coder of a table for a classifier."""
+        refusing = [step for step in _steps(estimator) if not _takes_holes(step)]
+        return cls(
+            np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp),
+            [schema.columns[j].name for j in schema.continuous],
+            _takes_holes(_steps(estimator)[0]),
+            type([*refusing, estimator][0]).__name__,
+        )
+
+    def matrix(self, block: Block) -> FloatArray:
+        """Rows as numbers: continuous columns, then one column of 0 and 1 for each category."""
+        if not self.takes_holes and np.isnan(block.numeric).any():
+            raise ValueError(self._holes_message(block))
+        return np.hstack([block.numeric, product.one_hot(block.codes, self.offsets).toarray()])
+
+    @contextmanager
+    def naming_holes(self, block: Block) -> Iterator[None]:
+        """Name the column where a classifier complains of missing cells.
+
+        Tags do not tell whether the steps of a pipeline fill the cells in or pass them on, as
+        scalers do.
+        """
+        try:
+            yield
+        except ValueError as error:
+            if "NaN" in str(error) and np.isnan(block.numeric).any():
+                raise ValueError(self._holes_message(block)) from error
+            raise
+
+    def _holes_message(self, block: Block) -> str:
+        place = int(np.flatnonzero(np.isnan(block.numeric).any(axis=0))[0])
+        return (
+            f"Column {self.names[place]!r} has missing cells, which {self.refuser} does not take. "
+            "Put an imputer before it in a pipeline, fill them by complete(X), or use "
+            "estimator=None. (explain hides columns in turn, so it needs one of these too.)"
+        )
 
 
-def _holes_message(block: Block, schema: Schema, estimator: Any) -> str:
-    place = int(np.flatnonzero(np.isnan(block.numeric).any(axis=0))[0])
-    refusing = [step for step in _steps(estimator) if not _takes_holes(step)]
-    return (
-        f"Column {schema.columns[schema.continuous[place]].name!r} has missing cells, which "
-        f"{type([*refusing, estimator][0]).__name__} does not take. Put an imputer before it in a "
-        "pipeline, fill them by complete(X), or use estimator=None. (explain hides columns in "
-        "turn, so it needs one of these too.)"
-    )
+@dataclass(frozen=True, eq=False)
+class FittedClassifiers:
+    """Fitted scikit-learn classifiers of all components (see `Classifiers`).
+
+    Attributes
+    ----------
+    classifiers : object array of shape (n_models, n_components)
+        Of `ComponentClassifier`.
+    coder : MatrixCoder
+    """
+
+    classifiers: npt.NDArray[np.object_]
+    coder: MatrixCoder
+
+    @property
+    def shares(self) -> FloatArray:
+        """P(y | c), shape (n_models, n_components, n_classes)."""
+        return np.asarray([[one.shares for one in row] for row in self.classifiers])
+
+    def log_conditional(self, block: Block) -> FloatArray:
+        """log P(y | c, x), shape (n_rows, n_models, n_components, n_classes)."""
+        matrix = self.coder.matrix(block)
+        out = np.empty((len(matrix), *self.shares.shape))
+        with self.coder.naming_holes(block):
+            for place, classifier in np.ndenumerate(self.classifiers):
+                out[(slice(None), *place)] = classifier.log_proba(matrix)
+        return out
 
 
 def _steps(estimator: Any) -> list[Any]:

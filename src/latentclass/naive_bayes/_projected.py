@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,23 +10,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
-from latentclass.engine._class_components import ComponentData, column_ranks, expect
-from latentclass.engine._em import EMResult, Problem, run_restarts
+from latentclass.engine._class_components import expect
+from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._gaussian_model import CellClassifier
-from latentclass.estimator._legacy_reading import Training
-from latentclass.lcm._em import LCMParams, LCMProblem, log_prior
-from latentclass.lcm._em import Prior as LCMPrior
-from latentclass.naive_bayes import _projection as projection
-
-P = TypeVar("P", bound=tuple[Any, ...])
-
-Step = Callable[[int, float], bool]
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._gaussian_model import gather, measure
+from latentclass.estimator._reading import Training
+from latentclass.naive_bayes._projected_fit import (
+    AxesFit,
+    Found,
+    fit_classes,
+    fit_clusters,
+    fit_factors,
+    fit_overall,
+    fit_principal,
+)
+from latentclass.naive_bayes._projected_model import ProjectedModel
 
 AXES = ("all", "leading", "factors", "class", "clusters")
 
 
-class ProjectedNaiveBayes(CellClassifier):
+class ProjectedNaiveBayes(GenerativeClassifier):
     """Naive Bayes on coordinates along axes of the data, rather than on its columns.
 
     Columns that go together count several times over in naive Bayes. Here the continuous columns
@@ -157,6 +160,8 @@ class ProjectedNaiveBayes(CellClassifier):
     (0.65, 0.99)
     """
 
+    _model: ProjectedModel
+
     def __init__(
         self,
         *,
@@ -199,152 +204,50 @@ class ProjectedNaiveBayes(CellClassifier):
 
     # -------------------------------------------------------------------- fit
 
-    def _fit_training(self, training: Training, progress: FitProgress | None) -> None:
-        steps = None if progress is None else progress.step
-        self._measure(training)
-        n = int(self._scaling.varies.sum())
-        strength = 0.0 if self.prior is None else float(self.prior)
-        mixed = self.axes == "clusters" and self.max_components > 1 and n > 0
-        width = self.n_init * self.max_components if mixed else 1
-        data = self._gather(training, one_component=not mixed, width=width)
-        pooled = projection.pool_classes(data, one_component=True)
-        # the overall Gaussian by maximum likelihood: it is what the prior draws to
-        problem = projection.FullProblem(pooled, 1, 0.0, np.eye(n))
-        hidden = bool(pooled.groups)
-        overall = self._run(problem, problem.start(), steps, hidden=hidden)
-        mean, covariance = overall.params.mean[0, 0, 0], overall.params.covariance[0, 0, 0]
-        self.bic_: dict[int, float] = {}
-        result: EMResult[Any] = overall
-        if self.axes == "class":
-            result = self._fit_classes(data, strength, covariance, steps)
-            params = result.params
-            found = projection.principal_axes(
-                params.log_weight[0, :, 0], params.mean[0, :, 0], params.covariance[0, :, 0]
-            )
-        elif self.axes == "factors" and n > 0:
-            result = self._fit_factors(pooled, mean, covariance, steps)
-            found = projection.factor_axes(result.params)
-        elif mixed:
-            result = self._fit_clusters(data, overall, strength, steps)
-            params = result.params
-            found = projection.principal_axes(
-                params.log_weight[0, 0], params.mean[0, 0], params.covariance[0, 0]
-            )
-        else:
-            found = projection.principal_axes(
-                np.zeros(1), mean[None], covariance[None], leading=self.axes == "leading"
-            )
-        self._projection = found
-        if self.axes == "class":
-            self._cells = projection.to_cells(result.params)
-        else:
-            self._cells = projection.project(
-                data, found, strength=strength, alpha=float(self.alpha)
-            )
-        self.n_components_, self.n_axes_ = len(found.mean), found.n_axes
-        self.class_prior_ = np.exp(self._cells.log_weight[0]).sum(axis=1)
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.converged_, self.restarts_ = result.converged, result.restarts
-        inside = expect(data, self._cells)[1][0]
-        self.log_likelihood_ = float(inside) + self._outside_log_likelihood
-
-    def _run(
-        self,
-        problem: Problem[P, Any],
-        starts: P,
-        steps: Step | None,
-        *,
-        hidden: bool = True,
-        rngs: list[np.random.Generator] | None = None,
-        accelerate: bool = False,
-    ) -> EMResult[P]:
-        """EM, or the one step that confirms the estimate where nothing is hidden."""
-        return run_restarts(
-            problem,
-            starts,
-            tol=self.tol,
-            max_iter=self.max_iter if hidden else 2,
-            rngs=[] if rngs is None else rngs,
-            accelerate=accelerate,
-            on_iteration=steps if hidden else None,
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        measured = measure(training, self.n_jobs)
+        varies = measured.scaling.n_varying > 0
+        mixed = self.axes == "clusters" and self.max_components > 1 and varies
+        data = gather(
+            training,
+            measured,
+            one_component=not mixed,
+            width=self.n_init * self.max_components if mixed else 1,
+            n_jobs=self.n_jobs,
+        )
+        fit = AxesFit(
+            data,
+            0.0 if self.prior is None else float(self.prior),
+            float(self.alpha),
+            self.max_components,
+            self.tol,
+            self.max_iter,
+            None if progress is None else progress.step,
+        )
+        found = self._find_axes(fit, mixed=mixed)
+        inside = expect(data, found.components)[1][0]
+        return Learned(
+            ProjectedModel(
+                measured.scaling, measured.level_offsets, found.components, found.projection
+            ),
+            FitRecord.of(found.result, float(inside) + measured.outside),
+            {
+                "n_components_": len(found.projection.mean),
+                "n_axes_": found.projection.n_axes,
+                "bic_": found.bic,
+            },
         )
 
-    def _fit_classes(
-        self, data: ComponentData, strength: float, target: FloatArray, steps: Step | None
-    ) -> EMResult[projection.FullParams]:
-        """A full Gaussian for each class; the start knows the labelled rows only."""
-        problem = projection.FullProblem(data, 1, strength, target, float(self.alpha))
-        start = problem.start(projection.labelled_rows(data))
-        return self._run(problem, start, steps, hidden=bool(data.groups))
-
-    def _fit_factors(
-        self,
-        pooled: ComponentData,
-        mean: FloatArray,
-        covariance: FloatArray,
-        steps: Step | None,
-    ) -> EMResult[LCMParams]:
-        """Factor analysis by maximum likelihood, the number of factors by BIC."""
-        n = len(mean)
-        most = min(self.max_components, projection.most_factors(n))
-
-        def fit(n_factors: int) -> tuple[EMResult[LCMParams], float, int]:
-            # the latent scale is free, so a prior on it alone takes nothing from the likelihood
-            prior = LCMPrior(latent=float(pooled.total_weight[0]))
-            problem = LCMProblem(pooled, 1, n_factors, True, prior)
-            start = projection.factor_start(mean, covariance, n_factors)
-            # plain EM creeps towards small noise
-            result = self._run(problem, start, steps, accelerate=True)
-            log_likelihood = result.history[-1] * pooled.total_weight[0]
-            log_likelihood -= log_prior(result.params, prior)[0]
-            return result, log_likelihood, projection.count_factors(n_factors, n)
-
-        return self._choose(fit, range(1, most + 1), pooled)
-
-    def _fit_clusters(
-        self,
-        data: ComponentData,
-        overall: EMResult[projection.FullParams],
-        strength: float,
-        steps: Step | None,
-    ) -> EMResult[projection.FullParams]:
-        """Mixture of full Gaussians, the number of components by BIC."""
-        mean, covariance = overall.params.mean[0, 0, 0], overall.params.covariance[0, 0, 0]
-        pooled = projection.pool_classes(data, one_component=False)
-        ranks = column_ranks(data)[0]
-        seed = check_random_state(self.random_state).randint(2**31)
-
-        def fit(n_components: int) -> tuple[EMResult[projection.FullParams], float, int]:
-            n_parameters = projection.count_full(n_components, len(mean))
-            if n_components == 1:
-                return overall, overall.history[-1] * pooled.total_weight[0], n_parameters
-            problem = projection.FullProblem(pooled, n_components, strength, covariance)
-            sequence = np.random.SeedSequence([seed, n_components])
-            rngs = [np.random.default_rng(s) for s in sequence.spawn(self.n_init)]
-            starts = projection.cluster_starts(mean, covariance, ranks, n_components, rngs)
-            result = self._run(problem, starts, steps, rngs=rngs)
-            cells = projection.to_cells(result.params)
-            objective = result.history[-1] * pooled.total_weight[0]
-            log_likelihood = float(objective - problem.log_prior(cells)[0])
-            if strength == 0 and projection.is_singular(result.params.covariance):
-                log_likelihood = -np.inf
-            return result, log_likelihood, n_parameters
-
-        return self._choose(fit, range(1, self.max_components + 1), pooled)
-
-    def _choose(
-        self,
-        fit: Callable[[int], tuple[EMResult[P], float, int]],
-        numbers: Iterable[int],
-        data: ComponentData,
-    ) -> EMResult[P]:
-        """The fit of highest BIC, the smallest of equals."""
-        half_log_rows = 0.5 * np.log(data.total_weight[0])
-        results: dict[int, EMResult[P]] = {}
-        for number in numbers:
-            results[number], log_likelihood, n_parameters = fit(number)
-            self.bic_[number] = float(log_likelihood - half_log_rows * n_parameters)
-        return results[max(self.bic_, key=lambda number: self.bic_[number])]
+    def _find_axes(self, fit: AxesFit, *, mixed: bool) -> Found:
+        overall = fit_overall(fit)
+        if self.axes == "class":
+            return fit_classes(fit, overall)
+        if self.axes == "factors" and fit.data.n_columns:
+            return fit_factors(fit, overall)
+        if mixed:
+            seed = check_random_state(self.random_state).randint(2**31)
+            return fit_clusters(fit, overall, seed, self.n_init)
+        return fit_principal(fit, overall, leading=self.axes == "leading")
 
     # ------------------------------------------------------------- attributes
 
@@ -352,21 +255,17 @@ class ProjectedNaiveBayes(CellClassifier):
     def axes_(self) -> FloatArray:
         """Coefficients of the coordinates in the columns' own units."""
         check_is_fitted(self)
-        scaling = self._scaling
-        out = np.zeros((self.n_components_, self.n_axes_, len(scaling.unit)))
-        shown = self._projection.matrix[:, : self.n_axes_]
-        out[:, :, scaling.varies] = shown / scaling.unit[scaling.varies]
-        return out
+        return self._model.axes
 
     @property
     def centres_(self) -> FloatArray:
         """Where all coordinates are 0, in the columns' own units."""
         check_is_fitted(self)
-        return self._scaling.restore(self._projection.mean)
+        return self._model.centres
 
     @property
     def probabilities_(self) -> dict[str, FloatArray]:
         """Probability of each category in each class, by column name."""
         check_is_fitted(self)
         names = [self.schema_.columns[j].name for j in self.schema_.discrete]
-        return dict(zip(names, map(np.exp, self._level_log_probs()), strict=True))
+        return dict(zip(names, map(np.exp, self._model.level_log_probs), strict=True))

@@ -1,4 +1,4 @@
-"""Pictures of fitted models; each object keeps the arrays it draws, in scikit-learn's manner."""
+"""Pictures of fitted models. Like the displays of scikit-learn, each keeps the arrays it draws."""
 
 from latentclass.plots._boundary import BoundaryDisplay
 from latentclass.plots._components import ComponentsDisplay

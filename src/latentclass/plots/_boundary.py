@@ -1,4 +1,4 @@
-"""Decision regions over two columns, all others integrated out."""
+"""Decision regions over two columns, with all other columns integrated out."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._schema import Schema, Table
 from latentclass.data._write import build_table
-from latentclass.plots._model import class_codes, continuous_column, fitted
+from latentclass.plots._model import class_codes, continuous_column, dense, fitted
 from latentclass.plots._style import class_colour, clear_spines, legend_beside, scatter_classes
 
 
 class BoundaryDisplay:
     """Decision regions of a classifier over two continuous columns.
 
-    The colour is that of the most probable class, and the paler the less sure; dark lines are
-    the boundaries. All other columns are integrated out: the model is asked about rows that have
-    these two cells only. So the picture is exact for what the two columns tell, and a point may
-    well be judged rightly by its other cells though it lies in another class's region.
+    The colour shows the most probable class. It is paler where the model is less certain. Dark
+    lines are the boundaries. All other columns are integrated out exactly: the model predicts rows
+    in which they are missing. So the picture shows what these two columns alone say. A point in
+    the region of another class may still be classified correctly because of its other cells.
 
     Parameters
     ----------
     x, y : arrays of shape (n_x,) and (n_y,)
-        The grid's coordinates.
+        Coordinates of the grid.
     posterior : array of shape (n_y, n_x, n_classes)
         Class probabilities on the grid.
     classes : array of shape (n_classes,)
+        Class labels.
     names : pair of str
-        The two columns.
+        Names of the two columns.
     points : array of shape (n_rows, 2)
-        Rows to draw; those with a missing cell are left out.
+        Rows to draw. Rows with a missing cell are left out.
     codes : array of shape (n_rows,)
-        Their classes by position; -1 is a row without label.
+        Position of the class of each row in `classes`; -1 for an unlabelled row.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class BoundaryDisplay:
     surface_ : matplotlib image of the regions
     boundaries_ : list of matplotlib contour sets
     points_ : list of matplotlib path collections
-        Rows without label, if there are any, then one for each class.
+        The unlabelled rows, if there are any, then one collection per class.
 
     Examples
     --------
@@ -103,15 +104,15 @@ class BoundaryDisplay:
         ----------
         model : fitted classifier, or search with a `best_estimator_`
         X : table with the columns of `fit`
-            The rows to draw; the picture spans their range.
+            The rows to draw. The picture covers their range.
         y : array-like of shape (n_rows,), optional
-            Their labels; None marks a row without label.
+            Their labels. None marks an unlabelled row.
         features : pair of str or int
             Two continuous columns, by name or position.
         grid_resolution : int, default=200
-            Grid points on each axis.
+            Number of grid points on each axis.
         margin : float, default=0.08
-            Room around the rows, in parts of their range.
+            Margin around the rows, as a share of their range.
         priors : optional
             As in `predict_proba`.
         ax : matplotlib axes, optional
@@ -125,7 +126,7 @@ class BoundaryDisplay:
         first, second = _pair(schema, features)
         table = schema.encode(X, handle_unknown=model.handle_unknown, owner=type(model).__name__)
         places = [schema.continuous.index(j) for j in (first, second)]
-        points = np.column_stack([_dense(table.numeric[:, [place]]) for place in places])
+        points = np.column_stack([dense(table.numeric[:, [place]]) for place in places])
         names = (schema.names[first], schema.names[second])
         x, y_axis = (
             _axis(points[:, side], names[side], grid_resolution, margin) for side in range(2)
@@ -143,7 +144,7 @@ class BoundaryDisplay:
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
-        """Draw into `ax`, or a new figure; `legend` names the classes beside it."""
+        """Draw into `ax`, or into a new figure; `legend` adds a legend of the classes."""
         self.ax_, self.figure_ = make_axes(ax, figsize=(5.6, 4.0))
         self.surface_ = self.ax_.imshow(
             self._colours(),
@@ -154,7 +155,7 @@ class BoundaryDisplay:
             zorder=0,
         )
         self.boundaries_ = []
-        # the last class's boundaries are all some other's too
+        # each boundary of the last class is also the boundary of another class
         for k in range(len(self.classes) - 1):
             others = np.delete(self.posterior, k, axis=2).max(axis=2)
             lead = self.posterior[..., k] - others
@@ -177,7 +178,7 @@ class BoundaryDisplay:
         return self
 
     def _colours(self) -> FloatArray:
-        """The most probable class's colour, mixed with white the more the less sure it is."""
+        """Return the colour of the most probable class, paler where it is less certain."""
         from matplotlib.colors import to_rgb
 
         n_classes = len(self.classes)
@@ -197,20 +198,19 @@ def _pair(schema: Schema, features: Any) -> tuple[int, int]:
         raise ValueError(f"features={features!r} {wanted}.")
     entries = list(features)
     if len(entries) != 2:
-        raise ValueError(f"features has {len(entries)} entries: it {wanted}.")
+        raise ValueError(f"features has {len(entries)} entries; it {wanted}.")
     first, second = (continuous_column(schema, entry) for entry in entries)
     if first == second:
-        raise ValueError(f"features holds {schema.names[first]!r} twice: it {wanted}.")
+        raise ValueError(f"features contains {schema.names[first]!r} twice; it {wanted}.")
     return first, second
-
-
-def _dense(column: Any) -> FloatArray:
-    return np.asarray(column.toarray() if hasattr(column, "toarray") else column)
 
 
 def _axis(values: FloatArray, name: str, n_points: int, margin: float) -> FloatArray:
     if np.isnan(values).all():
-        raise ValueError(f"Column {name!r} has no value in X: there is no range to draw.")
+        raise ValueError(
+            f"Column {name!r} has no value in X, so there is no range to draw. Pass rows in which "
+            "it is known."
+        )
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = margin * (high - low) or 0.5 * max(abs(low), 1.0) * (high == low)
     return np.linspace(low - room, high + room, n_points)

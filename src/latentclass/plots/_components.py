@@ -1,4 +1,4 @@
-"""What the components of a mixture look like."""
+"""A heat map of the components of a mixture."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ import numpy as np
 
 from latentclass._axes import make_axes
 from latentclass._types import FloatArray
+from latentclass.plots._heat_map import add_colour_bar, draw_heat_map, fits_numbers
 from latentclass.plots._model import continuous_names, fitted
-from latentclass.plots._style import BLUE, ORANGE
-
-MOST_ROWS, MOST_COLUMNS = 30, 12
-"""Numbers are written in tables up to this size."""
 
 
 class ComponentsDisplay:
-    """Heat map of a mixture's components: columns of the table, and categories, by component.
+    """Heat map of the components of a mixture: one line per column or category of the table.
 
-    The number in a cell is the component's mean of a continuous column, or the probability of a
-    category. The colour tells how far that is from the whole mixture's, in standard deviations of
-    the column (of a category: of the variable that is 1 where it holds).
+    The number in a cell is the mean of a continuous column in the component, or the probability of
+    a category. The colour shows how far this is from the value in the whole mixture, in standard
+    deviations. For a category, the standard deviation is that of its 0/1 indicator.
 
     Parameters
     ----------
     values : array of shape (n_rows, n_components)
         Means and probabilities.
     deviations : array, same shape
-        Their distances from the whole mixture's.
+        Their distances from the whole mixture, in standard deviations.
     names : sequence of str
-        The rows: columns of the table, and categories as "column = category".
+        Names of the lines: continuous columns, and categories as "column = category".
     weights : array of shape (n_components,)
         Share of each component.
 
@@ -76,7 +73,7 @@ class ComponentsDisplay:
             As in `plot`.
         """
         model = fitted(model, "means_", "scales_", "probabilities_", "n_components_", "traces_")
-        # the classifier has weights of its own name, beside those of the classes
+        # the classifier has a name of its own for them
         weights = model.weights_ if hasattr(model, "weights_") else model.component_weights_
         names = continuous_names(model)
         values, spread = [model.means_.T], [model.scales_.T**2]
@@ -92,48 +89,28 @@ class ComponentsDisplay:
         return cls(mean, deviations, names, weights).plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, numbers: bool | None = None, colorbar: bool = True) -> Self:
-        """Draw into `ax`, or a new figure.
+        """Draw into `ax`, or into a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         numbers : bool, optional
-            Write each mean and probability into its cell; by default in small tables.
+            Whether to write each mean and probability into its cell. By default only in small
+            maps.
         colorbar : bool, default=True
+            Whether to draw a colour bar.
         """
         n_rows, n_columns = self.values.shape
         width = 1.8 + 0.075 * max(map(len, self.names), default=0) + 0.75 * min(n_columns, 24)
         size = (max(3.4, width), max(2.0, 1.1 + 0.27 * min(n_rows, 40)))
         self.ax_, self.figure_ = make_axes(ax, figsize=size)
-        from matplotlib.colors import LinearSegmentedColormap
-
-        limit = float(np.abs(self.deviations).max(initial=0.0)) or 1.0
-        colours = LinearSegmentedColormap.from_list("components", [ORANGE, "white", BLUE])
-        self.image_ = self.ax_.pcolormesh(
-            self.deviations, cmap=colours, vmin=-limit, vmax=limit, edgecolor="white", lw=0.6
-        )
-        if numbers is None:
-            numbers = n_rows <= MOST_ROWS and n_columns <= MOST_COLUMNS
-        self.texts_ = []
-        for (j, k), value in np.ndenumerate(self.values) if numbers else ():
-            colour = "white" if abs(self.deviations[j, k]) > 0.65 * limit else "black"
-            text = f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
-            self.texts_.append(
-                self.ax_.text(
-                    k + 0.5, j + 0.5, text, ha="center", va="center", size=8, color=colour
-                )
-            )
-        every = 1 + n_rows // 80
-        rows = np.arange(0, n_rows, every)
-        self.ax_.set_yticks(rows + 0.5, [self.names[j] for j in rows], size=9)
+        numbers = fits_numbers(self.values.shape) if numbers is None else numbers
+        texts = np.vectorize("{:.3g}".format, otypes=[str])(self.values) if numbers else None
         labels = [f"{k}\n{weight:.0%}" for k, weight in enumerate(self.weights)]
-        self.ax_.set_xticks(np.arange(n_columns) + 0.5, labels)
-        self.ax_.invert_yaxis()
-        self.ax_.tick_params(length=0)
-        self.ax_.spines[:].set_visible(False)
+        self.image_, self.texts_ = draw_heat_map(
+            self.ax_, self.deviations, texts, self.names, labels
+        )
         self.ax_.set_xlabel("component and its share")
         if colorbar:
-            self.figure_.colorbar(
-                self.image_, ax=self.ax_, label="standard deviations", shrink=0.8, pad=0.02
-            ).outline.set_visible(False)
+            add_colour_bar(self.image_, "standard deviations")
         return self

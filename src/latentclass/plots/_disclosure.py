@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._axes import load_pyplot
 from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
 from latentclass.plots._style import BLUE, GREY
@@ -116,8 +117,7 @@ class DisclosureDisplay:
 
     def plot(self, figure: Any = None) -> DisclosureDisplay:
         """Draw into `figure`, or into a new one."""
-        import matplotlib.pyplot as plt
-
+        plt = load_pyplot()
         n_stages = len(self.seen)
         image = self.shape[0] / self.shape[1]  # height of an image whose width is 1
         heights = np.array([image, BARS, image, image])

@@ -10,7 +10,8 @@ import numpy as np
 from latentclass._axes import make_axes
 from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
-from latentclass.plots._style import GREY, NODE, draw_nodes
+from latentclass.plots._style import CLASS_NODE, GREY, draw_node, draw_nodes
+from latentclass.plots._tree_layout import TreeLayout, tree_heights
 
 
 class HierarchyDisplay:
@@ -69,36 +70,31 @@ class HierarchyDisplay:
         return cls(model.top_variables_, model.latent_children_, model.n_states_).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into `ax`, or a new figure."""
+        """Draw into `ax`, or into a new figure."""
+        heights = tree_heights(self.tops, self.children)
         # the deepest first, so that the tree falls from left to right
-        tops = sorted(self.tops, key=lambda name: -self._height(name))
-        columns = [leaf for name in tops for leaf in self._leaves(name)]
-        longest = max((len(name) for name in columns), default=1)
-        upright = len(columns) > 8 or longest > 12
-        levels = max((self._height(name) for name in tops), default=0) + 1
-        width = min(max(4.0, (0.42 if upright else 0.95) * len(columns)), 18.0)
-        below = 0.075 * longest if upright else 0.2
-        self.ax_, self.figure_ = make_axes(ax, figsize=(width, 1.2 + 0.8 * levels + below))
+        tops = sorted(self.tops, key=lambda name: -heights[name])
+        layout = TreeLayout(tops, self.children)
+        n_levels, columns = layout.n_levels + 1, layout.columns
+        size = layout.figure_size(1.2 + 0.8 * n_levels)
+        self.ax_, self.figure_ = make_axes(ax, figsize=size)
         from matplotlib.collections import LineCollection
 
-        across = {name: float(i) for i, name in enumerate(columns)}
-        self.places_ = {"": (0.5 * (len(columns) - 1), float(levels))}
-        for name in tops:
-            self._place(name, across)
+        self.places_ = {"": (0.5 * (len(columns) - 1), float(n_levels)), **layout.places}
         pairs = [("", name) for name in tops]
         pairs += [(name, child) for name, both in self.children.items() for child in both]
         self.lines_ = LineCollection(
             [self._elbow(a, b) for a, b in pairs],
             colors=GREY,
             linewidths=1.0,
-            antialiaseds=False,  # else a stretch that lines share is darker
+            antialiaseds=False,  # otherwise a stretch that lines share would be darker
             zorder=1,
         )
         self.ax_.add_collection(self.lines_)
-        self.ax_.scatter(*self.places_[""], s=1250, marker="s", color="white", **NODE)
-        self.ax_.text(*self.places_[""], "class", ha="center", va="center", size=9, zorder=4)
-        draw_nodes(self.ax_, self.places_, columns, self.n_states, upright=upright)
-        self.ax_.set(xlim=(-0.7, max(len(columns), 1) - 0.3), ylim=(-0.25, levels + 0.35))
+        top = self.places_[""]
+        draw_node(self.ax_, top, "class", size=CLASS_NODE, colour="white", marker="s")
+        draw_nodes(self.ax_, self.places_, columns, self.n_states)
+        self.ax_.set(xlim=layout.x_limits(), ylim=(-0.25, n_levels + 0.35))
         self.ax_.axis("off")
         return self
 
@@ -110,20 +106,3 @@ class HierarchyDisplay:
         """
         (x, y), (child_x, child_y) = self.places_[parent], self.places_[child]
         return np.array([(x, y), (x, y - 0.5), (child_x, y - 0.5), (child_x, child_y)])
-
-    def _height(self, name: str) -> int:
-        """Number of steps from a variable down to its deepest column."""
-        return 1 + max(map(self._height, self.children[name])) if name in self.children else 0
-
-    def _leaves(self, name: str) -> list[str]:
-        if name not in self.children:
-            return [name]
-        return [leaf for child in self.children[name] for leaf in self._leaves(child)]
-
-    def _place(self, name: str, across: dict[str, float]) -> tuple[float, float]:
-        if name in self.children:
-            below = [self._place(child, across)[0] for child in self.children[name]]
-            self.places_[name] = (sum(below) / len(below), float(self._height(name)))
-        else:
-            self.places_[name] = (across[name], 0.0)
-        return self.places_[name]

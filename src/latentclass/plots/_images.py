@@ -1,4 +1,4 @@
-"""Rows of a table of pixels as images: samples, means, mistakes."""
+"""Images from the rows of a table of pixels: samples, means, mistakes."""
 
 from __future__ import annotations
 
@@ -6,45 +6,44 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
+from latentclass._axes import load_pyplot
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.plots._disclosure import pixel_bits
-from latentclass.plots._model import class_codes, fitted
+from latentclass.plots._model import class_codes, dense, fitted
 
 N_NODES = 41
-"""Points over which a pixel's probability is averaged."""
+"""Number of points at which the probability of a pixel is averaged."""
 
 
 class ImagesDisplay:
-    """Images in a grid: rows of a table, each column a pixel.
+    """A grid of images. Each row of a table is an image, each column a pixel.
 
-    `from_estimator` shows what a model of black and white images has learned: images drawn from
+    `from_estimator` shows what a model of black and white images has learned: images sampled from
     each class (`show="samples"`), the mean image of each class and component (`show="means"`), or
-    the images it judges wrongly (`show="mistakes"`). The pictures are those of Figs. 3, 5 and 8 of
-    Langseth and Nielsen (2009).
+    the images that it classifies wrongly (`show="mistakes"`). The pictures are like Figs. 3, 5 and
+    8 of Langseth and Nielsen (2009) [1]_.
 
     Parameters
     ----------
     images : array of shape (n_images, n_pixels)
-        0 is white, 1 black, NaN is left out.
+        0 is white, 1 is black, and NaN is not drawn.
     shape : tuple of int
         Height and width of an image.
     n_columns : int, default=10
-        Images in a line.
+        Number of images per line.
     titles : sequence of str, optional
-        One above each image.
+        Titles above the images.
     line_titles : sequence of str, optional
-        One beside each line.
+        Titles beside the lines.
 
     Attributes
     ----------
     images, shape, n_columns, titles, line_titles
         As given.
     figure_, ax_
-        Figure and axes, an array of shape (n_lines, n_columns), once drawn.
+        The figure, and its axes as an array of shape (n_lines, n_columns). Set by `plot`.
 
     References
     ----------
@@ -68,12 +67,13 @@ class ImagesDisplay:
         self.titles, self.line_titles = titles, line_titles
         if self.images.ndim != 2 or self.images.shape[1] != shape[0] * shape[1]:
             raise ValueError(
-                f"images has shape {self.images.shape}, and shape={shape} has "
-                f"{shape[0] * shape[1]} pixels. Give one row an image, one column a pixel."
+                f"images has shape {self.images.shape}, but shape={shape} has "
+                f"{shape[0] * shape[1]} pixels. Pass one row per image and one column per pixel."
             )
         if titles is not None and len(titles) != len(self.images):
             raise ValueError(
-                f"titles has {len(titles)} entries for {len(self.images)} images; give one each."
+                f"titles has {len(titles)} entries for {len(self.images)} images. Pass one title "
+                "per image."
             )
 
     @classmethod
@@ -89,24 +89,27 @@ class ImagesDisplay:
         random_state: Any = None,
         figure: Any = None,
     ) -> ImagesDisplay:
-        """Compute and draw.
+        """Compute the images and draw them.
 
         Parameters
         ----------
-        model : fitted classifier of binary columns, one a pixel
+        model : fitted classifier
+            Its columns must be binary, one per pixel.
         shape : tuple of int
             Height and width.
         show : {"samples", "means", "mistakes"}, default="samples"
-            A line of images drawn from each class; the mean image of each class, a line each,
-            overall and in each component (latent classification models of binary columns); or the
-            images of `X` that are not judged to be `y`, the surest mistakes first.
+            "samples": a line of samples from each class. "means": a line for each class with its
+            mean image, overall and in each component; only for latent classification models of
+            binary columns. "mistakes": the images of `X` whose predicted class is not `y`, the
+            most certain mistakes first.
         X, y : table of images and their labels
-            For `show="mistakes"`.
+            Needed for `show="mistakes"`.
         n_images : int, default=10
-            Images of each class, or most mistakes.
+            Number of samples per class, or largest number of mistakes.
         random_state : int, RandomState or None
-            Seeds the samples.
+            Seed of the samples.
         figure : matplotlib Figure, optional
+            Where to draw; by default a new figure.
         """
         check_option("show", show, ("samples", "means", "mistakes"))
         check_number("n_images", n_images, low=1, whole=True)
@@ -115,9 +118,8 @@ class ImagesDisplay:
         numbers = [c.name for c in model.schema_.columns if c.kind == "continuous" and c.observed]
         if numbers:
             raise ValueError(
-                f"ImagesDisplay needs pixels that are set or not, but the model read column "
-                f"{numbers[0]!r} as a number. Fit it with columns of type bool, or with "
-                "categorical_features."
+                f"ImagesDisplay needs binary pixels, but the model read column {numbers[0]!r} as a "
+                "number. Fit it with columns of type bool, or set categorical_features."
             )
         if show == "samples":
             display = cls._of_samples(model, shape, n_images, random_state)
@@ -134,7 +136,7 @@ class ImagesDisplay:
         labels = np.repeat(model.classes_, n_images)
         drawn, _ = model.sample(len(labels), y=labels, random_state=random_state)
         names = [str(label) for label in model.classes_]
-        images = pixel_bits(model, _dense(drawn))
+        images = pixel_bits(model, dense(drawn))
         return cls(images, shape, n_columns=n_images, line_titles=names)
 
     @classmethod
@@ -145,7 +147,7 @@ class ImagesDisplay:
         n_components = share.shape[1]
         parts = [overall, by_cell] if n_components > 1 else [overall]
         images = np.concatenate(parts, axis=1)
-        # shares are those of the class
+        # above the mean image of a component stands its share in the class
         titles = [
             title
             for line in share
@@ -161,7 +163,7 @@ class ImagesDisplay:
         cls, model: Any, shape: tuple[int, int], X: Any, y: Any, n_images: int
     ) -> ImagesDisplay:
         if X is None or y is None:
-            raise ValueError("show='mistakes' needs X and y: the images to judge and their labels.")
+            raise ValueError("show='mistakes' needs X and y: the images and their labels.")
         posterior = model.predict_proba(X)
         label = class_codes(model, y, len(posterior))
         found = posterior.argmax(axis=1)
@@ -169,13 +171,12 @@ class ImagesDisplay:
         wrong = wrong[np.argsort(-posterior[wrong, found[wrong]], kind="stable")][:n_images]
         names = [str(name) for name in model.classes_]
         titles = [f"{names[label[r]]} as {names[found[r]]}" for r in wrong]
-        images = pixel_bits(model, _dense(X)[wrong])
+        images = pixel_bits(model, dense(X)[wrong])
         return cls(images, shape, titles=titles, n_columns=min(10, max(1, len(wrong))))
 
     def plot(self, figure: Any = None) -> ImagesDisplay:
-        """Draw, on a new figure or the one given."""
-        import matplotlib.pyplot as plt
-
+        """Draw into `figure`, or into a new one."""
+        plt = load_pyplot()
         n_lines = max(1, -(-len(self.images) // self.n_columns))
         if figure is None:
             height = 0.85 if self.titles is None else 1.0
@@ -203,21 +204,18 @@ def _check_shape(shape: Any) -> None:
         raise ValueError(f"shape={shape!r} must be two whole numbers: height and width.")
 
 
-def _dense(table: Any) -> npt.NDArray[Any]:
-    return np.asarray(table.toarray() if sp.issparse(table) else table)
-
-
 def mean_images(model: Any) -> FloatArray:
-    """P(pixel set | class, component), shape (n_classes, n_components, n_pixels).
+    """Return P(pixel set | class, component), shape (n_classes, n_components, n_pixels).
 
-    Given these a pixel's log-odds are Gaussian, so its probability is an average over one number.
+    Given class and component, the log-odds of a pixel are Gaussian, so its probability is an
+    integral over a single number. It is computed by Gauss-Hermite quadrature.
     """
     model = fitted(model, "weights_", "intercepts_", "latent_means_", "latent_variances_")
     weights = model.weights_
     if weights.shape[1] != len(model.schema_.columns):
         raise ValueError(
-            f"show='means' needs a model of binary columns alone; of the "
-            f"{len(model.schema_.columns)} columns some are not."
+            "show='means' needs a model of binary columns only, but some of the "
+            f"{len(model.schema_.columns)} columns are not binary."
         )
     centre = np.einsum("mnq,yq->ymn", weights, model.latent_means_) + model.intercepts_
     spread = np.sqrt(np.einsum("mnq,yq->ymn", weights**2, model.latent_variances_))

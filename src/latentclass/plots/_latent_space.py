@@ -1,4 +1,4 @@
-"""Rows in the space of two latent variables."""
+"""Rows in the plane of two latent variables."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ from latentclass.plots._style import class_colour, clear_spines, legend_beside, 
 class LatentSpaceDisplay:
     """Rows and classes over two latent variables.
 
-    A point is what `transform` gives: the mean of the latent variables given the row's observed
-    cells, the class not known. An ellipse is a class: its mean, and some standard deviations
-    about it. The latent variables are independent in each class, so ellipses stand upright.
-    Points scatter less than the ellipses where the noise hides the latent variables.
+    A point is a row as `transform` returns it: the mean of the latent variables given the observed
+    cells, without the class. An ellipse is a class: its mean and some standard deviations around
+    it. The latent variables are independent given the class, so the axes of the ellipses are
+    parallel to those of the picture. Where noise hides the latent variables, the points scatter
+    less than the ellipses.
 
     Parameters
     ----------
     points : array of shape (n_rows, 2)
+        Position of each row.
     codes : array of shape (n_rows,)
-        Classes of the rows by position; -1 is a row without label.
+        Position of the class of each row in `classes`; -1 for an unlabelled row.
     classes : array of shape (n_classes,)
+        Class labels.
     means, deviations : arrays of shape (n_classes, 2)
-        Of the latent variables in each class.
+        Mean and standard deviation of the latent variables in each class.
     names : pair of str
-        The two latent variables.
+        Names of the two latent variables.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     points_ : list of matplotlib path collections
-        Rows without label, if there are any, then one for each class.
+        The unlabelled rows, if there are any, then one collection per class.
     ellipses_ : list of matplotlib ellipses
-        One for each class.
+        One per class.
 
     Examples
     --------
@@ -91,9 +94,9 @@ class LatentSpaceDisplay:
         model : fitted latent classification model, or search with a `best_estimator_`
         X : table with the columns of `fit`
         y : array-like of shape (n_rows,), optional
-            Labels; None marks a row without label.
+            Labels. None marks an unlabelled row.
         latent : pair of int
-            Which latent variables to draw.
+            The two latent variables to draw.
         ax : matplotlib axes, optional
         **plot_options
             As in `plot`.
@@ -113,7 +116,16 @@ class LatentSpaceDisplay:
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, n_deviations: float = 2.0, legend: bool = True) -> Self:
-        """Draw into `ax`, or a new figure; ellipses reach `n_deviations` from the mean."""
+        """Draw into `ax`, or into a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        n_deviations : float, default=2.0
+            Half the size of the ellipses, in standard deviations.
+        legend : bool, default=True
+            Whether to draw a legend of the classes.
+        """
         check_number("n_deviations", n_deviations, low=0, strict=True)
         self.ax_, self.figure_ = make_axes(ax, figsize=(5.6, 4.2))
         from matplotlib.patches import Ellipse
@@ -149,7 +161,7 @@ def _pair(latent: Any, n_latent: int) -> list[int]:
     if not fits or len(entries) != 2 or entries[0] == entries[1]:
         also = " Fit with n_latent=2 or more." if n_latent < 2 else ""
         raise ValueError(
-            f"latent={latent!r} must be two different latent variables; the model has {n_latent}: "
-            f"{list(range(n_latent))}.{also}"
+            f"latent={latent!r} must be two different latent variables out of the model's "
+            f"{n_latent}: {list(range(n_latent))}.{also}"
         )
     return [int(k) for k in entries]

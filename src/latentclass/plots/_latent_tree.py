@@ -10,24 +10,23 @@ import numpy as np
 from latentclass._axes import make_axes
 from latentclass.plots._model import fitted
 from latentclass.plots._style import GREY, draw_nodes
+from latentclass.plots._tree_layout import TreeLayout, tree_heights
 
-WIDEST = 7.0
-"""Line width, in points, of the edge with most information."""
-
-THINNEST = 0.4
+WIDEST, THINNEST = 7.0, 0.4
+"""Width, in points, of the edge with most information, and smallest width of any edge."""
 
 
 class LatentTreeDisplay:
-    """Latent variables above, columns below; the wider an edge, the more its ends share.
+    """The latent variables of a class above, the columns below. Wide edges carry much information.
 
-    Grey circles are latent variables, with their name and number of states; squares are columns.
-    The width of an edge is proportional to the mutual information of its ends (Fig. 3 of the paper
-    on latent tree classifiers).
+    Grey circles are latent variables, with their name and number of states. Squares are columns.
+    The width of an edge is proportional to the mutual information of its two variables, as in
+    Fig. 3 of the paper on latent tree classifiers.
 
     Parameters
     ----------
     edges : sequence of (str, str, float)
-        Parent, child and their mutual information; parents come before children.
+        Parent, child and their mutual information. Parents come before their children.
     n_states : mapping of str to int
         Number of states of each latent variable.
 
@@ -35,9 +34,9 @@ class LatentTreeDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : matplotlib line collection
-        One line an edge.
+        One line per edge.
     places_ : dict of str to tuple of float
-        Where each variable stands.
+        Position of each variable.
 
     Examples
     --------
@@ -72,31 +71,13 @@ class LatentTreeDisplay:
         return cls(edges, dict(zip(names, states, strict=True))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into `ax`, or a new figure."""
-        self._below: dict[str, list[str]] = {}
-        for parent, child, _ in self.edges:
-            self._below.setdefault(parent, []).append(child)
-            self._below.setdefault(child, [])
-        roots = [self.edges[0][0]] if self.edges else []
-        columns = [leaf for root in roots for leaf in self._leaves(root)]
-        longest = max((len(name) for name in columns), default=1)
-        upright = len(columns) > 8 or longest > 12
-        levels = max((self._height(root) for root in roots), default=0)
-        width = min(max(4.0, (0.42 if upright else 0.95) * len(columns)), 18.0)
-        below = 0.075 * longest if upright else 0.2
-        self.ax_, self.figure_ = make_axes(ax, figsize=(width, 0.9 + 0.9 * levels + below))
-        self._draw(roots, columns, upright)
-        self.ax_.set(xlim=(-0.7, max(len(columns), 1) - 0.3), ylim=(-0.25, levels + 0.4))
-        self.ax_.axis("off")
-        return self
-
-    def _draw(self, roots: list[str], columns: list[str], upright: bool) -> None:
+        """Draw into `ax`, or into a new figure."""
+        layout = self._layout()
+        size = layout.figure_size(0.9 + 0.9 * layout.n_levels)
+        self.ax_, self.figure_ = make_axes(ax, figsize=size)
         from matplotlib.collections import LineCollection
 
-        across = {name: float(i) for i, name in enumerate(columns)}
-        self.places_ = {}
-        for root in roots:
-            self._place(root, across)
+        self.places_ = layout.places
         information = np.array([value for _, _, value in self.edges])
         top = information.max(initial=0.0)
         share = information / top if top > 0 else np.zeros_like(information)
@@ -108,23 +89,18 @@ class LatentTreeDisplay:
             zorder=1,
         )
         self.ax_.add_collection(self.lines_)
-        draw_nodes(self.ax_, self.places_, columns, self.n_states, upright=upright)
+        draw_nodes(self.ax_, self.places_, layout.columns, self.n_states)
+        self.ax_.set(xlim=layout.x_limits(), ylim=(-0.25, layout.n_levels + 0.4))
+        self.ax_.axis("off")
+        return self
 
-    def _height(self, name: str) -> int:
-        """Steps from a variable down to its deepest column."""
-        return 1 + max(map(self._height, self._below[name])) if self._below[name] else 0
-
-    def _leaves(self, name: str) -> list[str]:
-        """Columns below, those of the deepest branches first, so that lines do not cross."""
-        if not self._below[name]:
-            return [name]
-        order = sorted(self._below[name], key=lambda child: -self._height(child))
-        return [leaf for child in order for leaf in self._leaves(child)]
-
-    def _place(self, name: str, across: dict[str, float]) -> tuple[float, float]:
-        if self._below[name]:
-            below = [self._place(child, across)[0] for child in self._below[name]]
-            self.places_[name] = (sum(below) / len(below), float(self._height(name)))
-        else:
-            self.places_[name] = (across[name], 0.0)
-        return self.places_[name]
+    def _layout(self) -> TreeLayout:
+        """Place the deepest branches first, so that lines do not cross."""
+        roots = [self.edges[0][0]] if self.edges else []
+        children: dict[str, list[str]] = {}
+        for parent, child, _ in self.edges:
+            children.setdefault(parent, []).append(child)
+        heights = tree_heights(roots, children)
+        for below in children.values():
+            below.sort(key=lambda child: -heights[child])
+        return TreeLayout(roots, children)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,36 +15,46 @@ from latentclass.plots._model import (
     fitted,
     standardised_loadings,
 )
-from latentclass.plots._style import BLUE, GREY
+from latentclass.plots._style import (
+    BLUE,
+    CLASS_NODE,
+    GREY,
+    NODE,
+    PALE,
+    draw_node,
+    height_of_names,
+    is_upright,
+    write_names,
+)
 
 CLASS_LEVEL, LATENT_LEVEL, COLUMN_LEVEL = 2.0, 1.0, 0.0
 THICKEST, THINNEST = 4.5, 0.3
-"""Widths of the strongest edge and of one without any strength, in points."""
+"""Widths, in points, of the strongest edge and of an edge of strength 0."""
 
 MANY_EDGES = 60
-"""With more edges all become thinner."""
+"""With more edges, all of them are drawn thinner."""
 
 
 class ModelGraphDisplay:
-    """The class, the latent variables and the component variable, and the columns below them.
+    """The class on top, then the latent variables and the component variable, then the columns.
 
-    All edges point downwards. Those from the latent variables are the thicker the stronger the
-    column depends on the variable: by the standardised loading, its root mean square over the
-    components. Circles are continuous, squares discrete; what is grey is never observed. Discrete
-    columns depend on the class alone.
+    All edges point downwards. The width of an edge from a latent variable shows how strongly the
+    column depends on it: the root mean square, over components, of the standardised loading.
+    Circles are continuous variables, squares are discrete ones, and grey nodes are never observed.
+    Discrete columns depend on the class alone.
 
     Parameters
     ----------
     strengths : array of shape (n_continuous, n_latent)
-        Sizes of the loadings.
+        Strength of each edge from a latent variable to a column.
     edges : array of bool, same shape
-        Which edges the model has.
+        Which of these edges the model has.
     names : sequence of str
-        The continuous columns.
+        Names of the continuous columns.
     discrete : sequence of str, default=()
-        The discrete columns.
+        Names of the discrete columns.
     n_components : int, default=1
-        With more than one there is a component variable.
+        Number of components. With more than one, a node for the component variable is drawn.
 
     Attributes
     ----------
@@ -52,7 +62,8 @@ class ModelGraphDisplay:
     latent_lines_ : matplotlib line collection
         From latent variables to columns, in the order of `np.argwhere(edges)`.
     class_lines_, component_lines_ : matplotlib line collections
-        Those from the class and from the component variable; the latter None if there is none.
+        From the class and from the component variable. `component_lines_` is None if there is no
+        component variable.
 
     Examples
     --------
@@ -87,7 +98,7 @@ class ModelGraphDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
-        """Draw the graph of a fitted latent classification model, or of a search's best one."""
+        """Draw the graph of a fitted latent classification model, or of a search's best model."""
         model = fitted(model, *LCM_PARTS)
         share = model.class_prior_ @ model.component_prior_
         strengths = np.sqrt(np.einsum("m,mnq->nq", share, standardised_loadings(model) ** 2))
@@ -96,87 +107,83 @@ class ModelGraphDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into `ax`, or a new figure."""
-        n, q = self.strengths.shape
+        """Draw into `ax`, or into a new figure."""
         columns = [*self.names, *self.discrete]
-        n_hidden = q + (self.n_components > 1)
-        upright = len(columns) > 8 or max(map(len, columns)) > 12
-        breadth = max(len(columns), 1.3 * n_hidden)
-        width = min(max(4.0, (0.55 if upright else 0.95) * breadth), 16.0)
-        names = 0.075 * max(map(len, columns)) if upright else 0.2
-        size = (width, max(3.0, 0.35 * width) + names)
+        places = self._places()
+        width = min(max(4.0, (0.55 if is_upright(columns) else 0.95) * places.breadth), 16.0)
+        size = (width, max(3.0, 0.35 * width) + height_of_names(columns))
         self.ax_, self.figure_ = make_axes(ax, figsize=size)
-        from matplotlib.collections import LineCollection
-
-        bottom = _spread(len(columns), breadth)
-        hidden = _spread(n_hidden, 0.86 * breadth)
-        top = np.array([0.0, CLASS_LEVEL])
-        middle = np.column_stack([hidden, np.full(n_hidden, LATENT_LEVEL)])
-        below = np.column_stack([bottom, np.full(len(columns), COLUMN_LEVEL)])
-
-        from_class = [np.array([top, end]) for end in (*middle, *below[n:])]
-        self.class_lines_ = LineCollection(from_class, colors=GREY, linewidths=1.0, zorder=1)
-        self.ax_.add_collection(self.class_lines_)
-        pairs = np.argwhere(self.edges)
-        strength = self.strengths[self.edges]
-        thickest = THICKEST * min(1.0, (MANY_EDGES / max(len(pairs), 1)) ** 0.5)
-        share = strength / (strength.max(initial=0.0) or 1.0)
-        widths = THINNEST + (thickest - THINNEST) * share
-        self.latent_lines_ = LineCollection(
-            [np.array([middle[k], below[j]]) for j, k in pairs],
-            colors=BLUE,
-            linewidths=widths,
-            alpha=0.75,
-            zorder=2,
-        )
-        self.ax_.add_collection(self.latent_lines_)
-        self.component_lines_ = None
-        if self.n_components > 1:
-            lines = [np.array([middle[-1], end]) for end in below[:n]]
-            self.component_lines_ = LineCollection(
-                lines, colors=GREY, linewidths=0.8, linestyles=(0, (4, 3)), zorder=1
-            )
-            self.ax_.add_collection(self.component_lines_)
-
-        self._draw_nodes(top[None], "s", "white", ["class"], size=1250)
-        self._draw_nodes(middle[:q], "o", "#DDDDDD", [f"z{k}" for k in range(q)])
-        if self.n_components > 1:
-            self._draw_nodes(
-                middle[q:], "s", "#DDDDDD", [f"m\n0..{self.n_components - 1}"], size=1000
-            )
-        self._draw_nodes(below[:n], "o", "white", size=110)
-        self._draw_nodes(below[n:], "s", "white", size=110)
-        for name, x in zip(columns, bottom, strict=True):
-            self.ax_.annotate(
-                name,
-                (x, COLUMN_LEVEL),
-                (0, -9),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                size=9,
-                rotation=90 if upright else 0,
-            )
-        edge = 0.5 * breadth + 0.1
+        self._draw_edges(places)
+        self._draw_nodes(places)
+        write_names(self.ax_, columns, [*places.continuous, *places.discrete])
+        edge = 0.5 * places.breadth + 0.1
         self.ax_.set(xlim=(-edge, edge), ylim=(COLUMN_LEVEL - 0.2, CLASS_LEVEL + 0.35))
         self.ax_.axis("off")
         return self
 
-    def _draw_nodes(
-        self,
-        places: FloatArray,
-        marker: str,
-        colour: str,
-        texts: Sequence[str] = (),
-        *,
-        size: float = 750,
-    ) -> None:
-        style = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
-        self.ax_.scatter(*places.T, s=size, marker=marker, color=colour, **style)
-        for place, text in zip(places, texts, strict=False):
-            self.ax_.text(*place, text, ha="center", va="center", size=9, zorder=4)
+    def _places(self) -> _Places:
+        n, q = self.strengths.shape
+        n_columns, n_hidden = n + len(self.discrete), q + (self.n_components > 1)
+        breadth = max(n_columns, 1.3 * n_hidden)
+        hidden = _spread(n_hidden, 0.86 * breadth, LATENT_LEVEL)
+        columns = _spread(n_columns, breadth, COLUMN_LEVEL)
+        top = np.array([0.0, CLASS_LEVEL])
+        return _Places(top, hidden[:q], hidden[q:], columns[:n], columns[n:], breadth)
+
+    def _draw_edges(self, places: _Places) -> None:
+        below = (*places.latent, *places.component, *places.discrete)
+        self.class_lines_ = self._add_lines(
+            [(places.top, end) for end in below], colors=GREY, linewidths=1.0, zorder=1
+        )
+        pairs = np.argwhere(self.edges)
+        strength = self.strengths[self.edges]
+        thickest = THICKEST * min(1.0, (MANY_EDGES / max(len(pairs), 1)) ** 0.5)
+        share = strength / (strength.max(initial=0.0) or 1.0)
+        self.latent_lines_ = self._add_lines(
+            [(places.latent[k], places.continuous[j]) for j, k in pairs],
+            colors=BLUE,
+            linewidths=THINNEST + (thickest - THINNEST) * share,
+            alpha=0.75,
+            zorder=2,
+        )
+        self.component_lines_ = None
+        if self.n_components > 1:
+            self.component_lines_ = self._add_lines(
+                [(places.component[0], end) for end in places.continuous],
+                colors=GREY,
+                linewidths=0.8,
+                linestyles=(0, (4, 3)),
+                zorder=1,
+            )
+
+    def _add_lines(self, ends: list[tuple[FloatArray, FloatArray]], **style: Any) -> Any:
+        from matplotlib.collections import LineCollection
+
+        return self.ax_.add_collection(LineCollection([np.array(pair) for pair in ends], **style))
+
+    def _draw_nodes(self, places: _Places) -> None:
+        draw_node(self.ax_, places.top, "class", size=CLASS_NODE, colour="white", marker="s")
+        for k, place in enumerate(places.latent):
+            draw_node(self.ax_, place, f"z{k}", size=750, colour=PALE, marker="o")
+        states = f"m\n0..{self.n_components - 1}"
+        for place in places.component:
+            draw_node(self.ax_, place, states, size=1000, colour=PALE, marker="s")
+        for columns, marker in ((places.continuous, "o"), (places.discrete, "s")):
+            self.ax_.scatter(*columns.T, s=110, marker=marker, color="white", **NODE)
 
 
-def _spread(n: int, breadth: float) -> FloatArray:
-    """Centres of n equal parts of a line about 0."""
-    return (np.arange(n) + 0.5 - 0.5 * n) * breadth / max(n, 1)
+class _Places(NamedTuple):
+    """Positions of the nodes, arrays of shape (n_nodes, 2), and the width of the graph."""
+
+    top: FloatArray
+    latent: FloatArray
+    component: FloatArray
+    continuous: FloatArray
+    discrete: FloatArray
+    breadth: float
+
+
+def _spread(n: int, breadth: float, level: float) -> FloatArray:
+    """Centres of n equal parts of a horizontal line whose middle is at x = 0."""
+    x = (np.arange(n) + 0.5 - 0.5 * n) * breadth / max(n, 1)
+    return np.column_stack([x, np.full(n, level)])

@@ -1,4 +1,4 @@
-"""How the starts of EM went."""
+"""The objective of every start of EM."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from latentclass.plots._style import BLUE, GREY, clear_spines
 
 
 class RestartsDisplay:
-    """Every start's objective, step by step.
+    """The objective of every start, step by step.
 
-    The starts that the model was made from are in colour, the best of them bold; those that were
-    left behind are grey. A start may be the best by its accuracy (`select="accuracy"`) without
-    having the highest objective.
+    The starts that the model keeps are blue, and the best one is bold. Starts that were dropped
+    are grey. If starts are selected by accuracy (`select="accuracy"`), the best one need not have
+    the highest objective.
 
     Parameters
     ----------
     histories : sequence of sequences of float
-        Objective per row of each start: at its beginning and after each step.
+        Objective per row of each start, first at its beginning and then after each step.
     kept : array of bool of shape (n_starts,)
+        Which starts the model keeps.
     best : int
         The start whose parameters the model shows.
 
@@ -32,7 +33,7 @@ class RestartsDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : list of matplotlib lines
-        One a start, in the order of `histories`.
+        One per start, in the order of `histories`.
 
     Examples
     --------
@@ -58,10 +59,9 @@ class RestartsDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None, **plot_options: Any) -> Self:
-        """Draw the starts of a fitted model; the best alone if it has not kept the others.
+        """Draw the starts of a fitted model, or only the best if it has not kept the others.
 
-        Of the searches of a mixture (`traces_`) each start's objective is drawn as it went, up
-        and down.
+        For a mixture that keeps its `traces_`, the objective of a start may also fall.
 
         Parameters
         ----------
@@ -75,25 +75,25 @@ class RestartsDisplay:
         if histories is None:
             return cls([model.history_], [True], 0).plot(ax, **plot_options)
         kept = np.asarray(model.restarts_["kept"])
-        if hasattr(model, "traces_"):  # `history_` is the best so far, not the way it went
+        if hasattr(model, "traces_"):  # there `history_` is the best objective so far
             return cls(histories, kept, int(np.argmax(kept))).plot(ax, **plot_options)
-        # of equal starts the first: the engine ranks so too
+        # the first of equal starts, as the engine ranks them
         best = next(s for s in np.flatnonzero(kept) if histories[s] == model.history_)
         return cls(histories, kept, int(best)).plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, gap: bool = False) -> Self:
-        """Draw into `ax`, or a new figure.
+        """Draw into `ax`, or into a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         gap : bool, default=False
-            Draw how far each start is below the highest objective of all, on a logarithmic
-            scale: tells starts apart that look the same otherwise.
+            Whether to draw the distance of each start to the highest objective, on a logarithmic
+            scale. This separates starts that look the same otherwise.
         """
         self.ax_, self.figure_ = make_axes(ax, figsize=(6.4, 3.8))
         top = max(max(history) for history in self.histories)
-        # the highest itself would be at minus infinity: it ends a little below the last that shows
+        # the highest objective would be at minus infinity, so it is drawn just below the others
         below = [top - value for history in self.histories for value in history if value < top]
         foot = 0.5 * min(below, default=1.0)
         self.lines_ = []
@@ -146,9 +146,9 @@ class RestartsDisplay:
             )
 
     def _leave_out_beginnings(self) -> None:
-        """Begin the axis where half of the starts are after two steps.
+        """Begin the y-axis at the median objective after two steps.
 
-        The first steps gain so much that all that follows would be a flat line.
+        The first steps gain so much that everything after them would look like a flat line.
         """
         early = [history[min(2, len(history) - 1)] for history in self.histories]
         every = np.concatenate(self.histories)

@@ -1,4 +1,4 @@
-"""The scores that a search over the model's size has seen."""
+"""The scores of a search for the size of a model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from latentclass.plots._style import class_colour, class_marker, clear_spines, l
 class SearchPathDisplay:
     """Cross-validated score against the number of latent variables.
 
-    One line for each number of components; a ring marks the model that was chosen, with a bar of
-    one standard deviation over the folds to either side. A log-loss is the better the lower.
+    There is one line per number of components. A ring marks the chosen model. Its bar extends one
+    standard deviation over the folds to either side. For a log-loss, lower is better.
 
     Parameters
     ----------
     n_latent, n_components : arrays of int of shape (n_candidates,)
+        Size of each candidate.
     mean_score, std_score : arrays of shape (n_candidates,)
-        Over the folds. NaN is not drawn.
+        Mean and standard deviation of the score over the folds. NaN is not drawn.
     best : int
-        The candidate that was chosen.
+        The chosen candidate.
     score_name : str, default="accuracy"
+        Name of the score.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     lines_ : list of matplotlib lines
-        One for each number of components, smallest first.
+        One per number of components, smallest first.
     chosen_ : matplotlib path collection
         The ring.
 
@@ -68,12 +70,12 @@ class SearchPathDisplay:
 
     @classmethod
     def from_estimator(cls, search: Any, *, ax: Any = None, **plot_options: Any) -> Self:
-        """Draw what a fitted search has seen.
+        """Draw the scores of a fitted search.
 
         Parameters
         ----------
-        search : fitted LCMClassifierCV
-            Of a pair that was tried several times, with more and more starts, the last score
+        search : fitted LCMClassifierCV or BinaryLCMClassifierCV
+            If a candidate was tried several times, with more starts each time, its last score
             counts.
         ax : matplotlib axes, optional
         **plot_options
@@ -85,8 +87,8 @@ class SearchPathDisplay:
         lacking = [key for key in keys if key not in results]
         if lacking:
             raise ValueError(
-                f"{type(search).__name__} has no cv_results_ with {lacking}. Pass an "
-                "LCMClassifierCV that had more than one pair of n_latent and n_components to try."
+                f"{type(search).__name__} has no cv_results_ with {lacking}. Pass a fitted "
+                "LCMClassifierCV that tried more than one pair of n_latent and n_components."
             )
         pairs = list(zip(*(np.asarray(results[key]).tolist() for key in keys[:2]), strict=True))
         last = np.array(sorted({pair: row for row, pair in enumerate(pairs)}.values()))
@@ -95,7 +97,7 @@ class SearchPathDisplay:
         display = cls(
             latent,
             components,
-            -mean if loss else mean,  # negated in the search, so that higher is better
+            -mean if loss else mean,  # the search negates a loss, so that higher is better
             deviation,
             [pairs[row] for row in last].index((search.n_latent_, search.n_components_)),
             "log-loss" if loss else search.scoring,
@@ -103,7 +105,7 @@ class SearchPathDisplay:
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, spread: bool = False) -> Self:
-        """Draw into `ax`, or a new figure; `spread` shades a standard deviation about each line."""
+        """Draw into `ax`, or into a new figure; `spread` shades one standard deviation."""
         self.ax_, self.figure_ = make_axes(ax, figsize=(6.0, 3.8))
         self.lines_ = []
         sizes = np.unique(self.n_components)

@@ -1,34 +1,47 @@
-"""What all pictures share: axes, colours, markers, the points of labelled rows."""
+"""What all pictures share: colours, markers, points, nodes, legends."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
 
-# Okabe and Ito's colours: told apart with any kind of colour vision, and in grey by the markers.
-# Seven colours and eight markers: 56 classes before a pair comes again.
+# The palette of Okabe and Ito is colour-blind safe; the markers differ in grey too. With seven
+# colours and eight markers, 56 classes have different pairs.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 BLUE, ORANGE, GREY = COLOURS[0], COLOURS[1], "#666666"
+PALE = "#DDDDDD"
+"""Colour of nodes that are never observed."""
+
+NODE = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
+"""How the nodes of a graph are drawn."""
+
+CLASS_NODE = 1250
+"""Size of the node of the class, in square points."""
+
+MANY_COLUMNS, LONG_NAME = 8, 12
+"""With more columns, or with a longer name, the names of columns are written upright."""
 
 
 def class_colour(k: int) -> str:
-    """Colour of class k."""
+    """Return the colour of class k."""
     return COLOURS[k % len(COLOURS)]
 
 
 def class_marker(k: int) -> str:
-    """Marker of class k."""
+    """Return the marker of class k."""
     return MARKERS[k % len(MARKERS)]
 
 
 def scatter_classes(ax: Any, points: FloatArray, codes: IndexArray, classes: Any) -> list[Any]:
-    """Draw rows by class, those without label as small grey dots; one collection each.
+    """Draw the rows of each class, and unlabelled rows as small grey dots.
 
-    Every class has its collection, even without rows, so that the legend names all.
+    Returns one collection for the unlabelled rows, if there are any, and one per class. A class
+    without rows has a collection too, so that the legend names all classes.
     """
     drawn = []
     if np.any(codes < 0):
@@ -50,42 +63,60 @@ def scatter_classes(ax: Any, points: FloatArray, codes: IndexArray, classes: Any
     return drawn
 
 
-NODE = {"edgecolor": "black", "linewidth": 1.0, "zorder": 3, "clip_on": False}
-"""How the nodes of a graph are drawn."""
+def is_upright(names: Sequence[str]) -> bool:
+    """Whether the names of columns are written upright because they need much room."""
+    return len(names) > MANY_COLUMNS or max(map(len, names), default=0) > LONG_NAME
 
 
-def draw_nodes(
-    ax: Any,
-    places: dict[str, tuple[float, float]],
-    columns: list[str],
-    n_states: dict[str, int],
-    *,
-    upright: bool,
-) -> None:
-    """Draw columns as squares with their names below, latent variables as discs with their states.
+def height_of_names(names: Sequence[str]) -> float:
+    """Return the height of the names of columns, in inches."""
+    return 0.075 * max(map(len, names)) if is_upright(names) else 0.2
 
-    `upright` turns the names of the columns.
-    """
-    for name in columns:
-        ax.scatter(*places[name], s=90, marker="s", color="white", **NODE)
+
+def write_names(ax: Any, names: Sequence[str], places: Sequence[Any]) -> None:
+    """Write the names of columns below their nodes."""
+    rotation = 90 if is_upright(names) else 0
+    for name, place in zip(names, places, strict=True):
         ax.annotate(
             name,
-            places[name],
+            place,
             (0, -9),
             textcoords="offset points",
             ha="center",
             va="top",
             size=9,
-            rotation=90 if upright else 0,
+            rotation=rotation,
         )
+
+
+def draw_node(ax: Any, place: Any, text: str, *, size: float, colour: str, marker: str) -> None:
+    """Draw a node with a text in it."""
+    ax.scatter(*place, s=size, marker=marker, color=colour, **NODE)
+    ax.text(*place, text, ha="center", va="center", size=9, zorder=4)
+
+
+def draw_nodes(
+    ax: Any,
+    places: dict[str, tuple[float, float]],
+    columns: Sequence[str],
+    n_states: dict[str, int],
+) -> None:
+    """Draw columns as squares and latent variables as circles.
+
+    The names of columns stand below them. The names of latent variables stand inside, with their
+    number of states.
+    """
+    for name in columns:
+        ax.scatter(*places[name], s=90, marker="s", color="white", **NODE)
+    write_names(ax, columns, [places[name] for name in columns])
     for name in (name for name in n_states if name in places):
-        ax.scatter(*places[name], s=700, color="#DDDDDD", **NODE)
+        ax.scatter(*places[name], s=700, color=PALE, **NODE)
         text = f"{name}\n{n_states[name]}"
         ax.text(*places[name], text, ha="center", va="center", size=8, zorder=4)
 
 
 def legend_beside(ax: Any, title: str | None = None) -> None:
-    """A legend to the right of the axes, where it hides nothing."""
+    """Draw a legend to the right of the axes, where it hides nothing."""
     n_entries = len(ax.get_legend_handles_labels()[1])
     ax.legend(
         loc="center left",
@@ -99,5 +130,5 @@ def legend_beside(ax: Any, title: str | None = None) -> None:
 
 
 def clear_spines(ax: Any) -> None:
-    """Leave the two axis lines only."""
+    """Remove the frame except for the two axis lines."""
     ax.spines[["top", "right"]].set_visible(False)

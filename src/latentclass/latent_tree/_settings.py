@@ -1,0 +1,22 @@
+"""What decides about the search for trees and about EM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """The parameters of `LatentTreeClassifier` that its engine needs."""
+
+    criterion: str
+    search: str
+    alpha: float
+    max_states: int
+    max_latent: int
+    time_budget: float | None
+    n_init: int
+    max_iter: int
+    tol: float
+    seed: int
+    n_jobs: int | None

@@ -1,0 +1,116 @@
+"""What all estimators of latent classification models share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from latentclass._types import BoolArray, FloatArray
+from latentclass._validation import check_number, check_option
+from latentclass.estimator._base import GenerativeClassifier
+from latentclass.lcm._fit import LCMSettings, make_prior
+from latentclass.lcm._model import LatentModel
+
+
+class LatentClassifier(GenerativeClassifier):
+    """Base of latent classification models: common parameters and learned attributes.
+
+    All attributes are of the best start.
+    """
+
+    n_latent: Any
+    n_components: Any
+    noise: str
+    structure: str
+    offset: bool
+    prior: float | None
+    alpha: float
+    n_init: int
+    select: str
+    accelerate: bool
+
+    _model: LatentModel
+    restart_histories_: list[list[float]]
+
+    def _check_parameters(self) -> None:
+        self._check_size()
+        check_option("noise", self.noise, ("tied", "untied"))
+        check_option("structure", self.structure, ("full", "learned"))
+        check_option("offset", self.offset, (True, False))
+        check_number("prior", self.prior, low=0, none=True)
+        check_number("alpha", self.alpha, low=0)
+        check_number("n_init", self.n_init, low=1, whole=True)
+        check_option("select", self.select, ("average", "accuracy", "likelihood"))
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+        check_number("tol", self.tol, low=0)
+        check_option("accelerate", self.accelerate, (True, False))
+
+    def _check_size(self) -> None:
+        check_number("n_latent", self.n_latent, low=1, whole=True)
+        check_number("n_components", self.n_components, low=1, whole=True)
+
+    def _settings(self, n_latent: int, n_components: int) -> LCMSettings:
+        """What the engine is told, for a model of some size."""
+        return LCMSettings(
+            n_latent,
+            n_components,
+            self.noise == "tied",
+            self.structure,
+            self.offset,
+            make_prior(self.prior, self.alpha),
+            self.select,
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            self.accelerate,
+        )
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    # ------------------------------------------------------ learned attributes
+
+    @property
+    def component_prior_(self) -> FloatArray:
+        """P(m | y)."""
+        check_is_fitted(self)
+        return self._model.component_prior
+
+    @property
+    def loadings_(self) -> FloatArray:
+        """Change of each continuous column with each latent variable."""
+        check_is_fitted(self)
+        return self._model.loadings
+
+    @property
+    def offsets_(self) -> FloatArray:
+        """Continuous columns where all latent variables are 0."""
+        check_is_fitted(self)
+        return self._model.offsets
+
+    @property
+    def noise_variances_(self) -> FloatArray:
+        """Variance that the latent variables do not explain; inf if too large for a double."""
+        check_is_fitted(self)
+        return self._model.noise_variances
+
+    @property
+    def edges_(self) -> BoolArray:
+        """Which latent variables each continuous column depends on."""
+        check_is_fitted(self)
+        return self._model.edges
+
+    @property
+    def latent_means_(self) -> FloatArray:
+        """Mean of each latent variable in each class."""
+        check_is_fitted(self)
+        return np.array(self._model.best.latent_mean)
+
+    @property
+    def latent_variances_(self) -> FloatArray:
+        """Variance of each latent variable in each class."""
+        check_is_fitted(self)
+        return np.array(self._model.best.latent_variance)

@@ -1,0 +1,154 @@
+"""Fits of the latent classification model of Gaussian columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from latentclass._types import FloatArray
+from latentclass.engine._class_components import ComponentData, expect, log_joint_rows
+from latentclass.engine._em import EMResult, Problem, run_restarts, take_starts
+from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._parallel import map_blocks
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._gaussian_model import Measured, gather
+from latentclass.estimator._reading import Training
+from latentclass.lcm._edges import learn_structure
+from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_cells
+from latentclass.lcm._model import LCMModel
+
+P = TypeVar("P", bound=tuple[Any, ...])
+
+Step = Callable[[int, float], bool]
+"""Told of each iteration and its objective; true stops the fit."""
+
+
+class LCMSettings(NamedTuple):
+    """One latent classification model and how it is fitted; see the estimators' parameters."""
+
+    n_latent: int
+    n_components: int
+    tied: bool
+    structure: str
+    offset: bool
+    prior: Prior
+    select: str
+    n_init: int
+    max_iter: int
+    tol: float
+    accelerate: bool
+
+    @property
+    def n_kept(self) -> int:
+        """Number of starts that are kept."""
+        return self.n_init if self.select == "average" else 1
+
+
+def make_prior(strength: float | None, alpha: float) -> Prior:
+    """The engine's prior from the estimators' parameters."""
+    pseudo = 0.0 if strength is None else float(strength)
+    return Prior(loading=pseudo, noise=pseudo, noise_level=0.5, latent=pseudo, alpha=alpha)
+
+
+def fit_lcm(
+    training: Training,
+    measured: Measured,
+    settings: LCMSettings,
+    draw_seed: Callable[[], int],
+    *,
+    n_jobs: int | None,
+    on_iteration: Step | None,
+) -> Learned:
+    """Fit the model to rows."""
+    n_components = settings.n_components
+    width = settings.n_init * n_components
+    data = gather(training, measured, one_component=n_components == 1, width=width, n_jobs=n_jobs)
+    score = training_accuracy(training, measured, n_jobs) if settings.select == "accuracy" else None
+    return fit_data(data, measured, settings, draw_seed(), score=score, on_iteration=on_iteration)
+
+
+def fit_data(
+    data: ComponentData,
+    measured: Measured,
+    settings: LCMSettings,
+    seed: int,
+    *,
+    score: Callable[[LCMParams], FloatArray] | None = None,
+    on_iteration: Step | None = None,
+) -> Learned:
+    """Fit the model to rows that were gathered, or to sums over them."""
+    problem = LCMProblem(
+        data,
+        settings.n_components,
+        settings.n_latent,
+        settings.tied,
+        settings.prior,
+        settings.offset,
+    )
+    rngs = spawn_generators(seed, settings.n_init)
+    starts = problem.starts(np.zeros(settings.n_init, dtype=np.intp), rngs)
+    if settings.structure == "learned":
+        starts = learn_structure(problem, starts, rngs, settings.max_iter)
+    result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
+    params = canonical(result.params)
+    inside = expect(data, to_cells(take_starts(params, [0]))[0])[1][0]
+    return Learned(
+        LCMModel(measured.scaling, measured.level_offsets, params),
+        FitRecord.of(result, float(inside) + measured.outside),
+        {"restart_histories_": result.histories},
+    )
+
+
+def spawn_generators(seed: int, n_init: int) -> list[np.random.Generator]:
+    """One generator of random numbers for each start."""
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(n_init)]
+
+
+def run_starts(
+    problem: Problem[P, Any],
+    starts: P,
+    settings: LCMSettings,
+    rngs: list[np.random.Generator],
+    *,
+    score: Callable[[P], FloatArray] | None,
+    on_iteration: Step | None,
+) -> EMResult[P]:
+    """EM from all starts; worse ones are dropped unless all are averaged."""
+    return run_restarts(
+        problem,
+        starts,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        rngs=rngs,
+        halving=settings.select != "average",
+        accelerate=settings.accelerate,
+        keep=settings.n_kept,
+        score=score,
+        on_iteration=on_iteration,
+    )
+
+
+def training_accuracy(
+    training: Training, measured: Measured, n_jobs: int | None
+) -> Callable[[LCMParams], FloatArray]:
+    """Function from parameters to each start's share of labelled rows it gets right."""
+    labelled = training.take(training.labelled)
+    table, y, weight = labelled.table, labelled.y, labelled.weight
+
+    def score(params: LCMParams) -> FloatArray:
+        components, _ = to_cells(params)
+
+        def visit(span: slice) -> FloatArray:
+            numeric, codes = table.block(span)
+            values = measured.scaling.values(numeric)
+            joint = log_joint_rows(components, values, codes, measured.level_offsets)
+            predicted = log_sum_exp(np.moveaxis(joint, 2, -1)).argmax(axis=1)
+            return np.asarray((predicted == y[span]) @ weight[span])
+
+        spans = table.spans(extra_columns=components.log_weight.size)
+        total = sum(map_blocks(visit, spans, n_jobs), np.zeros(len(components.log_weight)))
+        return np.asarray(total / weight.sum())
+
+    return score

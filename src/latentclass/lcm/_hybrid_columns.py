@@ -1,0 +1,94 @@
+"""Columns of a table as the mixed model takes them: standardised and bent, or questions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.data._schema import Block, Table, block_spans
+from latentclass.engine._class_components import VALUE_LIMIT
+from latentclass.estimator._gaussian_model import Scaling
+from latentclass.lcm._logistic_bound import HybridRows
+from latentclass.lcm._power_transform import PowerTransform
+from latentclass.lcm._stick_breaking import StickBreaking
+
+
+class HybridColumns(NamedTuple):
+    """How columns become the model's.
+
+    Continuous columns that vary are standardised, then bent by the power transform. Discrete
+    columns become yes-or-no questions.
+    """
+
+    scaling: Scaling
+    sticks: StickBreaking
+    power: PowerTransform = PowerTransform()
+
+    @property
+    def n_gaussian(self) -> int:
+        """Number of continuous columns that vary."""
+        return self.scaling.n_varying
+
+    @property
+    def n_logistic(self) -> int:
+        """Number of yes-or-no questions."""
+        return int(self.sticks.edges[-1])
+
+    @property
+    def n_levels(self) -> IndexArray:
+        """Number of categories of each discrete column."""
+        return np.array([len(order) for order in self.sticks.orders], dtype=np.intp)
+
+    def spans(self, table: Table, n_latent: int, n_maps: int) -> list[slice]:
+        """Blocks of rows, so small that all posteriors of a block are held at once."""
+        n = self.n_gaussian + self.n_logistic
+        n_features = (n_latent + 1) * (n_latent + 2) // 2
+        # eight times the numbers of other models' blocks: matrix products want some hundred rows
+        return block_spans(table.n_rows, n_maps * (n_features + 3 * n) // 8, least=16)
+
+    def rows(self, table: Table, span: slice) -> HybridRows:
+        """Rows as the engine wants them; a sparse table stays sparse."""
+        if sp.issparse(table.codes):
+            nothing = np.empty((0, table.codes[span].shape[0]))
+            return HybridRows(nothing, sp.csr_array(table.codes[span]).T.tocsr())
+        return self.block_rows(table.block(span))
+
+    def block_rows(self, block: Block) -> HybridRows:
+        """Rows of a block as the engine wants them."""
+        values = self.power.apply(self.standardised(block))
+        return HybridRows(np.ascontiguousarray(values), self.sticks.signs(block.codes))
+
+    def standardised(self, block: Block) -> FloatArray:
+        """Continuous columns that vary, (columns, rows)."""
+        return np.clip(self.scaling.values(block.numeric).T, -VALUE_LIMIT, VALUE_LIMIT)
+
+    def log_density_outside(self, block: Block) -> FloatArray:
+        """What must be added to the model's log-density to give that of the columns, (rows,)."""
+        slope = self.power.log_slope(self.standardised(block))
+        outside = self.scaling.log_density_outside(block.numeric)
+        return np.asarray(outside + np.nan_to_num(slope).sum(axis=0))
+
+    def restore(self, values: FloatArray) -> FloatArray:
+        """Continuous columns as they came, from the model's own (rows, columns)."""
+        return self.scaling.restore(self.power.undo(values.T).T)
+
+    def categories(self, logits: FloatArray) -> list[tuple[int, FloatArray]]:
+        """log P(category) of each column with questions, whose logits are on the last axis."""
+        edges = self.sticks.edges
+        return [
+            (
+                place,
+                self.sticks.log_probabilities(place, logits[..., edges[place] : edges[place + 1]]),
+            )
+            for place, order in enumerate(self.sticks.orders)
+            if len(order) > 1
+        ]
+
+    def blank_codes(self, n_rows: int) -> CodeArray:
+        """Codes of rows, missing but in columns of a single category."""
+        codes = np.full((n_rows, len(self.sticks.orders)), -1, dtype=np.int32)
+        codes[:, self.n_levels == 1] = 0
+        return codes

@@ -1,0 +1,235 @@
+"""Fits of the latent classification model of mixed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from latentclass._types import FloatArray
+from latentclass.engine._content_holdout import held_shares
+from latentclass.engine._em import EMResult, take_starts
+from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._parallel import map_blocks
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._gaussian_model import Measured, measure
+from latentclass.estimator._reading import Training
+from latentclass.lcm._discriminative import ConditionalProblem
+from latentclass.lcm._fit import LCMSettings, Step, fit_lcm, run_starts, spawn_generators
+from latentclass.lcm._hybrid_columns import HybridColumns
+from latentclass.lcm._hybrid_data import HybridData, gather_blocks
+from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, canonical, log_prior
+from latentclass.lcm._hybrid_model import HybridModel
+from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
+from latentclass.lcm._power_transform import learn_power_transform
+from latentclass.lcm._stick_breaking import learn_stick_breaking
+
+JOINT_SHARE = 0.01
+"""Weight of the joint likelihood in discriminative training: what the labels leave open stays
+where EM put it."""
+
+MAX_STEPS = 150
+"""Most steps of discriminative training."""
+
+STEP_SPACING = 5
+"""Steps between two looks at the held-out rows."""
+
+PATIENCE = 8
+"""Looks without a lower log-loss after which no further steps are tried."""
+
+TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
+"""Temperatures tried on the held-out rows: few rows make models too sure."""
+
+TIE = 1e-9
+"""Log-losses that differ by less than this count as equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class HybridFit:
+    """What every step of a fit needs, beside the rows.
+
+    Attributes
+    ----------
+    columns : HybridColumns
+    settings : LCMSettings
+    predict_method : str
+        Of the fitted model (see `HybridModel`).
+    draw_seed : callable
+        Gives a new seed at each call.
+    n_jobs : int or None
+    """
+
+    columns: HybridColumns
+    settings: LCMSettings
+    predict_method: str
+    draw_seed: Callable[[], int]
+    n_jobs: int | None
+
+    def model(self, params: HybridParams) -> HybridModel:
+        """The model with these parameters."""
+        return HybridModel(self.columns, canonical(params), self.predict_method)
+
+    def gather(self, training: Training, n_maps: int) -> HybridData:
+        """Rows as the E-step wants them, `n_maps` posteriors of each held at once."""
+        table, y, weight = training.table, training.y, training.weight
+        parts = [
+            (self.columns.rows(table, span), y[span], weight[span])
+            for span in self.columns.spans(table, self.settings.n_latent, n_maps)
+        ]
+        pseudo = self.columns.sticks.pseudo
+        return gather_blocks(parts, training.n_classes, pseudo, self.n_jobs)
+
+    def run_em(
+        self, training: Training, on_iteration: Step | None = None
+    ) -> tuple[EMResult[HybridParams], HybridData]:
+        """EM from all starts."""
+        settings = self.settings
+        data = self.gather(training, settings.n_init * settings.n_components)
+        problem = HybridProblem(
+            data, settings.n_components, settings.n_latent, settings.tied, settings.prior
+        )
+        rngs = spawn_generators(self.draw_seed(), settings.n_init)
+        score = self._bound_accuracy(training) if settings.select == "accuracy" else None
+        starts = problem.starts(rngs)
+        result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
+        return result, data
+
+    def climb(self, training: Training, params: HybridParams) -> Iterator[HybridParams]:
+        """Parameters after 0, 1, 2, ... steps of gradient training on the labelled rows."""
+        settings = self.settings
+        n_maps = settings.n_kept * settings.n_components * training.n_classes
+        data = self.gather(training.take(training.labelled), n_maps)
+        return ConditionalProblem(data, settings.prior, JOINT_SHARE).climb(_without_xi(params))
+
+    def _bound_accuracy(self, training: Training) -> Callable[[HybridParams], FloatArray]:
+        """Function from parameters to each start's share of labelled rows it gets right."""
+        labelled = training.take(training.labelled)
+        table, y, weight = labelled.table, labelled.y, labelled.weight
+
+        def score(params: HybridParams) -> FloatArray:
+            n_starts, _, n_components = params.log_weight.shape
+            log_class = log_sum_exp(params.log_weight)[:, None]
+
+            def visit(span: slice) -> FloatArray:
+                bounds = raise_bounds(params, self.columns.rows(table, span)).log_bound
+                joint = log_bounds_given_class(params, bounds) + log_class
+                return np.asarray((joint.argmax(axis=2) == y[span]) @ weight[span])
+
+            n_maps = n_starts * n_components
+            spans = self.columns.spans(table, self.settings.n_latent, n_maps)
+            total = sum(map_blocks(visit, spans, self.n_jobs), np.zeros(n_starts))
+            return np.asarray(total / weight.sum())
+
+        return score
+
+
+def fit_columns(
+    training: Training,
+    settings: LCMSettings,
+    draw_seed: Callable[[], int],
+    *,
+    power_transform: bool,
+    discriminative: bool,
+    predict_method: str,
+    n_jobs: int | None,
+    on_iteration: Step | None,
+) -> Learned:
+    """Fit the model of mixed columns, or that of Gaussian columns if nothing is discrete."""
+    sticks = learn_stick_breaking(training.schema, training.table, training.weight)
+    measured = measure(training, n_jobs)
+    columns = HybridColumns(measured.scaling, sticks)
+    if not columns.n_logistic:
+        return fit_lcm(
+            training, measured, settings, draw_seed, n_jobs=n_jobs, on_iteration=on_iteration
+        )
+    if power_transform and columns.n_gaussian:
+        columns, measured = learn_power(training, columns, measured)
+    fit = HybridFit(columns, settings, predict_method, draw_seed, n_jobs)
+    return fit_hybrid(fit, training, measured, on_iteration, discriminative=discriminative)
+
+
+def learn_power(
+    training: Training, columns: HybridColumns, measured: Measured
+) -> tuple[HybridColumns, Measured]:
+    """Bend the continuous columns until they are nearer to a Gaussian."""
+    values = columns.standardised(training.table.block(slice(0, training.table.n_rows)))
+    power = learn_power_transform(values, training.weight)
+    slope = np.nan_to_num(power.log_slope(values))
+    outside = measured.outside + float((slope @ training.weight).sum())
+    return columns._replace(power=power), measured._replace(outside=outside)
+
+
+def fit_hybrid(
+    fit: HybridFit,
+    training: Training,
+    measured: Measured,
+    on_iteration: Step | None,
+    *,
+    discriminative: bool,
+) -> Learned:
+    """EM, and gradient steps after it if wanted."""
+    result, data = fit.run_em(training, on_iteration)
+    params = result.params
+    penalty = log_prior(take_starts(params, [0]), fit.settings.prior, data.pseudo)[0]
+    reached = result.history[-1] * data.total_weight - float(penalty)
+    record = FitRecord.of(result, reached + measured.outside)
+    attributes = {"restart_histories_": result.histories}
+    if not discriminative:
+        return Learned(fit.model(_without_xi(params)), record, attributes)
+    n_steps, temperature, losses = learn_steps(fit, training)
+    params = next(islice(fit.climb(training, params), n_steps, None))
+    found = {"n_steps_": n_steps, "held_out_": losses}
+    return Learned(fit.model(params), record, {**attributes, **found}, temperature)
+
+
+def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatArray]:
+    """Number of gradient steps and temperature that are best for held-out rows; their log-loss.
+
+    Neither EM nor the gradient see what is held out (see `held_shares`).
+    """
+    table, y, weight = training.table, training.y, training.weight
+    seed, n_levels = fit.draw_seed(), training.schema.n_levels
+    shares = held_shares(table.numeric, table.codes, y, weight, n_levels, seed)
+    if not len(shares):
+        return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
+    walks = [
+        held_losses(fit, _weigh_rows(training, 1.0 - share), _weigh_rows(training, share))
+        for share in shares
+    ]
+    total = float((shares @ weight).sum())
+    looks: list[FloatArray] = []
+    best = place = 0
+    while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
+        looks.append(np.sum([next(walk) for walk in walks], axis=0) / total)
+        losses = np.array(looks)
+        # of losses that only rounding tells apart the first: fewer steps, lower temperature
+        lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
+        best, place = divmod(lowest, len(TEMPERATURES))
+    return best * STEP_SPACING, TEMPERATURES[place], losses
+
+
+def held_losses(fit: HybridFit, rest: Training, held: Training) -> Iterator[FloatArray]:
+    """Log-losses of held-out rows, summed, by temperature: after every few steps."""
+    result, _ = fit.run_em(rest)
+    path = fit.climb(rest, result.params)
+    del result
+    y, weight = held.y, held.weight
+    for params in islice(path, 0, None, STEP_SPACING):
+        model = fit.model(params)
+        evidence = model.evidence(held.table, fit.n_jobs)
+        posteriors = (log_normalise(evidence / t + model.log_prior) for t in TEMPERATURES)
+        yield np.array([-float(weight @ p[np.arange(len(y)), y]) for p in posteriors])
+
+
+def _without_xi(params: HybridParams) -> HybridParams:
+    """Parameters without what the bound needed of the training rows."""
+    return params._replace(xi=np.zeros((len(params.xi), 0, 0, 0), dtype=np.float32))
+
+
+def _weigh_rows(training: Training, share: FloatArray) -> Training:
+    """The rows with a share of their weight, without those whose share is 0."""
+    rows = share > 0
+    part = training.take(rows)
+    return replace(part, weight=part.weight * share[rows])

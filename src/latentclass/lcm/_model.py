@@ -1,0 +1,175 @@
+"""The fitted latent classification model, and what such models show of themselves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from latentclass._types import BoolArray, FloatArray
+from latentclass.data._schema import Table
+from latentclass.engine._class_components import (
+    VALUE_LIMIT,
+    ClassComponents,
+    flatten_gaussians,
+)
+from latentclass.engine._em import take_starts
+from latentclass.engine._logspace import log_normalise
+from latentclass.engine._parallel import map_blocks
+from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
+from latentclass.estimator._gaussian_model import GaussianModel, Scaling, visit_rows, weigh
+from latentclass.lcm._em import LCMParams, to_cells
+
+
+class BestStart(NamedTuple):
+    """Parameters of the best start: M components, q latent variables, Y classes.
+
+    log_weight (Y, M) = log P(y, m); latent_mean, latent_variance (Y, q). Of the n continuous
+    columns that vary, standardised: edges (n, q), loadings (M, n, q), offsets (M, n), noise
+    (M or 1, n). Of the b yes-or-no questions about discrete columns: weights (M, b, q) and
+    intercepts (M, b) of the log-odds.
+    """
+
+    log_weight: FloatArray
+    latent_mean: FloatArray
+    latent_variance: FloatArray
+    edges: BoolArray
+    loadings: FloatArray
+    offsets: FloatArray
+    noise: FloatArray
+    weights: FloatArray
+    intercepts: FloatArray
+
+
+class LatentModel(FittedModel, ABC):
+    """What the best start shows, in the columns' own units; the same for all kinds of columns."""
+
+    scaling: Scaling
+
+    @property
+    @abstractmethod
+    def best(self) -> BestStart:
+        """Parameters of the best start."""
+
+    @property
+    def questions(self) -> list[tuple[int, int]]:
+        """Discrete column (by its place) and category code that each question asks for."""
+        return []
+
+    def answered_by(self, predict_method: str) -> Self:  # noqa: ARG002
+        """The same model with p(x | class) by another method; here it is exact in any case."""
+        return self
+
+    def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:  # noqa: ARG002
+        """Names of the latent variables."""
+        return [f"z{k}" for k in range(self.best.latent_mean.shape[1])]
+
+    @property
+    def component_prior(self) -> FloatArray:
+        """P(m | y)."""
+        return np.exp(log_normalise(self.best.log_weight))
+
+    @property
+    def loadings(self) -> FloatArray:
+        """Change of each continuous column with each latent variable."""
+        varying = self.best.loadings * self.scaling.varying_unit[:, None]
+        return self.scaling.spread_columns(varying, 0.0)
+
+    @property
+    def offsets(self) -> FloatArray:
+        """Continuous columns where all latent variables are 0."""
+        scaling = self.scaling
+        varying = scaling.centre[scaling.varies] + scaling.varying_unit * self.best.offsets
+        return scaling.spread_columns(varying, scaling.centre[~scaling.varies])
+
+    @property
+    def noise_variances(self) -> FloatArray:
+        """Variance that the latent variables do not explain; inf if too large for a double."""
+        scaling = self.scaling
+        with np.errstate(over="ignore", under="ignore"):
+            noise = scaling.varying_unit**2 * self.best.noise
+            constant = scaling.unit[~scaling.varies] ** 2
+        noise = np.broadcast_to(noise, (len(self.best.loadings), noise.shape[1]))
+        return scaling.spread_columns(noise, constant)
+
+    @property
+    def edges(self) -> BoolArray:
+        """Which latent variables each continuous column depends on."""
+        varies = self.scaling.varies
+        edges = np.zeros((len(varies), self.best.edges.shape[1]), dtype=bool)
+        edges[varies] = self.best.edges
+        return edges
+
+
+@dataclass(frozen=True, eq=False)
+class LCMModel(LatentModel, GaussianModel):
+    """The model of Gaussian columns; discrete ones are independent of the rest given the class.
+
+    Attributes
+    ----------
+    params : LCMParams
+        In their standard form (`canonical`), the best start first. They give the `components`.
+    """
+
+    components: ClassComponents = field(init=False)
+    params: LCMParams
+
+    def __post_init__(self) -> None:
+        n_starts, n_classes, n_components = self.params.log_weight.shape
+        n, q = self.params.loadings.shape[2:]
+        check_shape("loadings", self.params.loadings, (n_starts, n_components, n, q))
+        check_shape("latent_mean", self.params.latent_mean, (n_starts, n_classes, q))
+        check_shape("latent_variance", self.params.latent_variance, (n_starts, n_classes, q))
+        for name in ("loadings", "offsets", "noise", "latent_mean", "latent_variance"):
+            check_no_nan(name, getattr(self.params, name))
+        object.__setattr__(self, "components", to_cells(self.params)[0])
+        super().__post_init__()
+
+    @property
+    def best(self) -> BestStart:
+        """See `LatentModel`; no question is asked about a discrete column."""
+        first = take_starts(self.params, 0)
+        m, _, q = first.loadings.shape
+        return BestStart(
+            first.log_weight,
+            first.latent_mean,
+            first.latent_variance,
+            first.edges,
+            first.loadings,
+            first.offsets,
+            first.noise,
+            np.empty((m, 0, q)),
+            np.empty((m, 0)),
+        )
+
+    def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
+        """E[z | observed cells] under the best start."""
+        components, regression = to_cells(take_starts(self.params, [0]))
+        n_all = components.log_weight.size
+        n, q = self.params.loadings.shape[2:]
+        flat = flatten_gaussians(components.gaussians)
+        intercept = regression.intercept.reshape(n_all, q)
+        slope = regression.slope.reshape(n_all, q, n)
+        at_mean = intercept + (slope @ flat.mean[..., None])[..., 0]
+        turned = np.swapaxes(slope, 1, 2)
+
+        def visit(span: slice) -> FloatArray:
+            numeric, codes = table.block(span)
+            values = self.scaling.values(numeric)
+            out = np.empty((len(values), q))
+            for rows, joint, shift, _ in visit_rows(components, values, codes, self.level_offsets):
+                share = np.exp(log_normalise(joint))
+                if shift is None:
+                    # linear in x: the components' slopes mixed by a row's shares
+                    near = np.clip(values[rows], -VALUE_LIMIT, VALUE_LIMIT)
+                    moved = weigh(share, (near @ turned).transpose(1, 0, 2))
+                    out[rows] = share @ intercept + moved
+                else:
+                    moved = np.matmul(shift.transpose(1, 0, 2), turned).transpose(1, 0, 2)
+                    out[rows] = share @ at_mean + weigh(share, moved)
+            return out
+
+        spans = table.spans(extra_columns=n_all * q // 8)
+        return np.concatenate(list(map_blocks(visit, spans, n_jobs)))

@@ -1,0 +1,161 @@
+"""States of a latent variable and measures of pairs, against the definitions."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import chi2
+
+from latentclass.hnb._states import collapse_states, log_chi2_tail, pair_strength
+
+
+def gain_by_hand(a, b, n_rows):
+    """Equation (7) with one base of logarithm throughout."""
+    out = len(a) / 2 * math.log(n_rows)
+    for x, y in zip(a, b, strict=True):
+        out -= sum(v * math.log(v / (x + y)) for v in (x, y) if v > 0)
+    total_a, total_b = sum(a), sum(b)
+    out += sum(v * math.log(v / (total_a + total_b)) for v in (total_a, total_b) if v > 0)
+    return out
+
+
+def collapse_by_hand(counts, n_rows):
+    """Algorithm 2 as written: all pairs anew at each step."""
+    groups = [([i], list(map(float, row))) for i, row in enumerate(counts)]
+    while len(groups) > 1:
+        gains = {
+            (i, j): gain_by_hand(groups[i][1], groups[j][1], n_rows)
+            for i, j in combinations(range(len(groups)), 2)
+        }
+        i, j = max(gains, key=lambda pair: gains[pair])
+        if gains[i, j] <= 0:
+            break
+        cells, other = groups[i], groups.pop(j)
+        groups[i] = (cells[0] + other[0], [x + y for x, y in zip(cells[1], other[1], strict=True)])
+    return {frozenset(cells) for cells, _ in groups}
+
+
+def partition(states):
+    return {frozenset(np.flatnonzero(states == s).tolist()) for s in np.unique(states)}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_greedy_collapse_is_algorithm_2(seed):
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 5))
+    shares = rng.dirichlet(np.full(n_classes, 0.5), 4)[rng.integers(0, 4, 14)]
+    counts = np.array([rng.multinomial(rng.integers(1, 60), p) for p in shares], dtype=float)
+    n_rows = counts.sum()
+    got = collapse_states(counts, counts, n_rows)
+    assert partition(got) == collapse_by_hand(counts, n_rows)
+
+
+def description_length(counts, groups, n_rows):
+    total = len(groups) * counts.shape[1] / 2 * math.log(n_rows)
+    for cells in groups:
+        joined = counts[list(cells)].sum(axis=0)
+        total -= sum(v * math.log(v / joined.sum()) for v in joined if v > 0)
+    return total
+
+
+def all_partitions(items):
+    if not items:
+        yield []
+        return
+    for rest in all_partitions(items[1:]):
+        yield [[items[0]], *rest]
+        for i in range(len(rest)):
+            yield [*rest[:i], [items[0], *rest[i]], *rest[i + 1 :]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_collapse_is_the_best_of_all_partitions(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 25, (7, 2)) + np.array([1.0, 0.0])
+    n_rows = counts.sum()
+    got = partition(collapse_states(counts, counts, n_rows, exact=True))
+    best = min(description_length(counts, p, n_rows) for p in all_partitions(list(range(7))))
+    assert_allclose(description_length(counts, got, n_rows), best, rtol=1e-12)
+    greedy = partition(collapse_states(counts, counts, n_rows))
+    assert description_length(counts, greedy, n_rows) >= best - 1e-9
+
+
+def test_a_cell_without_rows_gets_the_state_it_looks_like():
+    counts = np.array([[50.0, 1.0], [0.0, 0.0], [2.0, 60.0], [0.0, 0.0]])
+    expected = np.array([[50.0, 1.0], [1.0, 9.0], [2.0, 60.0], [9.0, 1.0]])
+    assert collapse_states(counts, expected, 113.0).tolist() == [0, 1, 1, 0]
+    assert collapse_states(np.zeros((3, 2)), np.ones((3, 2)), 10.0).tolist() == [0, 0, 0]
+
+
+def test_many_states_are_collapsed_in_a_moment():
+    rng = np.random.default_rng(4)
+    counts = rng.poisson(rng.dirichlet([0.3] * 5, 3000) * 3).astype(float)
+    states = collapse_states(counts, counts + 0.1, counts.sum())
+    assert 2 <= states.max() + 1 < 40
+
+
+def test_chi_square_tail_beyond_the_range_of_floats():
+    statistic, freedom = np.array([0.0, 3.0, 40.0, 500.0]), np.array([1.0, 4.0, 2.0, 9.0])
+    assert_allclose(log_chi2_tail(statistic, freedom), chi2.logsf(statistic, freedom), rtol=1e-9)
+    # with two degrees of freedom the tail is exp(-x / 2)
+    far = np.array([1e3, 2e3, 1e5])
+    assert_allclose(log_chi2_tail(far, np.full(3, 2.0)), -far / 2, rtol=1e-12)
+    # with four it is (1 + x / 2) exp(-x / 2)
+    assert_allclose(log_chi2_tail(far, np.full(3, 4.0)), np.log1p(far / 2) - far / 2, rtol=1e-12)
+    assert np.all(chi2.cdf(far, 2.0) == 1.0)  # what the paper ranks by
+    # many degrees of freedom, against an odd-even recursion: Q(a + 1) = Q(a) + x^a e^-x / a!
+    a, x = 400, 3000.0
+    terms = [k * math.log(x) - x - math.lgamma(k + 1) for k in range(a)]
+    top = max(terms)
+    expected = top + math.log(sum(math.exp(t - top) for t in terms))
+    assert_allclose(log_chi2_tail(np.array([2 * x]), np.array([2.0 * a])), expected, rtol=1e-12)
+
+
+def pair_statistic(x, y, k, measure):
+    """Sums over all rows of the definition's logarithms."""
+    total = 0.0
+    seen = (x >= 0) & (y >= 0)
+    x, y, k = x[seen], y[seen], k[seen]
+    n = len(x)
+
+    def share(*conditions):
+        return np.mean(np.all(conditions, axis=0)) if conditions else 1.0
+
+    for a, b, c in zip(x, y, k, strict=True):
+        p_c = share(k == c)
+        joint = share(x == a, y == b, k == c)
+        apart = share(x == a, k == c) * share(y == b, k == c) / p_c
+        total += math.log(joint / apart)
+        if measure == "expected_kl":
+            mixed = sum(
+                share(x == a, k == d) * share(y == b, k == d) / share(k == d) for d in np.unique(k)
+            )
+            total -= math.log(share(x == a, y == b) / mixed)
+    return 2 * total, n
+
+
+@pytest.mark.parametrize("measure", ["chi2", "expected_kl"])
+def test_pair_strength_is_the_tail_of_the_statistic(measure):
+    rng = np.random.default_rng(5)
+    k = rng.integers(0, 3, 80)
+    x = (k + rng.integers(0, 3, 80)) % 3
+    ys = [np.where(rng.random(80) < 0.5, x % 2, rng.integers(0, 2, 80)), rng.integers(0, 4, 80)]
+    ys[1][:9] = -1
+    sizes = [2, 4]
+    tables = np.zeros((3, 3, 6))
+    for y, start in zip(ys, (0, 2), strict=True):
+        for a, b, c in zip(x, y, k, strict=True):
+            if b >= 0:
+                tables[c, a, start + b] += 1
+    got = pair_strength(tables, np.array([0, 2, 6]), measure)
+    for j, y in enumerate(ys):
+        statistic, _ = pair_statistic(x, y, k, measure)
+        freedom = (3 if measure == "chi2" else 2) * 2 * (sizes[j] - 1)
+        assert_allclose(got[j], -chi2.logsf(statistic, freedom), rtol=1e-7)
+
+
+def test_a_variable_of_one_state_asks_for_nothing():
+    tables = np.ones((2, 1, 3))
+    assert pair_strength(tables, np.array([0, 3]), "chi2").tolist() == [-np.inf]
