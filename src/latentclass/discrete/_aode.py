@@ -13,9 +13,9 @@ from latentclass.discrete._base import DiscreteClassifier, learn_coded
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._one_dependence import (
     aode_tables,
-    pair_cells,
     pair_counter,
     pair_features,
+    pair_layout,
 )
 from latentclass.discrete._one_dependence_model import AODEModel
 from latentclass.engine._em import EMResult
@@ -167,7 +167,7 @@ class AODE(DiscreteClassifier):
         def learn(rows: CodedRows, coding: Coding) -> tuple[AODEModel, EMResult[Any]]:
             n_levels = rows.n_levels
             n = len(n_levels)
-            layout = pair_cells(
+            layout = pair_layout(
                 n_levels,
                 [np.full(r, alpha) for r in n_levels],
                 rows.level_shares(),

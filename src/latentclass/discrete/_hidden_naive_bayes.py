@@ -14,9 +14,9 @@ from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._one_dependence import (
     hidden_tables,
     hidden_weights,
-    pair_cells,
     pair_counter,
     pair_features,
+    pair_layout,
 )
 from latentclass.discrete._one_dependence_model import HiddenNaiveBayesModel
 from latentclass.engine._counts import (
@@ -166,7 +166,7 @@ class HiddenNaiveBayes(DiscreteClassifier):
             pairs = pair_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
             weights = hidden_weights(conditional_mutual_information(pairs, offsets))
             information = class_information(np.einsum("kaa->ka", pairs), offsets)
-            layout = pair_cells(
+            layout = pair_layout(
                 n_levels,
                 [np.full(r, self.alpha / r) for r in n_levels],
                 rows.level_shares(),

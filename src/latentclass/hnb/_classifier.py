@@ -307,7 +307,7 @@ class HNBClassifier(DiscreteClassifier):
         params, _, result = self._run_em(
             rows,
             top_layout(hierarchy, rows, alpha),
-            hierarchy.top_cells,
+            hierarchy.top_entries,
             partial(count_tops, hierarchy, rows.n_classes),
             progress,
         )

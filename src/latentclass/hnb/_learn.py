@@ -88,7 +88,7 @@ def count_tops(
     """Weight of each state of each top variable in each class, shape (K, all their states)."""
     size = int(hierarchy.offsets[-1])
     total = np.zeros(n_classes * size)
-    for column in hierarchy.top_cells(codes).T:
+    for column in hierarchy.top_entries(codes).T:
         seen = column >= 0
         total += np.bincount(y[seen] * size + column[seen], weight[seen], len(total))
     return total.reshape(n_classes, size)
