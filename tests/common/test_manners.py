@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import latentclass.baselines
 from estimators import CLASSIFIERS
-from latentclass.estimator import _base, _legacy_base
+from latentclass.estimator._base import GenerativeClassifier
 
 
 @parametrize_with_checks(CLASSIFIERS)
@@ -29,7 +29,7 @@ def test_every_generative_classifier_is_listed():
         for module in (latentclass, latentclass.baselines)
         for name in module.__all__
         if inspect.isclass(thing := getattr(module, name))
-        and issubclass(thing, _base.GenerativeClassifier | _legacy_base.GenerativeClassifier)
+        and issubclass(thing, GenerativeClassifier)
     }
     assert {type(model) for model in CLASSIFIERS} == public
 

@@ -90,13 +90,13 @@ def test_a_class_smaller_than_the_number_of_folds_is_no_warning():
         ("leave one out", "cv='leave one out' must be a number of folds"),
         (2.5, "cv=2.5 must be a number of folds"),
         ("split", "needs a data set with a fixed split, but 'three' has none"),
-        ({"two": 5}, "cv has no entry for data set 'three'; it has ['two']"),
-        (StratifiedKFold(3, shuffle=True), "draws other folds at each call"),
-        (ShuffleSplit(3), "Give it a whole number as random_state"),
-        (ShuffleSplit(3, random_state=np.random.RandomState(0)), "draws other folds"),
-        ([], "cv=[] gives no fold for data set 'three'"),
+        ({"two": 5}, "cv has no entry for data set 'three', only for ['two']"),
+        (StratifiedKFold(3, shuffle=True), "draws new folds at each call"),
+        (ShuffleSplit(3), "Set its random_state to a whole number"),
+        (ShuffleSplit(3, random_state=np.random.RandomState(0)), "draws new folds"),
+        ([], "cv=[] yields no fold for data set 'three'"),
         ([(range(10), [])], "Fold 0 of data set 'three' has no labelled row to test on"),
-        ([(range(10), range(9, 12))], "Fold 0 of data set 'three' tests on rows that it trains"),
+        ([(range(10), range(9, 12))], "Fold 0 of data set 'three' has rows that are both in"),
         ([([], range(9, 12))], "Fold 0 of data set 'three' has no labelled row to train on"),
     ],
 )
@@ -162,7 +162,7 @@ def test_compare_takes_labelled_folds_as_its_own(partly):
 
 
 def test_labelled_folds_are_told_what_is_wrong():
-    with pytest.raises(ValueError, match="LabelledKFold needs y: one label a row"):
+    with pytest.raises(ValueError, match=r"LabelledKFold needs y\. Pass one label per row"):
         next(LabelledKFold(2).split([[0.0]]))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         next(LabelledKFold(2).split([[0.0]], ["a", "b"]))

@@ -121,7 +121,7 @@ def test_code_of_ones_own_is_known_by_its_source():
 
 
 def test_what_cannot_be_told_apart_is_refused():
-    with pytest.raises(TypeError, match="A parameter of type generator cannot be told from others"):
+    with pytest.raises(TypeError, match="A parameter of type generator cannot be described"):
         key(LogisticRegression(C=(n for n in range(3))))
 
 
@@ -177,12 +177,12 @@ def test_data_sets_come_by_name_as_objects_or_triples(blobs):
 @pytest.mark.parametrize(
     ("datasets", "error", "message"),
     [
-        ([], ValueError, "datasets must hold data sets of different names, found none."),
+        ([], ValueError, "datasets must be data sets with different names, found none."),
         (["iris", "iris"], ValueError, "found the name(s) ['iris'] more than once."),
-        ([3], TypeError, "a triple (name, X, y); found int."),
-        ([(1, 2, 3)], TypeError, "a triple (name, X, y); found tuple."),
+        ([3], TypeError, "a triple (name, X, y), found int."),
+        ([(1, 2, 3)], TypeError, "a triple (name, X, y), found tuple."),
         (("d", np.eye(3), ["a", "b"]), ValueError, "'d' has 3 rows and 2 labels."),
-        (("d", np.eye(2), ["a", "a"]), ValueError, "Data set 'd' has one class only"),
+        (("d", np.eye(2), ["a", "a"]), ValueError, "Data set 'd' has only one class"),
     ],
 )
 def test_impossible_data_sets_are_refused(datasets, error, message):

@@ -101,5 +101,5 @@ def test_scores_are_found_by_name():
         read_scoring(["auc"])
     with pytest.raises(ValueError, match=r"scoring=\['ece', 'ece'\] must name at least one score"):
         read_scoring(["ece", "ece"])
-    with pytest.raises(TypeError, match="Seconds are measured"):
+    with pytest.raises(TypeError, match="Seconds cannot be computed from pred"):
         METRICS["fit_seconds"].function(Predictions(np.array([0]), np.array([0]), None))

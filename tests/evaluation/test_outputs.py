@@ -96,10 +96,10 @@ def test_wins_ties_losses(comparison):
 
 def test_impossible_questions_are_refused(comparison):
     for call, message in (
-        (lambda: comparison.test("A", "B"), "how='corrected' compares on one data set: name it"),
+        (lambda: comparison.test("A", "B"), "how='corrected' compares on one data set. Name it"),
         (
             lambda: comparison.test("A", "B", "wilcoxon", dataset="easy"),
-            "how='wilcoxon' compares over all data sets: leave dataset away.",
+            "how='wilcoxon' compares over all data sets. Leave out dataset=.",
         ),
         (lambda: comparison.test("A", "Z", "kohavi"), "classifier='Z' must be one of 'A', 'B', 'C"),
         (lambda: comparison.fold_scores("x"), "dataset='x' must be one of 'easy', 'hard'"),
@@ -128,23 +128,23 @@ def test_table_on_the_console(comparison):
         "mean rank           1.50                  1.50         3.00",
         "best                   2                     2            0",
         "--------------------------------------------------------------------",
-        ">: the best of a data set.",
-        "±: standard deviation, Kohavi's theoretical one, sqrt(a(1-a)/N).",
-        "Significantly worse than the best (corrected resampled t-test): - at 10 %, * at 1 %; not "
+        ">: the best on a data set.",
+        "±: standard deviation in theory (Kohavi), sqrt(a(1-a)/N).",
+        "Significantly worse than the best (corrected resampled t-test): - at 10 %, * at 1 %. Not "
         "corrected for the number of comparisons.",
-        "In brackets: published.",
+        "In brackets: published score.",
     ]
 
 
 def test_table_without_extras(comparison):
     assert str(comparison.table("brier", sd=None, test=None)).splitlines()[:5] == [
-        "brier (less is better) of 3 classifiers on 3 data sets",
+        "brier (lower is better) of 3 classifiers on 3 data sets",
         "---------------------------------",
         "data set         A       B    C_1",
         "---------------------------------",
         "easy        >0.150   0.200  0.600",
     ]
-    assert "that of the folds" in str(comparison.table("brier"))
+    assert "over the folds" in str(comparison.table("brier"))
 
 
 def test_table_in_markdown(comparison):
@@ -161,7 +161,7 @@ def test_table_in_markdown(comparison):
         "| mean rank | 1.50 | 1.50 | 3.00 |\n"
         "| best | 2 | 2 | 0 |\n"
         "\n"
-        "Bold: the best of a data set.\n"
+        "Bold: the best on a data set.\n"
     )
     assert comparison.table(sd=None)._repr_markdown_() == text
 

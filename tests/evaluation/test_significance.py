@@ -209,7 +209,7 @@ def test_friedman_at_the_edge():
     none = friedman_test([[0.9, math.nan]])
     assert none.n_datasets == 0
     assert np.isnan(none.mean_ranks).all()
-    with pytest.raises(ValueError, match=r"scores has shape \(3,\); Friedman's test needs"):
+    with pytest.raises(ValueError, match=r"scores has shape \(3,\)\. Pass a table"):
         friedman_test([1, 2, 3])
 
 

@@ -54,7 +54,7 @@ def test_a_damaged_last_record_is_ignored_and_reported(path, cut):
         assert list(Store(path).records) == ["a", "b"]
         damaged = Store(path)
     else:
-        with pytest.warns(UserWarning, match=r"results.jsonl: 1 damaged record\(s\) skipped \(lin"):
+        with pytest.warns(UserWarning, match=r"results.jsonl: skipped 1 damaged record\(s\) \(lin"):
             damaged = Store(path)
         assert list(damaged.records) == ["a"]
         assert damaged.n_damaged == 1
@@ -115,7 +115,7 @@ def test_stores_merge(tmp_path):
     # plain concatenation is a store too
     (tmp_path / "cat.jsonl").write_bytes(a.read_bytes() + b.read_bytes())
     assert Store(tmp_path / "cat.jsonl").records == Store(both).records
-    with pytest.raises(FileNotFoundError, match=r"No store to merge at 'c\.jsonl'"):
+    with pytest.raises(FileNotFoundError, match=r"There is no store 'c\.jsonl' to merge"):
         merge_stores(both, tmp_path / "c.jsonl")
 
 

@@ -212,7 +212,7 @@ class TestLongRun:
 
     def test_the_law_of_the_chain_is_the_computed_one(self):
         states, matrix, objective = self.chain()
-        n_starts, n_steps = 20_000, 25
+        n_starts, n_steps = 8_000, 25
         rows = MixtureRows.measure(
             self.x[:, None], np.zeros((5, 0), np.int32), np.ones(5), np.array([], int),
             alpha=0.0, strength=self.strength,

@@ -268,7 +268,7 @@ class TestTheSameWhatever:
     def test_chunks_of_columns_change_nothing(self, mixed, monkeypatch):
         X, y = mixed
         whole = MixtureNaiveBayes(random_state=0).fit(X, y).predict_joint_log_proba(X)
-        monkeypatch.setattr("latentclass.naive_bayes._column_mixture.CHUNK_CELLS", 1)
+        monkeypatch.setattr("latentclass.naive_bayes._column_choice.CHUNK_NUMBERS", 1)
         again = MixtureNaiveBayes(random_state=0, n_jobs=2).fit(X, y).predict_joint_log_proba(X)
         assert again.tolist() == whole.tolist()
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from latentclass._types import FloatArray
+from latentclass._validation import check_option
 from latentclass.engine._logspace import log_sum_exp, split_log
 from latentclass.estimator._fitted import check_distribution, check_shape
 
@@ -30,6 +31,7 @@ class Average:
     rule: Literal["posteriors", "joints"]
 
     def __post_init__(self) -> None:
+        check_option("rule", self.rule, ("posteriors", "joints"))
         check_shape("priors", self.priors, (None, None))
         check_distribution("priors", self.priors)
 

@@ -1,4 +1,4 @@
-"""Comparing classifiers: same folds for all, tests of significance, tables, a store to resume."""
+"""Compare classifiers on the same folds: scores, significance tests, tables, and a store."""
 
 from latentclass.evaluation._compare import compare
 from latentclass.evaluation._comparison import Comparison

@@ -1,4 +1,4 @@
-"""What `compare` returns: the results with their tables and plots."""
+"""What `compare` returns: the results, with tables and plots."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from latentclass.evaluation._tables import LEAK, TextTable, csv_text, data_frame
 class Comparison(Results):
     """Results of several classifiers on the same folds of several data sets.
 
-    `print(comparison)` shows the main score and a summary. Methods with a `metric` take a name
-    ("accuracy", "log_loss", "brier", "ece", "fit_seconds", "predict_seconds") or a `Metric`,
-    whatever was asked of `compare`; by default it is the first score asked for.
+    `print(comparison)` shows the main score and a summary. The `metric` of a method is a name
+    ("accuracy", "log_loss", "brier", "ece", "fit_seconds", "predict_seconds") or a `Metric`. It
+    need not be one that was passed to `compare`. By default it is the first of those.
 
     Attributes
     ----------
     datasets : tuple of str
+        Names of the data sets.
     classifiers : tuple of str
+        Names of the classifiers.
     metrics : tuple of Metric
-        The scores asked for; the first is the main one.
+        The scores passed to `compare`. The first is the main one.
     protocol : {"honest", "paper"}
+        As passed to `compare`.
     folds : dict of str to list of Fold
-        By data set: `number`, `train`, `test` (row numbers), `checksum`.
+        The folds of each data set, with `number`, `train`, `test` (row numbers) and `checksum`.
     n_computed : int
-        Folds that this call computed; all others were in the store.
+        Number of folds that were computed. All others came from the store.
     """
 
     def table(
@@ -41,7 +44,7 @@ class Comparison(Results):
         alpha: Sequence[float] = (0.10, 0.01),
         published: Mapping[tuple[str, str], float] | None = None,
     ) -> TextTable:
-        """Scores by data set and classifier, with averages and mean ranks.
+        """Table of the scores of each classifier on each data set, with averages and mean ranks.
 
         Parameters
         ----------
@@ -49,18 +52,19 @@ class Comparison(Results):
         sd : {"auto", "kohavi", "folds"} or None, default="auto"
             Standard deviations to show, as in `sd`.
         test : {"corrected", "paired"} or None, default="corrected"
-            Mark scores that are significantly worse than the data set's best.
+            Test that marks scores significantly worse than the best on the data set. None marks
+            nothing.
         alpha : sequence of at most 2 floats, default=(0.10, 0.01)
-            Levels of the marks - and *, falling.
+            Significance levels of the marks - and *, in decreasing order.
         published : dict of (data set, classifier) to float, optional
-            Numbers to show in brackets beside ours, in the unit shown (percent).
+            Published numbers to show in brackets, in the unit of the table (percent).
         """
         return score_table(self, metric, sd, test, tuple(alpha), dict(published or {}))
 
     def summary(
         self, metric: Any = None, *, test: str | None = "corrected", alpha: float = 0.05
     ) -> TextTable:
-        """One row a classifier: averages of all scores, mean rank, data sets won."""
+        """One row per classifier: average scores, mean rank, and number of data sets won."""
         return summary_table(self, metric, test, alpha)
 
     def versus(
@@ -71,10 +75,10 @@ class Comparison(Results):
         test: str = "corrected",
         alpha: float = 0.05,
     ) -> TextTable:
-        """One classifier against each other one: wins, ties, losses and p-values.
+        """One classifier against each of the others: wins, ties, losses and p-values.
 
-        The p-values of Wilcoxon's and Kohavi's tests are of one pair each and are not corrected
-        for the number of pairs; Nemenyi's are.
+        Nemenyi's p-values are corrected for the number of pairs. Those of Wilcoxon's and Kohavi's
+        tests are not.
         """
         self._check(classifiers=(reference,))
         return versus_table(self, reference, metric, test, alpha)
@@ -91,19 +95,19 @@ class Comparison(Results):
         )
 
     def columns(self) -> dict[str, list[Any]]:
-        """All results as columns, one row for each data set, classifier and fold."""
+        """All results as columns, one row per data set, classifier and fold."""
         return tidy_columns(self)
 
     def to_csv(self) -> str:
-        """All results as CSV, one row for each data set, classifier and fold."""
+        """All results as CSV, one row per data set, classifier and fold."""
         return csv_text(self.columns())
 
     def to_frame(self) -> Any:
-        """All results as a pandas data frame, one row for each data set, classifier and fold."""
+        """All results as a pandas data frame, one row per data set, classifier and fold."""
         return data_frame(self.columns())
 
     def plot_errors(self, first: str, second: str, *, ax: Any = None) -> Any:
-        """Scatter of two classifiers' errors, one point a data set (the HNB paper's Fig. 2)."""
+        """Scatter plot of the errors of two classifiers, one point per data set."""
         self._check(classifiers=(first, second))
         errors = 1 - self.scores("accuracy")
         a, b = self.classifiers.index(first), self.classifiers.index(second)
@@ -112,12 +116,12 @@ class Comparison(Results):
         ).plot(ax=ax)
 
     def plot_ranks(self, metric: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
-        """Critical-difference diagram: mean ranks, with bars over those that may be equal."""
+        """Critical-difference diagram: mean ranks, and bars over classifiers that may be equal."""
         friedman = self.friedman(metric)
         if friedman.n_datasets < 2:
             raise ValueError(
-                f"Mean ranks need at least 2 data sets with a score of every classifier, found "
-                f"{friedman.n_datasets}."
+                f"plot_ranks needs at least 2 data sets on which every classifier has a score, "
+                f"found {friedman.n_datasets}."
             )
         difference = nemenyi_difference(len(self.classifiers), friedman.n_datasets, alpha)
         return CriticalDifferenceDisplay(

@@ -1,4 +1,4 @@
-"""Folds: which rows train and which test, the same for all classifiers."""
+"""Folds: which rows are for training and which for testing, the same for all classifiers."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from latentclass.evaluation._store import checksum
 
 
 class LabelledKFold(BaseCrossValidator):
-    """Stratified folds of the labelled rows; the others are in every training part.
+    """Stratified folds of the labelled rows. Unlabelled rows are always used for training.
 
-    For scikit-learn's `cross_validate`, `GridSearchCV` and their like, when some rows have no
-    label: its own splitters would take "unlabelled" for a class and test on it. Rows without
-    label are those that the library's classifiers read so (None, NaN, or -1 beside two other
-    labels). `compare` needs no such splitter.
+    Use it with `cross_validate`, `GridSearchCV` and the like when some rows are unlabelled. The
+    splitters of scikit-learn would take "unlabelled" for a class and test on it. A row counts as
+    unlabelled if the classifiers of this library read it so: None, NaN, or -1 next to at least two
+    other labels. `compare` does not need this splitter.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds.
     shuffle : bool, default=False
-        Whether the labelled rows of a class are shuffled before they are shared out.
+        Whether to shuffle the labelled rows of a class before they are split.
     random_state : int, RandomState or None, default=None
         Seed of the shuffle.
 
     Notes
     -----
-    The labelled rows fall as in `StratifiedKFold` of these rows alone. Scores of scikit-learn
-    refuse an object array of numbers: beside None write labels as text, or mark unlabelled rows
-    of whole numbers by -1.
+    The labelled rows are split as `StratifiedKFold` would split them alone. The scores of
+    scikit-learn do not accept an object array of numbers. So write labels as text if some are
+    None, or use -1 for unlabelled rows if the labels are whole numbers.
 
     Examples
     --------
@@ -65,10 +65,11 @@ class LabelledKFold(BaseCrossValidator):
         y: Any = None,
         groups: Any = None,  # noqa: ARG002
     ) -> Iterator[tuple[IndexArray, IndexArray]]:
-        """Row numbers of each training and test part; `groups` is not used."""
+        """Yield the training and test row numbers of each fold; `groups` is not used."""
         if y is None:
             raise ValueError(
-                "LabelledKFold needs y: one label a row, None or NaN (or -1) where it is not known."
+                "LabelledKFold needs y. Pass one label per row; None, NaN or -1 marks a row as "
+                "unlabelled."
             )
         X, y = indexable(X, y)
         _, codes = encode_labels(y)
@@ -80,22 +81,23 @@ class LabelledKFold(BaseCrossValidator):
             yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002
-        """Number of folds; the arguments are not used."""
+        """Return the number of folds; the arguments are not used."""
         return int(self.n_splits)
 
 
 class Fold(NamedTuple):
-    """One training part and one test part.
+    """The training rows and the test rows of a fold.
 
     Attributes
     ----------
     number : int
-    train : array of row numbers, rising
-        All unlabelled rows are here.
-    test : array of row numbers, rising
+        Position of the fold.
+    train : array of row numbers, increasing
+        All unlabelled rows are among them.
+    test : array of row numbers, increasing
         Labelled rows only.
     checksum : str
-        Of the two lists of rows: a fold is what it holds, however it was drawn.
+        Checksum of the two lists of rows. It does not depend on how they were drawn.
     """
 
     number: int
@@ -105,21 +107,22 @@ class Fold(NamedTuple):
 
 
 def make_folds(problem: Problem, cv: Any, random_state: int) -> list[Fold]:
-    """Folds of one data set.
+    """Return the folds of a data set.
 
     Parameters
     ----------
     problem : Problem
+        The data set.
     cv : int, "split", scikit-learn splitter, iterable of (train, test), or dict
-        As in `compare`; a dict is looked up by the data set's name.
+        As in `compare`. In a dict, the entry with the name of the data set is used.
     random_state : int
         Seed of the shuffle if `cv` is a number of folds.
     """
     if isinstance(cv, Mapping):
         if problem.name not in cv:
             raise ValueError(
-                f"cv has no entry for data set {problem.name!r}; it has {list(cv)}. Give every "
-                "data set its folds, or one cv for all."
+                f"cv has no entry for data set {problem.name!r}, only for {list(cv)}. Add one for "
+                "every data set, or pass one cv for all."
             )
         cv = cv[problem.name]
     labelled = np.flatnonzero(problem.codes != UNLABELLED)
@@ -132,19 +135,19 @@ def make_folds(problem: Problem, cv: Any, random_state: int) -> list[Fold]:
         text = f"train {train.tolist()} test {test.tolist()}"
         folds.append(Fold(number, train, test, checksum(text)))
     if not folds:
-        raise ValueError(f"cv={cv!r} gives no fold for data set {problem.name!r}.")
+        raise ValueError(f"cv={cv!r} yields no fold for data set {problem.name!r}.")
     return folds
 
 
 def _pairs(
     problem: Problem, cv: Any, labelled: IndexArray, random_state: int
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Row numbers of the parts; only labelled rows are shared out by a splitter."""
+    """Yield training and test row numbers; a splitter sees the labelled rows only."""
     if isinstance(cv, str) and cv == "split":
         if problem.split is None:
             raise ValueError(
                 f'cv="split" needs a data set with a fixed split, but {problem.name!r} has none. '
-                "Give a number of folds."
+                "Pass a number of folds."
             )
         parts = np.asarray(problem.split)
         yield np.flatnonzero(parts == "train"), np.flatnonzero(parts == "test")
@@ -156,7 +159,7 @@ def _pairs(
         _check_seeded(cv)
         codes = problem.codes[labelled]
         with warnings.catch_warnings():
-            # a class with fewer rows than folds is missing from some test parts; that is all
+            # a class with fewer rows than folds is missing from some test folds, which is fine
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             for train, test in cv.split(np.zeros((len(codes), 1)), codes):
                 yield labelled[train], labelled[test]
@@ -171,12 +174,12 @@ def _pairs(
 
 
 def _check_seeded(cv: Any) -> None:
-    """Refuse a splitter that draws other folds each time: nothing stored would be found again."""
+    """Refuse a splitter with random folds, because stored results could never be used again."""
     seed = getattr(cv, "random_state", 0)
     if getattr(cv, "shuffle", True) and not isinstance(seed, Integral):
         raise ValueError(
-            f"cv={cv!r} draws other folds at each call, so no stored result could be found again. "
-            "Give it a whole number as random_state."
+            f"cv={cv!r} draws new folds at each call, so no stored result could be used again. "
+            "Set its random_state to a whole number."
         )
 
 
@@ -185,6 +188,8 @@ def _check_fold(problem: Problem, number: int, train: IndexArray, test: IndexArr
     if not len(test):
         raise ValueError(f"{where} has no labelled row to test on.")
     if np.intersect1d(train, test).size:
-        raise ValueError(f"{where} tests on rows that it trains on. Give parts without overlap.")
+        raise ValueError(
+            f"{where} has rows that are both in training and in test. Pass lists without overlap."
+        )
     if not np.any(problem.codes[train] != UNLABELLED):
         raise ValueError(f"{where} has no labelled row to train on.")

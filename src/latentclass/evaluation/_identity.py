@@ -1,4 +1,4 @@
-"""What determines a result, as text: two results with one key are the same computation."""
+"""The key of a result: text that contains everything that determines it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from latentclass._version import __version__
 from latentclass.evaluation._store import canonical_json, checksum
 
 NO_INFLUENCE = ("n_jobs", "verbose")
-"""Parameters that change how an estimator works but not what it learns."""
+"""Parameters that do not change what an estimator learns."""
 
 _ALWAYS = ("numpy", "scipy", "sklearn")
 
 
 def describe(value: Any) -> Any:
-    """A value as JSON content: equal for equal values, other for others.
+    """Describe a value as JSON content: equal for equal values, different for different ones.
 
-    Estimators become their class and parameters, other objects their class and attributes,
-    arrays a checksum. A class or function that belongs to no installed package brings a checksum
-    of its source along, since no version says when it changes.
+    An estimator is described by its class and parameters, another object by its class and
+    attributes, an array by a checksum. For a class or function that is not part of an installed
+    package, a checksum of its source is added, because it has no version that shows a change.
 
     Examples
     --------
@@ -70,8 +70,8 @@ def describe(value: Any) -> Any:
         digest = hashlib.sha256(pickle.dumps(value, protocol=4)).hexdigest()
     except (pickle.PicklingError, TypeError, AttributeError):
         raise TypeError(
-            f"A parameter of type {type(value).__name__} cannot be told from others of its type, "
-            "so results with it cannot be stored. Use a parameter that can be pickled."
+            f"A parameter of type {type(value).__name__} cannot be described, because it cannot be "
+            "pickled, so no result can be stored. Use a parameter that can be pickled."
         ) from None
     return {"class": _code_name(type(value)), "pickle": digest}
 
@@ -85,7 +85,7 @@ def _described_code(value: Any) -> dict[str, Any]:
 
 
 def _code_name(thing: Any) -> str:
-    """Module and name, and for code without a version a checksum of its source."""
+    """Return module and name, and a checksum of the source if the code has no version."""
     name = f"{thing.__module__}.{thing.__qualname__}"
     family = inspect.getmro(thing) if isinstance(thing, type) else (thing,)
     own = [part for part in family if package_version(part.__module__) is None]
@@ -97,13 +97,13 @@ def _code_name(thing: Any) -> str:
 def _source(thing: Any) -> str:
     try:
         return inspect.getsource(thing)
-    except (OSError, TypeError):  # typed at a prompt, or made on the fly
+    except (OSError, TypeError):  # typed at a prompt or created at run time
         code = getattr(thing, "__code__", None)
         return thing.__qualname__ if code is None else repr((code.co_code, code.co_consts))
 
 
 def package_version(module: str) -> str | None:
-    """Version of the installed package that a module belongs to; None if there is none."""
+    """Return the version of the installed package of a module, or None if there is none."""
     root = module.partition(".")[0]
     if root in sys.stdlib_module_names and root != "__main__":
         return "python"
@@ -128,7 +128,7 @@ def _distributions() -> Mapping[str, list[str]]:
 
 
 def versions(description: Any) -> dict[str, str]:
-    """Versions of this library, of those it computes with, and of those in a description."""
+    """Return the versions of this library, its dependencies, and the packages described."""
     names = _code_names(description)
     roots = set(_ALWAYS) | {name.partition(".")[0] for name in names}
     found = {root: package_version(root) for root in roots}
@@ -144,7 +144,7 @@ def versions(description: Any) -> dict[str, str]:
 
 @functools.cache
 def _development_mark() -> str:
-    """Checksum of the code that computes, while the version does not change with it."""
+    """Return a checksum of the source in a development version, where code changes daily."""
     if ".dev" not in __version__:
         return ""
     home = Path(__file__).parents[1]
@@ -167,10 +167,10 @@ def _code_names(description: Any) -> set[str]:
 def identity(
     estimator: Any, *, data: str, fold: str, seed: int, protocol: str
 ) -> tuple[str, dict[str, Any]]:
-    """Key of one computation, and the content that it stands for.
+    """Return the key of a computation and the content that it is a checksum of.
 
-    Names of data sets and classifiers are not in it, nor the scores asked for: neither changes
-    what is computed.
+    The names of data sets and classifiers are not part of it, nor are the scores to show, because
+    they do not change what is computed.
     """
     description = describe(estimator)
     content = {
@@ -185,5 +185,5 @@ def identity(
 
 
 def derived_seed(*parts: object) -> int:
-    """A seed below 2^31 that depends on its parts and on nothing else."""
+    """Return a seed below 2^31 that depends only on the arguments."""
     return int(checksum(repr(parts))[:12], 16) % 2**31

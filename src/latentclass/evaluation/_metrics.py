@@ -1,7 +1,7 @@
-"""Scores of a classifier on test rows, from its labels and probabilities.
+"""Scores of a classifier on test rows, from predicted labels and probabilities.
 
-All functions take class codes (positions in the whole data set's list of classes), so a training
-fold that lacks a class is no special case: its probability is 0.
+All functions take class codes, which are positions in the list of all classes of the data set. So
+a class that is missing from the training rows is no special case: its probability is 0.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 from latentclass._types import FloatArray, IndexArray
 
 SMALLEST = 1e-15
-"""Probabilities below this count as this in the log-loss: one sure mistake is not infinite."""
+"""Smallest probability in the log-loss, so that one certain mistake does not make it infinite."""
 
 N_BINS = 15
-"""Bins of the expected calibration error, of equal width, closed on the right."""
+"""Number of bins of the expected calibration error. They have equal width."""
 
 
 class Predictions(NamedTuple):
-    """What a classifier said of some test rows.
+    """Predictions for some test rows.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Predictions(NamedTuple):
     predicted : array of shape (n_rows,)
         Codes of the predicted classes.
     proba : array of shape (n_rows, n_classes) or None
-        Probabilities; None if the classifier gives none.
+        Class probabilities; None if the classifier has no `predict_proba`.
     """
 
     y: IndexArray
@@ -39,18 +39,20 @@ class Predictions(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A score, and how to show it.
+    """A score and how to show it.
 
     Attributes
     ----------
     name : str
+        Name of the score.
     function : callable of `Predictions` to float
-        NaN where it has no answer.
+        Computes the score; NaN if it is not defined.
     greater_is_better : bool, default=True
+        Whether a higher score is better.
     percent : bool, default=False
-        Show it times 100.
+        Whether to show the score times 100.
     digits : int, default=3
-        Decimals shown.
+        Number of decimals to show.
     """
 
     name: str
@@ -61,12 +63,12 @@ class Metric(NamedTuple):
 
 
 def accuracy(predictions: Predictions) -> float:
-    """Share of rows whose predicted class is the true one."""
+    """Share of rows whose predicted class is the true class."""
     return float(np.mean(predictions.predicted == predictions.y))
 
 
 def log_loss(predictions: Predictions) -> float:
-    """Mean of -log p(true class), p at least 1e-15. Not normalised again after that."""
+    """Mean of -log p(true class). Probabilities below 1e-15 count as 1e-15, without rescaling."""
     if predictions.proba is None:
         return float("nan")
     true = predictions.proba[np.arange(len(predictions.y)), predictions.y]
@@ -74,9 +76,10 @@ def log_loss(predictions: Predictions) -> float:
 
 
 def brier(predictions: Predictions) -> float:
-    """Mean over rows of sum_k (p_k - [k is the true class])^2: Brier's own form, 0 to 2.
+    """Mean over rows of sum_k (p_k - [k is the true class])^2, from 0 to 2.
 
-    For two classes it is twice the form that counts the positive class only.
+    This is Brier's original form. For two classes it is twice the common form, which counts only
+    the positive class.
     """
     if predictions.proba is None:
         return float("nan")
@@ -88,10 +91,10 @@ def brier(predictions: Predictions) -> float:
 def expected_calibration_error(predictions: Predictions) -> float:
     """Mean gap between confidence and accuracy over 15 bins of confidence.
 
-    sum_b n_b / N |accuracy_b - confidence_b|, where confidence is the largest probability of a
-    row, a row is right if that class is the true one, and bin b holds confidences in
-    ((b - 1)/15, b/15] [1]_. Few rows make it too large even for a perfect model: read it on the
-    rows of all folds together.
+    sum_b n_b / N |accuracy_b - confidence_b| [1]_. The confidence of a row is its largest
+    probability, and the row is correct if the class with that probability is the true class. Bin b
+    contains confidences in ((b - 1)/15, b/15]. With few rows it is too large even for a perfect
+    model, so compute it on the rows of all folds together.
 
     References
     ----------
@@ -109,11 +112,11 @@ def expected_calibration_error(predictions: Predictions) -> float:
 
 def _measured(predictions: Predictions) -> float:
     del predictions
-    raise TypeError("Seconds are measured, not computed from predictions.")
+    raise TypeError("Seconds cannot be computed from predictions, because they are measured.")
 
 
 SECONDS = ("fit_seconds", "predict_seconds")
-"""Scores that are taken from a record as they are."""
+"""Scores that are read from a record."""
 
 METRICS = {
     metric.name: metric
@@ -125,32 +128,32 @@ METRICS = {
         *(Metric(name, _measured, greater_is_better=False) for name in SECONDS),
     )
 }
-"""The scores known by name."""
+"""Scores that can be given by name."""
 
 
 def read_scoring(scoring: Any) -> tuple[Metric, ...]:
-    """Metrics from a name, a `Metric`, or several of these."""
+    """Return metrics from a name, a `Metric`, or a sequence of these."""
     entries: Iterable[Any] = [scoring] if isinstance(scoring, str | Metric) else scoring
     metrics = tuple(find_metric(entry, ()) for entry in entries)
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"scoring={names!r} must name at least one score, and none of them twice.")
+        raise ValueError(f"scoring={names!r} must name at least one score and none of them twice.")
     return metrics
 
 
 def find_metric(entry: Any, more: Sequence[Metric]) -> Metric:
-    """The metric of a name, among those given and those known to all."""
+    """Return the metric with a name, from `more` or from `METRICS`."""
     if isinstance(entry, Metric):
         return entry
     known = METRICS | {metric.name: metric for metric in more}
     if entry not in known:
         listed = ", ".join(map(repr, known))
-        raise ValueError(f"Score {entry!r} is not one of {listed}; give one of these or a Metric.")
+        raise ValueError(f"Score {entry!r} is not one of {listed}. Pass one of these or a Metric.")
     return known[entry]
 
 
 def join(parts: Sequence[Predictions]) -> Predictions:
-    """The rows of several folds together."""
+    """Join the predictions of several folds."""
     probas = [part.proba for part in parts if part.proba is not None]
     return Predictions(
         np.concatenate([part.y for part in parts]),

@@ -1,4 +1,4 @@
-"""Plots of a comparison; each object keeps the arrays it draws, in scikit-learn's manner."""
+"""Plots of a comparison. Like the displays of scikit-learn, each keeps the arrays it draws."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ SHORT_LEAK = "Discretised on all rows: test folds leaked"
 
 
 class ErrorScatterDisplay:
-    """Errors of two classifiers, one point a data set (the HNB paper's Fig. 2).
+    """Errors of two classifiers, one point per data set, as in Fig. 2 of the HNB paper.
 
-    The first classifier's error is on the x-axis, the second's on the y-axis: above the diagonal
-    the first is better. (The caption of the HNB figure says "below"; by its own axes it must be
-    above.)
+    The error of the first classifier is on the x-axis, that of the second on the y-axis. Above the
+    diagonal the first is better. (The caption in the HNB paper says "below", but by the axes of
+    that figure it must be "above".)
 
     Parameters
     ----------
     x_error, y_error : array of shape (n_datasets,)
-        Errors as shares; NaN is not drawn.
+        Error rates. NaN is not drawn.
     names : pair of str
-        The two classifiers.
+        Names of the two classifiers.
     datasets : sequence of str
+        Names of the data sets.
     leaks : bool, default=False
-        Whether the papers' protocol was used; the plot then says so.
+        Whether the papers' protocol was used. If so, the plot says it.
 
     Attributes
     ----------
@@ -63,12 +64,12 @@ class ErrorScatterDisplay:
 
     @property
     def n_better(self) -> tuple[int, int, int]:
-        """Data sets on which the first is better, both are equal, the second is better."""
+        """Number of data sets won by the first, with equal errors, and won by the second."""
         x, y = self.x_error, self.y_error
         return int(np.sum(x < y)), int(np.sum(x == y)), int(np.sum(x > y))
 
     def plot(self, ax: Any = None, *, annotate: bool = False) -> Self:
-        """Draw into `ax`, or a new figure; `annotate` writes the data sets' names."""
+        """Draw into `ax`, or into a new figure; `annotate` adds the names of the data sets."""
         self.ax_, self.figure_ = make_axes(ax, figsize=(4.5, 4.5))
         percent = 100 * np.column_stack([self.x_error, self.y_error])
         shown = percent[~np.isnan(percent).any(axis=1)]
@@ -98,17 +99,18 @@ class CriticalDifferenceDisplay:
     mean_ranks : array of shape (n_classifiers,)
         1 is best.
     names : sequence of str
+        Names of the classifiers.
     difference : float
         Nemenyi's critical difference.
     alpha : float, default=0.05
-        Its level.
+        Significance level of the critical difference.
     leaks : bool, default=False
-        Whether the papers' protocol was used; the plot then says so.
+        Whether the papers' protocol was used. If so, the plot says it.
 
     Attributes
     ----------
     groups : list of lists of int
-        Classifiers under one bar, in the order of their ranks.
+        Classifiers under each bar, in the order of their ranks.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -138,7 +140,7 @@ class CriticalDifferenceDisplay:
         self.groups = groups_alike(self.mean_ranks, difference)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into `ax`, or a new figure."""
+        """Draw into `ax`, or into a new figure."""
         n = len(self.names)
         half, n_groups = (n + 1) // 2, len(self.groups)
         depth = 1.0 + 0.35 * n_groups + 0.6 * half

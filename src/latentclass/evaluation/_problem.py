@@ -1,4 +1,4 @@
-"""A data set as the harness uses it: table, labels, checksum; and the papers' discretisation."""
+"""A data set with labels and checksum, and the discretisation of the papers."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ from latentclass.datasets import Dataset, load_dataset
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One data set.
+    """A data set of a comparison.
 
     Attributes
     ----------
     name : str
-    X : table in the container that was given
+        Name of the data set.
+    X : table
+        In the container that the user passed.
     labels : array of shape (n_rows,)
-        What `fit` is given; None marks a row without label.
+        Labels to pass to `fit`. None marks an unlabelled row.
     codes : array of shape (n_rows,)
-        Class codes, -1 for a row without label.
+        Class codes; -1 for an unlabelled row.
     classes : array of shape (n_classes,)
+        Class labels.
     split : array of shape (n_rows,) or None
         "train" or "test" for each row, if the data set has a fixed split.
     checksum : str
-        SHA-256 of all of the above but the name and the split.
+        SHA-256 of all of the above except the name and the split.
     """
 
     name: str
@@ -49,7 +52,7 @@ class Problem:
 
 
 def read_problems(datasets: Any) -> list[Problem]:
-    """Problems from names, `Dataset` objects and (name, X, y) triples, one or several."""
+    """Return problems from one or several names, `Dataset` objects or (name, X, y) triples."""
     single = isinstance(datasets, str | Dataset) or _is_triple(datasets)
     entries: Iterable[Any] = [datasets] if single else datasets
     problems = [_read_problem(entry) for entry in entries]
@@ -57,7 +60,7 @@ def read_problems(datasets: Any) -> list[Problem]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:
         found = f"the name(s) {twice} more than once" if twice else "none"
-        raise ValueError(f"datasets must hold data sets of different names, found {found}.")
+        raise ValueError(f"datasets must be data sets with different names, found {found}.")
     return problems
 
 
@@ -74,18 +77,18 @@ def _read_problem(entry: Any) -> Problem:
         (name, X, y), split = entry, None
     else:
         raise TypeError(
-            f"A data set is a name for load_dataset, a Dataset, or a triple (name, X, y); found "
-            f"{type(entry).__name__}."
+            f"A data set must be a name for load_dataset, a Dataset, or a triple (name, X, y), "
+            f"found {type(entry).__name__}."
         )
     X = listed_to_array(X)
     classes, codes = encode_labels(y)
     if X.shape[0] != len(codes):
         raise ValueError(
-            f"Data set {name!r} has {X.shape[0]} rows and {len(codes)} labels. Give one label a "
-            "row; None or NaN marks a row without label."
+            f"Data set {name!r} has {X.shape[0]} rows and {len(codes)} labels. Pass one label per "
+            "row; None or NaN marks an unlabelled row."
         )
     if len(classes) < 2:
-        raise ValueError(f"Data set {name!r} has one class only, {classes[0]!r}: nothing to learn.")
+        raise ValueError(f"Data set {name!r} has only one class, {classes[0]!r}; it needs two.")
     return Problem(
         name, X, _labels(classes, codes), codes, classes, split, data_checksum(X, codes, classes)
     )
@@ -94,13 +97,13 @@ def _read_problem(entry: Any) -> Problem:
 def _labels(classes: npt.NDArray[Any], codes: IndexArray) -> npt.NDArray[Any]:
     if not np.any(codes == UNLABELLED):
         return np.asarray(classes[codes])
-    labels = np.empty(len(codes), dtype=object)  # so that None marks the rows without label
+    labels = np.empty(len(codes), dtype=object)  # so that None can mark unlabelled rows
     labels[codes != UNLABELLED] = classes[codes[codes != UNLABELLED]].tolist()
     return labels
 
 
 def data_checksum(X: Any, codes: IndexArray, classes: npt.NDArray[Any]) -> str:
-    """SHA-256 of a table and its labels: container, column names, types, kinds and all cells."""
+    """Return a SHA-256 of a table (container, names, types, kinds, cells) and its labels."""
     schema, table = learn_schema(X, owner="compare")
     digest = hashlib.sha256()
     for text in (schema.container, schema.names, _types(X), schema.columns, classes.tolist()):
@@ -110,7 +113,7 @@ def data_checksum(X: Any, codes: IndexArray, classes: npt.NDArray[Any]) -> str:
         arrays = (
             (matrix.data, matrix.indices, matrix.indptr)
             if sp.issparse(matrix)
-            else (np.where(np.isnan(matrix), np.nan, matrix) + 0.0,)  # one NaN, no minus zero
+            else (np.where(np.isnan(matrix), np.nan, matrix) + 0.0,)  # one kind of NaN and of 0
         )
         for array in arrays:
             digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -120,18 +123,18 @@ def data_checksum(X: Any, codes: IndexArray, classes: npt.NDArray[Any]) -> str:
 
 
 def _types(X: Any) -> list[str]:
-    """Column types: a pipeline may treat the numbers of an int and of a float column otherwise."""
+    """Return the column types: a pipeline may treat int and float columns differently."""
     if nw.dependencies.is_into_dataframe(X):
         return [str(dtype) for dtype in nw.from_native(X, eager_only=True).schema.dtypes()]
     return [str(X.dtype)]
 
 
 def discretise_globally(problem: Problem) -> Problem:
-    """Cut all continuous columns by class, once, on all labelled rows, as the papers did.
+    """Cut all continuous columns once, using the classes of all labelled rows, as the papers did.
 
-    The cuts of Fayyad and Irani have then seen the labels of every test fold: scores come out
-    too high. Missing cells stay missing; the container stays the same; unlabelled rows are cut
-    where the labelled ones say.
+    The cuts of Fayyad and Irani then depend on the labels of every test fold, so scores come out
+    too high. Missing cells stay missing, the container stays the same, and unlabelled rows are cut
+    at the same points.
     """
     from latentclass.engine._mdl import bin_codes, mdl_cut_points
 

@@ -1,4 +1,4 @@
-"""Progress with the time left, from what the same classifier took on the same data before."""
+"""Progress and time left, estimated from earlier folds of the same classifier and data set."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from types import TracebackType
 from typing import Any, Self
 
 Pair = tuple[str, str]
-"""Data set and classifier: folds of one pair take about the same time."""
+"""Data set and classifier. All folds of a pair take about the same time."""
 
 
 class TimeLeft:
-    """Estimate of the seconds that the remaining tasks take.
+    """Estimate of the seconds that the remaining tasks need.
 
     Parameters
     ----------
     waiting : iterable of (data set, classifier)
-        One entry a task.
+        One entry per task.
     known : iterable of ((data set, classifier), seconds)
-        Tasks that are already done, from the store.
+        Tasks that are already in the store.
     clock : callable, default=time.monotonic
+        Returns the current time in seconds.
     """
 
     def __init__(
@@ -53,11 +54,11 @@ class TimeLeft:
         means = {pair: sum(times) / len(times) for pair, times in self.seconds.items() if times}
         usual = sum(means.values()) / len(means)
         work = sum(n * means.get(pair, usual) for pair, n in self.waiting.items())
-        return work * elapsed / self.worked  # several workers: less than a second a second
+        return work * elapsed / self.worked  # the ratio is below 1 with several workers
 
 
 def clock_text(seconds: float | None) -> str:
-    """Seconds as h:mm:ss."""
+    """Return seconds as h:mm:ss."""
     if seconds is None:
         return "-:--:--"
     minutes, rest = divmod(round(seconds), 60)
@@ -65,10 +66,10 @@ def clock_text(seconds: float | None) -> str:
 
 
 class Progress:
-    """Progress on the standard error stream: a bar in a terminal, lines elsewhere.
+    """Progress on standard error: a bar in a terminal, lines of text elsewhere.
 
-    Silent if `verbose` is 0. The bar needs rich (the `cli` extra); without it there are lines,
-    at most one a second.
+    Prints nothing if `verbose` is 0. The bar needs rich (the `cli` extra). Without it, lines are
+    printed, at most one per second.
     """
 
     def __init__(self, total: int, left: TimeLeft, *, verbose: int) -> None:

@@ -1,4 +1,4 @@
-"""The tables of a comparison: scores, summary, one against all, and everything by fold."""
+"""The tables of a comparison: scores, summary, one against the others, all results by fold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from latentclass.evaluation._significance import (
 from latentclass.evaluation._tables import LEAK, Cell, TextTable, number, p_text
 
 MARKS = ("-", "*")
-"""Significantly worse than the best at the first and at the second level, as in the LCM paper."""
+"""Marks of scores that are worse than the best at the first and second level (LCM paper)."""
 
 TEST_NAMES = {"corrected": "corrected resampled t-test", "paired": "paired t-test"}
 
@@ -36,7 +36,7 @@ def score_table(
     check_option("sd", sd, ("auto", "kohavi", "folds", None))
     check_option("test", test, (*TEST_NAMES, None))
     if len(alpha) > len(MARKS) or list(alpha) != sorted(alpha, reverse=True):
-        raise ValueError(f"alpha={alpha!r} must be at most {len(MARKS)} levels, falling.")
+        raise ValueError(f"alpha={alpha!r} must be at most {len(MARKS)} levels, largest first.")
     metric = results.find_metric(metric)
     scores = results.scores(metric)
     spread = results.sd(metric, sd) if sd is not None else None
@@ -59,18 +59,18 @@ def score_table(
     notes = []
     if spread is not None:
         kohavi = sd == "kohavi" or (sd == "auto" and metric.name == "accuracy")
-        words = "Kohavi's theoretical one, sqrt(a(1-a)/N)" if kohavi else "that of the folds"
-        notes.append(f"±: standard deviation, {words}.")
+        words = "in theory (Kohavi), sqrt(a(1-a)/N)" if kohavi else "over the folds"
+        notes.append(f"±: standard deviation {words}.")
     if test is not None and alpha:
         levels = ", ".join(
             f"{mark} at {100 * level:g} %" for mark, level in zip(MARKS, alpha, strict=False)
         )
         notes.append(
-            f"Significantly worse than the best ({TEST_NAMES[test]}): {levels}; not corrected "
-            "for the number of comparisons."
+            f"Significantly worse than the best ({TEST_NAMES[test]}): {levels}. Not corrected for "
+            "the number of comparisons."
         )
     if published:
-        notes.append("In brackets: published.")
+        notes.append("In brackets: published score.")
     notes += _failure_notes(results)
     return TextTable(
         f"{_title(metric)} of {_count(results.classifiers, 'classifier')} on "
@@ -102,7 +102,7 @@ def _score_data(
 
 
 def _best(scores: FloatArray, metric: Metric) -> BoolArray:
-    """The best of each row, all of them if several are equal."""
+    """Mark the best score of each row, or all of them if several are equal."""
     signed = np.where(np.isnan(scores), -np.inf, scores if metric.greater_is_better else -scores)
     return np.asarray((signed == signed.max(axis=1, keepdims=True)) & ~np.isnan(scores))
 
@@ -130,7 +130,7 @@ def _marks(
 
 
 def _foot(scores: FloatArray, best: BoolArray, metric: Metric) -> list[tuple[str | Cell, ...]]:
-    """Averages over the data sets where every classifier has a score: the others are unfair."""
+    """Averages over the data sets on which every classifier has a score, for a fair comparison."""
     if len(scores) < 2:
         return []
     complete = scores[~np.isnan(scores).any(axis=1)]
@@ -175,12 +175,12 @@ def summary_table(results: Results, metric: Any, test: str | None, alpha: float)
                 cells.append(Cell(number(numbers[j], 2 if column == "mean rank" else 0)))
         rows.append((name, *cells))
     notes = [
-        f"Averages and mean ranks ({metric.name}): of the {friedman.n_datasets} data set(s) with a "
-        "score of every classifier. best: data sets on which it is the best."
+        f"Averages and mean ranks ({metric.name}) over the {friedman.n_datasets} data set(s) on "
+        "which every classifier has a score. best: number of data sets on which it is the best."
     ]
     if test is not None:
         notes.append(
-            f"worse: data sets on which it is significantly worse than the best "
+            f"worse: number of data sets on which it is significantly worse than the best "
             f"({TEST_NAMES[test]}, {100 * alpha:g} %)."
         )
     notes += _friedman_notes(results, metric, alpha)
@@ -258,15 +258,15 @@ def versus_table(
             data[column].append(value)
         shown = [_shown(wilcoxon.difference, metric), *counts, *map(p_text, p_values)]
         rows.append((name, *map(Cell, shown)))
+    sides = "The tests are two-sided."
+    if metric.name == "accuracy":
+        sides = "Kohavi's test is one-sided, the others are two-sided."
     notes = [
         f"w/t/l: data sets won, tied, lost; significant by the {TEST_NAMES[test]} at "
-        f"{100 * alpha:g} %. Kohavi's test is one-sided, the others two-sided."
-        if metric.name == "accuracy"
-        else f"w/t/l: data sets won, tied, lost; significant by the {TEST_NAMES[test]} at "
-        f"{100 * alpha:g} %. The tests are two-sided."
+        f"{100 * alpha:g} %. {sides}"
     ]
     if nemenyi is not None:
-        notes.append("Wilcoxon's and Kohavi's p-values are of one pair each, Nemenyi's of all.")
+        notes.append("Only Nemenyi's p-values are corrected for the number of pairs.")
     notes += _friedman_notes(results, metric, alpha) + _failure_notes(results)
     return TextTable(
         f"{reference} against the others: {_title(metric)}",
@@ -318,7 +318,7 @@ def _count(things: Sequence[str], name: str) -> str:
 
 def _title(metric: Metric) -> str:
     unit = " (%)" if metric.percent else ""
-    better = "" if metric.greater_is_better else " (less is better)"
+    better = "" if metric.greater_is_better else " (lower is better)"
     return f"{metric.name}{unit}{better}"
 
 
@@ -339,8 +339,8 @@ def _failure_notes(results: Results) -> list[str]:
         return []
     first = results.failures[0]
     return [
-        f"{len(results.failures)} fit(s) failed; a classifier has no score (-) on a data set "
-        f"where it failed. First: {first['classifier']} on {first['dataset']}, fold "
+        f"{len(results.failures)} fit(s) failed. A classifier has no score (-) on a data set on "
+        f"which it failed. The first failure: {first['classifier']} on {first['dataset']}, fold "
         f"{first['fold']}: {_one_line(first['error'])}"
     ]
 

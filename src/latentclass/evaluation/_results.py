@@ -1,4 +1,4 @@
-"""Scores of a comparison and tests of significance on them."""
+"""Scores of a comparison, and significance tests."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ OVER_DATASETS = ("wilcoxon", "kohavi")
 class Results:
     """Results of several classifiers on the same folds of several data sets.
 
-    The part of a `Comparison` that computes: its tables and plots are made from this. See there
-    for the attributes.
+    This is the part of a `Comparison` from which its tables and plots are made. The attributes are
+    described there.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Results:
     # ------------------------------------------------------------------ scores
 
     def record(self, dataset: str, classifier: str, fold: int = 0) -> Record:
-        """All that is known of one fold: seconds, warnings, error, versions, parameters."""
+        """Everything recorded about one fold: seconds, warnings, error, versions, parameters."""
         self._check(datasets=(dataset,), classifiers=(classifier,))
         return self._records[dataset, classifier, fold]
 
@@ -73,15 +73,15 @@ class Results:
 
     @property
     def leaks(self) -> bool:
-        """Whether test folds leaked into the preprocessing: `protocol="paper"`."""
+        """Whether the test folds leaked into the preprocessing (`protocol="paper"`)."""
         return self.protocol == "paper"
 
     def find_metric(self, metric: Any = None) -> Metric:
-        """The metric of a name; the main one for None."""
+        """Return the metric with a name, or the main one for None."""
         return self.metrics[0] if metric is None else find_metric(metric, self.metrics)
 
     def n_rows(self, dataset: str) -> int:
-        """Rows of a data set that were tested."""
+        """Number of rows of a data set that were tested."""
         return len(np.unique(np.concatenate([fold.test for fold in self.folds[dataset]])))
 
     def fold_scores(self, dataset: str, metric: Any = None) -> FloatArray:
@@ -104,8 +104,9 @@ class Results:
     def scores(self, metric: Any = None) -> FloatArray:
         """Score on each data set, shape (n_datasets, n_classifiers).
 
-        Of the test rows of all folds together (seconds: the mean over folds). NaN if the
-        classifier failed on any fold: the others' scores are then not of the same rows.
+        A score is computed on the test rows of all folds together. Seconds are the mean over
+        folds. The score is NaN if the classifier failed on any fold, because it would not be
+        computed on the same rows as the others.
         """
         metric = self.find_metric(metric)
         if metric not in self._cache:
@@ -125,14 +126,14 @@ class Results:
         return float(metric.function(join([predictions_of(record) for record in records])))
 
     def sd(self, metric: Any = None, how: str = "auto") -> FloatArray:
-        """Standard deviations beside `scores`.
+        """Standard deviations of `scores`.
 
         Parameters
         ----------
         metric : str or Metric, optional
         how : {"auto", "kohavi", "folds"}
-            "kohavi": sqrt(a (1 - a) / N), for the accuracy only. "folds": that of the folds'
-            scores. "auto": the first for the accuracy, else the second.
+            "kohavi": sqrt(a (1 - a) / N), for the accuracy only. "folds": the standard deviation
+            of the scores on the folds. "auto": "kohavi" for the accuracy, "folds" otherwise.
         """
         check_option("how", how, ("auto", "kohavi", "folds"))
         metric = self.find_metric(metric)
@@ -143,7 +144,7 @@ class Results:
             return np.array(spread)
         if metric.name != "accuracy":
             raise ValueError(
-                f'how="kohavi" is the standard deviation of an accuracy, not of {metric.name!r}. '
+                f'how="kohavi" needs metric="accuracy", but metric is {metric.name!r}. '
                 'Use how="folds".'
             )
         n_rows = np.array([self.n_rows(dataset) for dataset in self.datasets])
@@ -160,32 +161,32 @@ class Results:
         dataset: str | None = None,
         metric: Any = None,
     ) -> PairResult:
-        """Test two classifiers against each other.
+        """Test whether two classifiers differ.
 
         Parameters
         ----------
         first, second : str
-            Classifiers.
+            Names of the classifiers.
         how : {"corrected", "paired", "wilcoxon", "kohavi"}
-            On one data set: Nadeau and Bengio's corrected resampled t-test, or the paired
-            t-test, on the scores by fold. Over all data sets: Wilcoxon's signed-rank test, or
-            Kohavi's pooled test of the HNB paper (of the accuracy; one-sided: is the first
-            better?).
+            "corrected" and "paired" compare the scores on the folds of one data set, with Nadeau
+            and Bengio's corrected resampled t-test or the paired t-test. "wilcoxon" and "kohavi"
+            compare over all data sets, with Wilcoxon's signed-rank test or the HNB paper's pooled
+            test after Kohavi. The latter is one-sided (is the first better?) and uses the accuracy.
         dataset : str, optional
-            For the first two.
+            Needed for "corrected" and "paired".
         metric : str or Metric, optional
 
         Returns
         -------
         PairResult
-            `difference` (first less second), `statistic`, `p_value`.
+            `difference` (first minus second), `statistic` and `p_value`.
         """
         check_option("how", how, ON_FOLDS + OVER_DATASETS)
         self._check(classifiers=(first, second))
         if how in ON_FOLDS and dataset is None:
-            raise ValueError(f"how={how!r} compares on one data set: name it, dataset=...")
+            raise ValueError(f"how={how!r} compares on one data set. Name it with dataset=.")
         if how in OVER_DATASETS and dataset is not None:
-            raise ValueError(f"how={how!r} compares over all data sets: leave dataset away.")
+            raise ValueError(f"how={how!r} compares over all data sets. Leave out dataset=.")
         a, b = self.classifiers.index(first), self.classifiers.index(second)
         if dataset is not None:
             scores = self.fold_scores(dataset, metric)
@@ -200,12 +201,12 @@ class Results:
         return kohavi_pooled_test(scores[:, a], scores[:, b], sd[:, a], sd[:, b])
 
     def _sizes(self, dataset: str, classifier: str) -> tuple[list[int], list[int]]:
-        """Labelled rows of the training and test parts."""
+        """Number of labelled training rows and of test rows in each fold."""
         records = [self._records[dataset, classifier, fold.number] for fold in self.folds[dataset]]
         return [r["n_train"] for r in records], [r["n_test"] for r in records]
 
     def friedman(self, metric: Any = None) -> FriedmanResult:
-        """Friedman's test of all classifiers over the data sets, with mean ranks."""
+        """Friedman's test of all classifiers over all data sets, with mean ranks."""
         metric = self.find_metric(metric)
         return friedman_test(self.scores(metric), greater_is_better=metric.greater_is_better)
 
@@ -218,16 +219,16 @@ class Results:
         alpha: float = 0.05,
         metric: Any = None,
     ) -> tuple[int, int, int]:
-        """Data sets on which the first classifier beats, ties with, loses to the second.
+        """Count the data sets on which the first classifier wins, ties and loses.
 
         Parameters
         ----------
         first, second : str
+            Names of the classifiers.
         test : {"corrected", "paired"} or None, default="corrected"
-            Count significant differences by this test, all else as ties. None counts every
-            difference.
+            Only significant differences count as wins and losses. None counts every difference.
         alpha : float, default=0.05
-            Level of the test, two-sided.
+            Significance level of the two-sided test.
         metric : str or Metric, optional
         """
         check_option("test", test, (*ON_FOLDS, None))
@@ -241,7 +242,7 @@ class Results:
             for place in np.flatnonzero(known):
                 dataset = self.datasets[place]
                 result = self.test(first, second, test, dataset=dataset, metric=metric)
-                if not result.p_value <= alpha:  # NaN too: one fold shows nothing
+                if not result.p_value <= alpha:  # also if it is NaN, as with a single fold
                     gain[place] = 0.0
         gain = gain[known]
         return int(np.sum(gain > 0)), int(np.sum(gain == 0)), int(np.sum(gain < 0))

@@ -1,8 +1,9 @@
-"""Tests of significance: pure functions on arrays of scores.
+"""Significance tests: pure functions on arrays of scores.
 
-Two questions must not be mixed. On one data set, "do these classifiers differ?" is asked of the
-scores on the same folds (`paired_t_test`, `corrected_t_test`). Over many data sets it is asked of
-one score a data set (`wilcoxon_test`, `friedman_test`, `kohavi_pooled_test`).
+There are two different questions. Do classifiers differ on one data set? This is answered from
+their scores on the same folds (`paired_t_test`, `corrected_t_test`). Do they differ over many data
+sets? This is answered from one score per data set (`wilcoxon_test`, `friedman_test`,
+`kohavi_pooled_test`).
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from latentclass._types import FloatArray
 
 
 class PairResult(NamedTuple):
-    """Outcome of a test of two classifiers.
+    """Result of a test of two classifiers.
 
     Attributes
     ----------
     difference : float
-        Mean score of the first less that of the second.
+        Mean score of the first minus that of the second.
     statistic : float
-        The test's statistic.
+        The test statistic.
     p_value : float
-        NaN where the test has no answer (a single fold, say).
+        NaN if the test is not defined, for example with a single fold.
     """
 
     difference: float
@@ -37,18 +38,19 @@ class PairResult(NamedTuple):
 
 
 class FriedmanResult(NamedTuple):
-    """Outcome of Friedman's test.
+    """Result of Friedman's test.
 
     Attributes
     ----------
     mean_ranks : array of shape (n_classifiers,)
-        Mean rank of each classifier over the data sets; 1 is best, ties share their mean rank.
+        Mean rank of each classifier over the data sets. 1 is best; ties share their mean rank.
     chi2, p_chi2 : float
-        Friedman's statistic and its p-value by the chi-square distribution.
+        Friedman's statistic and its p-value from the chi-square distribution.
     f, p_f : float
-        Iman and Davenport's statistic, less conservative, and its p-value by the F distribution.
+        Iman and Davenport's statistic, which is less conservative, and its p-value from the F
+        distribution.
     n_datasets : int
-        Data sets used: those with a score of every classifier.
+        Number of data sets used: those on which every classifier has a score.
     """
 
     mean_ranks: FloatArray
@@ -62,9 +64,9 @@ class FriedmanResult(NamedTuple):
 def kohavi_sd(accuracy: npt.ArrayLike, n_rows: npt.ArrayLike) -> FloatArray:
     """Theoretical standard deviation of an accuracy: sqrt(a (1 - a) / N).
 
-    That of a binomial share [1]_: it assumes that the N test rows are right or wrong
-    independently, and knows nothing of how scores vary from fold to fold. In cross-validation N
-    is the number of rows that were tested, not of a fold's rows.
+    This is the standard deviation of a binomial share [1]_. It assumes that the N test rows are
+    classified correctly or not independently of each other, and it ignores how scores vary between
+    folds. In cross-validation, N is the number of all rows that were tested, not of one fold.
 
     References
     ----------
@@ -83,9 +85,10 @@ def kohavi_sd(accuracy: npt.ArrayLike, n_rows: npt.ArrayLike) -> FloatArray:
 def paired_t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairResult:
     """Two-sided paired t-test of the scores of two classifiers on the same J folds.
 
-    t = mean(d) / (s_d / sqrt(J)), J - 1 degrees of freedom, d the differences by fold. It takes
-    the folds as independent, but their training parts overlap: it finds differences that are not
-    there (LTC's Table 2 uses it; prefer `corrected_t_test`).
+    t = mean(d) / (s_d / sqrt(J)) with J - 1 degrees of freedom, where d are the differences by
+    fold. The test assumes independent folds, but their training rows overlap, so it finds
+    differences that do not exist. Prefer `corrected_t_test`. Table 2 of the LTC paper uses this
+    test.
 
     Examples
     --------
@@ -101,16 +104,16 @@ def corrected_t_test(
 ) -> PairResult:
     """Corrected resampled t-test of Nadeau and Bengio, two-sided.
 
-    t = mean(d) / sqrt((1/J + n_test/n_train) s_d^2), J - 1 degrees of freedom [1]_. The second
-    term stands for the correlation between folds whose training parts overlap; it is an
-    approximation made for random splits, and usual for (repeated) cross-validation.
+    t = mean(d) / sqrt((1/J + n_test/n_train) s_d^2) with J - 1 degrees of freedom [1]_. The second
+    term accounts for the correlation between folds whose training rows overlap. It is an
+    approximation for random splits that is also common for (repeated) cross-validation.
 
     Parameters
     ----------
     first, second : array-like of shape (n_folds,)
         Scores on the same folds.
     n_train, n_test : array-like of shape (n_folds,) or int
-        Labelled rows of the folds' two parts; their means are used.
+        Number of labelled training rows and of test rows in each fold. Their means are used.
 
     References
     ----------
@@ -132,7 +135,7 @@ def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(
             f"Scores must be two lists of the same length, found shapes {a.shape} and {b.shape}. "
-            "Give one score of each classifier for the same folds or data sets, in one order."
+            "Pass one score of each classifier for the same folds or data sets, in the same order."
         )
     return a - b
 
@@ -141,7 +144,7 @@ def _t_test(d: FloatArray, overlap: float) -> PairResult:
     n_folds, mean = len(d), float(np.mean(d)) if len(d) else math.nan
     if n_folds < 2 or math.isnan(mean):
         return PairResult(mean, math.nan, math.nan)
-    # equal differences may have a variance of rounding errors; that is no evidence
+    # the variance of equal differences may consist of rounding errors only
     variance = float(np.var(d, ddof=1)) if np.ptp(d) > 1e-12 * np.max(np.abs(d)) else 0.0
     error = math.sqrt((1 / n_folds + overlap) * variance)
     if error == 0:
@@ -152,12 +155,12 @@ def _t_test(d: FloatArray, overlap: float) -> PairResult:
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairResult:
-    """Wilcoxon signed-rank test, two-sided, of one score a data set.
+    """Wilcoxon's two-sided signed-rank test on one score per data set.
 
-    Data sets on which both are equal share their ranks between the two sides, as in [1]_. It
-    assumes independent data sets, and that larger differences count more; not that they are
-    normal. Computed by `scipy.stats.wilcoxon`: exactly for few data sets without ties, else by
-    the normal approximation.
+    The ranks of data sets on which both are equal are split between the two sides, as in [1]_. The
+    test assumes that data sets are independent and that larger differences count more. It does not
+    assume a normal distribution. `scipy.stats.wilcoxon` computes it: exactly for few data sets
+    without ties, otherwise with a normal approximation.
 
     References
     ----------
@@ -173,18 +176,18 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairResult:
     d = d[~np.isnan(d)]
     if not len(d):
         return PairResult(math.nan, math.nan, math.nan)
-    if not d.any():  # scipy has no answer here, but there is one
+    if not d.any():  # scipy returns NaN here
         return PairResult(0.0, len(d) * (len(d) + 1) / 4, 1.0)
     with warnings.catch_warnings():
-        # some versions of scipy announce that ties or few rows lead to the approximation
+        # some versions of scipy warn that they use the approximation
         warnings.simplefilter("ignore", UserWarning)
-        # rounded, so that differences that are equal but for their last bits are ties
+        # rounded, so that differences that are equal up to rounding errors are ties
         result = stats.wilcoxon(np.round(d, 12), zero_method="zsplit")
     return PairResult(float(d.mean()), float(result.statistic), float(result.pvalue))
 
 
 def rank_rows(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> FloatArray:
-    """Ranks within each row, 1 for the best; equal scores share their mean rank."""
+    """Return the ranks within each row: 1 is best, and equal scores share their mean rank."""
     table = np.asarray(scores, dtype=np.float64)
     ranks = stats.rankdata(-table if greater_is_better else table, axis=1)
     return np.asarray(ranks, dtype=np.float64)
@@ -204,8 +207,10 @@ def friedman_test(
     scores : array-like of shape (n_datasets, n_classifiers)
         Data sets with a NaN are left out.
     greater_is_better : bool, default=True
+        Whether a higher score is better.
     correct_ties : bool, default=True
-        Without the correction the statistic is that of [1]_, smaller if there are ties.
+        Whether to correct for ties. Without the correction the statistic is that of [1]_, which is
+        smaller if there are ties.
 
     References
     ----------
@@ -221,8 +226,8 @@ def friedman_test(
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 1:
         raise ValueError(
-            f"scores has shape {table.shape}; Friedman's test needs one row a data set and one "
-            "column a classifier."
+            f"scores has shape {table.shape}. Pass a table with one row per data set and one "
+            "column per classifier."
         )
     table = table[~np.isnan(table).any(axis=1)]
     n, k = table.shape
@@ -236,7 +241,7 @@ def friedman_test(
     if correct_ties:
         sizes = (np.unique(row, return_counts=True)[1] for row in ranks)
         tied = sum(float(np.sum(size**3 - size)) for size in sizes) / (n * (k**3 - k))
-        chi2 = chi2 / (1 - tied) if tied < 1 else 0.0  # all equal everywhere: no difference
+        chi2 = chi2 / (1 - tied) if tied < 1 else 0.0  # all scores are equal
     room = n * (k - 1) - chi2
     f = (n - 1) * chi2 / room if room > 1e-9 else math.inf
     return FriedmanResult(
@@ -252,9 +257,10 @@ def friedman_test(
 def nemenyi_difference(n_classifiers: int, n_datasets: int, alpha: float = 0.05) -> float:
     """Critical difference of mean ranks by Nemenyi: q_alpha sqrt(k (k + 1) / (6 N)).
 
-    q_alpha is the studentized range's quantile divided by sqrt(2). Two of k classifiers whose
-    mean ranks over N data sets differ by more are different, with a chance of at most `alpha`
-    that any such statement is wrong. To be read after Friedman's test has found a difference.
+    q_alpha is the quantile of the studentized range divided by sqrt(2). Two of k classifiers
+    differ if their mean ranks over N data sets differ by more than this. The probability that any
+    such statement is wrong is at most `alpha`. Use it after Friedman's test has found a
+    difference.
 
     Examples
     --------
@@ -267,7 +273,7 @@ def nemenyi_difference(n_classifiers: int, n_datasets: int, alpha: float = 0.05)
 
 
 def nemenyi_p_values(mean_ranks: npt.ArrayLike, n_datasets: int) -> FloatArray:
-    """Nemenyi's p-value of each pair: the studentized range's tail at their rank difference.
+    """Nemenyi's p-value of each pair, from the studentized range at their rank difference.
 
     Examples
     --------
@@ -282,9 +288,10 @@ def nemenyi_p_values(mean_ranks: npt.ArrayLike, n_datasets: int) -> FloatArray:
 
 
 def groups_alike(mean_ranks: npt.ArrayLike, difference: float) -> list[list[int]]:
-    """Largest groups of classifiers, in rank order, within `difference` of one another.
+    """Find the largest groups of classifiers whose mean ranks differ by at most `difference`.
 
-    Groups of one are left out: these are the bars of a critical-difference diagram.
+    These are the bars of a critical-difference diagram. Groups of one are left out. The members of
+    a group are in rank order.
 
     Examples
     --------
@@ -294,7 +301,7 @@ def groups_alike(mean_ranks: npt.ArrayLike, difference: float) -> list[list[int]
     ranks = np.asarray(mean_ranks, dtype=np.float64)
     order = np.argsort(ranks, kind="stable")
     groups: list[list[int]] = []
-    reach = 0  # how far the last group went: a group within it says nothing new
+    reach = 0  # end of the last group: a group within it adds nothing
     for start in range(len(order)):
         stop = int(np.searchsorted(ranks[order], ranks[order[start]] + difference, side="right"))
         if stop - start > 1 and stop > reach:
@@ -309,11 +316,11 @@ def kohavi_pooled_test(
     first_sd: npt.ArrayLike,
     second_sd: npt.ArrayLike,
 ) -> PairResult:
-    """Test over several data sets of the HNB paper (section 5), after Kohavi; one-sided.
+    """One-sided test over several data sets after Kohavi, from section 5 of the HNB paper [1]_.
 
     The mean difference of the accuracies over t data sets is taken as normal with variance
-    sum_i (s_i1^2 + s_i2^2) / t^2, s the standard deviations of `kohavi_sd`. The p-value is for
-    "the first is not better than the second".
+    sum_i (s_i1^2 + s_i2^2) / t^2, where s are the standard deviations of `kohavi_sd`. The null
+    hypothesis is that the first is not better than the second.
 
     Parameters
     ----------
@@ -324,11 +331,11 @@ def kohavi_pooled_test(
 
     Notes
     -----
-    It takes the two accuracies on one data set as independent. They are not, both come from the
-    same rows: if they rise and fall together the test is conservative. It says nothing about
-    data sets beyond these t. The p-values printed in the paper (5e-12 against NB, 6e-6 TAN,
-    6e-11 C5.0, 0.02 NN) do not follow from its Table 2 by this formula, which gives 1.3e-5,
-    0.0069, 3.0e-5 and 0.10.
+    The test assumes that the two accuracies on a data set are independent. They are not, because
+    both come from the same rows. If they rise and fall together, the test is conservative. It says
+    nothing about other data sets. The p-values in the paper (5e-12 against NB, 6e-6 TAN, 6e-11
+    C5.0, 0.02 NN) do not follow from its Table 2 with this formula, which gives 1.3e-5, 0.0069,
+    3.0e-5 and 0.10.
 
     References
     ----------

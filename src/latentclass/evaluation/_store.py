@@ -1,4 +1,4 @@
-"""Results on disk: one append-only file of JSON lines, each record complete in itself."""
+"""Results on disk: an append-only file of JSON lines."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from latentclass._warn import warn_user
 Record = dict[str, Any]
 
 CHECK = "check"
-"""The last field of a line: a checksum of the others, so that a damaged line is seen."""
+"""Last field of a line: a checksum of the other fields, which reveals damaged lines."""
 
 
 class Store:
-    """Finished folds in a file of JSON lines, found again by key.
+    """Finished folds in a file of JSON lines.
 
-    A record is written in one piece at the end of the file and is on the disk when `add`
-    returns; nothing is ever changed in place. So a run that is killed loses at most the record
-    it was writing, several processes may write to one file, and `cat a.jsonl b.jsonl` is a store
-    too. Lines that are damaged (the last one of a killed run, as a rule) are skipped and
-    counted.
+    `add` appends a record to the file in one piece, and the record is on disk when it returns.
+    Existing lines never change. So a run that is killed loses at most the record that it was
+    writing, several processes can write to the same file, and two stores can be joined with
+    `cat a.jsonl b.jsonl`. Damaged lines are skipped and counted; usually this is the last line of
+    a killed run.
 
     Parameters
     ----------
     path : path-like or None
-        File to read and append to; it is made when the first record comes. None keeps the
-        records in memory only.
+        File to read and append to. It is created with the first record. None keeps the records in
+        memory only.
 
     Attributes
     ----------
     records : dict of str to dict
-        Record by key. Of several with one key the first counts, but one that failed gives way
-        to one that did not.
+        Record by key. If several have the same key, the first one counts, except that a success
+        replaces a failure.
     n_damaged : int
-        Lines that could not be read.
+        Number of lines that could not be read.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class Store:
         if damaged:
             places = ", ".join(map(str, damaged[:5])) + (", ..." if len(damaged) > 5 else "")
             warn_user(
-                f"{path.name}: {len(damaged)} damaged record(s) skipped (line {places}), most "
-                "likely cut off when a run was killed. What they held is computed again."
+                f"{path.name}: skipped {len(damaged)} damaged record(s) (line {places}), most "
+                "likely cut off when a run was killed. Their results are computed again."
             )
 
     def _keep(self, record: Record) -> bool:
-        """Take a record in; tell whether it says something new."""
+        """Keep a record unless it says nothing new; return whether it was kept."""
         known = self.records.get(record["key"])
         if known is not None and (known["error"] is None or record["error"] is not None):
             return False
@@ -97,14 +97,14 @@ class Store:
 def merge_stores(
     target: str | os.PathLike[str], *sources: str | os.PathLike[str]
 ) -> dict[str, Record]:
-    """Append to `target` what other stores have and it has not.
+    """Append to `target` the records of other stores that it lacks.
 
     Parameters
     ----------
     target : path-like
-        Store to extend; it need not exist yet.
+        Store to extend. It need not exist yet.
     *sources : path-like
-        Stores to read; they are left as they are.
+        Stores to read. They do not change.
 
     Returns
     -------
@@ -124,8 +124,8 @@ def merge_stores(
     for source in sources:
         if not Path(source).exists():
             raise FileNotFoundError(
-                f"No store to merge at {Path(source).name!r}: there is no such file. Give paths "
-                "that were used as store= in compare."
+                f"There is no store {Path(source).name!r} to merge. Pass paths that were used as "
+                "store= in compare."
             )
     merged = Store(target)
     for source in sources:
@@ -135,12 +135,12 @@ def merge_stores(
 
 
 def canonical_json(content: Any) -> str:
-    """Text that is the same whenever the content is."""
+    """Return JSON text that is the same for equal content."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def checksum(text: str) -> str:
-    """SHA-256 of a text, in hexadecimal digits."""
+    """Return the SHA-256 of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -154,7 +154,7 @@ def _check(body: bytes) -> bytes:
 
 
 def _parse(line: bytes) -> Record | None:
-    """The record of a line, or None if it is damaged."""
+    """Return the record of a line, or None if the line is damaged."""
     head, _, tail = line.rstrip().rpartition(f',"{CHECK}":"'.encode())
     body = head + b"}"
     if tail != _check(body) + b'"}':
@@ -171,12 +171,12 @@ def _append(path: Path, line: bytes) -> None:
             if end:
                 os.lseek(handle, end - 1, os.SEEK_SET)
                 if os.read(handle, 1) != b"\n":
-                    line = b"\n" + line  # a killed run left half a line: ours must not join it
+                    line = b"\n" + line  # a killed run left half a line: start a new one
             written = os.write(handle, line)
             if written < len(line):
                 raise OSError(
-                    f"Only {written} of {len(line)} bytes could be written to {path.name}: is the "
-                    "disk full? Make room and run again; finished folds are kept."
+                    f"Only {written} of {len(line)} bytes could be written to {path.name}. If the "
+                    "disk is full, make room and run again; finished folds are kept."
                 )
             os.fsync(handle)
     finally:
@@ -185,7 +185,7 @@ def _append(path: Path, line: bytes) -> None:
 
 @contextlib.contextmanager
 def _locked(handle: int) -> Iterator[None]:
-    """Hold the file for one record; where files cannot be locked, one write must do."""
+    """Lock the file for one record, where files can be locked."""
     if sys.platform == "win32":  # pragma: no cover
         yield
         return

@@ -1,4 +1,4 @@
-"""A table once, in every form: console, Markdown, LaTeX, CSV, data frame."""
+"""A table for the console, and as Markdown, LaTeX, CSV and data frame."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 LEAK = (
-    'protocol="paper": the continuous columns were discretised once, by class, on all rows. The '
-    "test folds leaked into that discretisation, so the scores are biased upwards."
+    'protocol="paper": the continuous columns were discretised once, on all rows with their '
+    "classes. The test folds leaked into this discretisation, so the scores are too high."
 )
-"""What every output of a comparison by the papers' protocol says."""
+"""The note on every output of a comparison with the papers' protocol."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -28,7 +28,7 @@ _LATEX = {
 
 
 class Cell(NamedTuple):
-    """One cell: a number as text, and what stands beside it."""
+    """A cell: a number as text, and what is shown with it."""
 
     text: str
     sd: str = ""
@@ -39,23 +39,24 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table to print or to write into a document.
+    """A table to print or to put into a document.
 
-    `print(table)` shows it; `to_markdown`, `to_latex`, `to_csv` and `to_frame` give it in other
-    forms.
+    `print(table)` shows it. `to_markdown`, `to_latex`, `to_csv` and `to_frame` convert it.
 
     Attributes
     ----------
     caption : str
+        Title of the table.
     header : tuple of str
+        Names of the columns.
     rows : tuple of tuples
-        First a label, then cells.
+        Each row is a label followed by cells.
     notes : tuple of str
         Lines below the table.
     data : dict of str to list
-        The numbers behind the cells, by column, in full precision.
+        The numbers in full precision, by column.
     leaks : bool
-        Whether the papers' protocol was used; every form says so.
+        Whether the papers' protocol was used. If so, the notes say it.
     """
 
     caption: str
@@ -66,10 +67,10 @@ class TextTable:
     leaks: bool = False
 
     def all_notes(self, best: str = "Bold") -> list[str]:
-        """The notes: first that the protocol leaks, if it does, and what marks the best."""
+        """Return all notes, with the one on the leak and the one on the mark of the best."""
         cells = (cell for row in self.rows for cell in row)
         has_best = any(isinstance(cell, Cell) and cell.best for cell in cells)
-        legend = [f"{best}: the best of a data set."] if has_best else []
+        legend = [f"{best}: the best on a data set."] if has_best else []
         return [LEAK] * self.leaks + legend + list(self.notes)
 
     def __str__(self) -> str:
@@ -85,7 +86,7 @@ class TextTable:
         )
 
     def to_markdown(self) -> str:
-        """The table as GitHub's Markdown."""
+        """Return the table as Markdown in GitHub's style."""
         head = [_markdown(name) for name in self.header]
         lines = [
             f"**{_markdown(self.caption)}**",
@@ -102,7 +103,7 @@ class TextTable:
         return self.to_markdown()
 
     def to_latex(self) -> str:
-        """The table as a LaTeX float; it needs the package booktabs."""
+        """Return the table as a LaTeX float. It needs the package booktabs."""
         lines = [
             r"\begin{table}",
             rf"\caption{{{_latex(self.caption)}}}",
@@ -123,16 +124,16 @@ class TextTable:
         return self.data | ({"note": [LEAK] * n_rows} if self.leaks else {})
 
     def to_csv(self) -> str:
-        """The numbers in full precision, as CSV with a header; an empty field is no number."""
+        """Return the numbers in full precision as CSV with a header. NaN is an empty field."""
         return csv_text(self._columns())
 
     def to_frame(self) -> Any:
-        """The numbers in full precision, as a pandas data frame."""
+        """Return the numbers in full precision as a pandas data frame."""
         return data_frame(self._columns())
 
 
 def csv_text(columns: dict[str, list[Any]]) -> str:
-    """Columns as CSV."""
+    """Return columns as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -144,23 +145,23 @@ def csv_text(columns: dict[str, list[Any]]) -> str:
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
-    """Columns as a pandas data frame."""
+    """Return columns as a pandas data frame."""
     try:
         import pandas as pd
     except ImportError:
         raise ImportError(
-            'Data frames need pandas: pip install "latentclass[cli]". Without it use to_csv.'
+            'Data frames need pandas: pip install "latentclass[cli]". Or use to_csv instead.'
         ) from None
     return pd.DataFrame(columns)
 
 
 def number(value: float, digits: int, *, percent: bool = False) -> str:
-    """A number with so many decimals; a dash for NaN."""
+    """Return a number with a fixed number of decimals; a dash for NaN."""
     return "-" if math.isnan(value) else f"{value * (100 if percent else 1):.{digits}f}"
 
 
 def p_text(p_value: float) -> str:
-    """A p-value with two significant digits."""
+    """Return a p-value with two significant digits; a dash for NaN."""
     if math.isnan(p_value):
         return "-"
     return f"{p_value:.1e}" if p_value < 0.0095 else f"{p_value:.2f}"
@@ -177,7 +178,7 @@ def _joined(text: str, cell: Cell, plus_minus: str, mark: str) -> str:
 
 
 def _plain_column(cells: Sequence[Any]) -> list[str]:
-    """Cells of one column; blanks keep numbers below one another where only some have a mark."""
+    """Return the cells of a column, padded so that numbers line up if only some have a mark."""
     numbers = [cell for cell in cells if isinstance(cell, Cell)]
     marked = any(cell.mark for cell in numbers)
     bracket = max((len(cell.published) + 3 for cell in numbers if cell.published), default=0)

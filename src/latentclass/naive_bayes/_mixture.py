@@ -16,16 +16,12 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._base import ProductClassifier, em_record, found_components
-from latentclass.naive_bayes._column_choice import (
-    ColumnSearch,
-    choose_columns,
+from latentclass.naive_bayes._column_choice import ColumnSearch, choose_columns
+from latentclass.naive_bayes._column_mixture import ColumnComponents, mixed_columns
+from latentclass.naive_bayes._column_mixture_em import (
+    ColumnMixtureParams,
     column_mixture_problem,
     matched_params,
-)
-from latentclass.naive_bayes._column_mixture import (
-    ColumnComponents,
-    ColumnMixtureParams,
-    mixed_columns,
 )
 from latentclass.naive_bayes._components import ProductComponents
 from latentclass.naive_bayes._labelled_problem import labelled_starts, observed_columns

@@ -16,7 +16,13 @@ from latentclass.estimator._fitted import (
     check_no_nan,
     check_shape,
 )
-from latentclass.naive_bayes import _column_mixture as mixture
+from latentclass.naive_bayes._column_mixture import (
+    ColumnComponents,
+    mixed_columns,
+    mixture_log_density,
+    mixture_peaks,
+    used_parts,
+)
 from latentclass.naive_bayes._components import ProductComponents, check_positive
 
 
@@ -40,7 +46,7 @@ class MixtureNaiveBayesModel(FittedModel):
     class_prior: FloatArray
     components: ProductComponents
     n_components: IndexArray
-    parts: mixture.ColumnComponents
+    parts: ColumnComponents
 
     def __post_init__(self) -> None:
         n_classes, n_columns = self.components.params.mean.shape
@@ -57,12 +63,12 @@ class MixtureNaiveBayesModel(FittedModel):
     @property
     def mixed(self) -> IndexArray:
         """The columns with several components in some class."""
-        return mixture.mixed_columns(self.n_components)
+        return mixed_columns(self.n_components)
 
     @property
     def used(self) -> BoolArray:
         """Which components of the mixed columns there are, shape (n_classes, n_mixed, most)."""
-        return mixture.used_parts(self.n_components)
+        return used_parts(self.n_components)
 
     def sorted_parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Share, mean and scale of all columns' components, by mean, in the units of the data.
@@ -101,7 +107,7 @@ class MixtureNaiveBayesModel(FittedModel):
             product.ProductRows(numeric[:, rest], codes),
             layout._replace(centre=layout.centre[rest], unit=layout.unit[rest]),
         )
-        out += mixture.mixture_log_density(self.parts, numeric[:, mixed], layout.unit[mixed])
+        out += mixture_log_density(self.parts, numeric[:, mixed], layout.unit[mixed])
         return out
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
@@ -130,7 +136,7 @@ class MixtureNaiveBayesModel(FittedModel):
         mixed, layout = self.mixed, self.components.layout
         centre, unit = layout.centre[mixed], layout.unit[mixed]
         if mixed.size:
-            at, height = mixture.mixture_peaks(self.parts)
+            at, height = mixture_peaks(self.parts)
             values[:, mixed] = centre + unit * at
             log_peaks[:, mixed] = height + 0.5 * product.LOG_2PI - np.log(unit)
         return self.components.best_cells(table, joint, (values, log_peaks))
