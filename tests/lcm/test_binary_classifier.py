@@ -234,7 +234,7 @@ def test_more_iterations_are_asked_for_where_em_was_cut_short():
 def test_threes_and_fives_of_the_paper():
     data = load_dataset("usps/3-vs-5", container="numpy")
     train = np.asarray(data.split) == "train"
-    model = BinaryLCMClassifier(35, n_init=2, max_iter=40, tol=0.05, random_state=0)
+    model = BinaryLCMClassifier(35, n_init=1, max_iter=40, tol=0.05, random_state=0)
     model.fit(data.X[train], data.y[train])
     # Langseth and Nielsen (2009), Table 2: bLCM 97.41 %; naive Bayes 94.44 %
     assert model.score(data.X[~train], data.y[~train]) >= 0.96
