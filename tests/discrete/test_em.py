@@ -17,20 +17,20 @@ def make_problem(alpha=1.0, holes=0.2):
     codes[:, 0] = np.where(rng.random(80) < 0.7, np.arange(80) % 2, codes[:, 0])
     codes[rng.random(codes.shape) < holes] = -1
     codes = codes.astype(np.int32)
-    n = STRUCTURE.n_cells
-    cells = CountLayout(
+    n = STRUCTURE.n_entries
+    layout = CountLayout(
         STRUCTURE.group_starts, np.full(n, alpha), np.full(n, 0.5), np.ones(n), STRUCTURE.shared
     )  # fmt: skip
     y, weight = np.arange(80) % 2, rng.uniform(1, 2, 80)
     known = STRUCTURE.counts(codes[:20], y[:20], weight[:20], 2)
     blocks = [(codes[20:50], weight[20:50]), (codes[50:], weight[50:])]
-    return CountProblem(cells, STRUCTURE.cells, blocks, np.bincount(y[:20], weight[:20]), known)
+    return CountProblem(layout, STRUCTURE.entries, blocks, np.bincount(y[:20], weight[:20]), known)
 
 
 def start(problem):
     return CountParams(
         np.log(problem.known_weight / problem.known_weight.sum())[None],
-        problem.cells.estimate(problem.known)[None],
+        problem.layout.estimate(problem.known)[None],
     )
 
 
@@ -82,16 +82,16 @@ def test_vector_and_back():
 
 
 def test_estimates_by_hand():
-    cells = CountLayout(
+    layout = CountLayout(
         np.array([0, 2]),
         np.array([1.0, 1.0, 0.0, 0.0]),
         np.array([0.5, 0.5, 0.2, 0.8]),
         np.array([1.0, 1.0, 0.0, 0.0]),
         np.array([False] * 4),
     )
-    log_theta = cells.estimate(np.array([[1.0, 3.0, 0.0, 0.0]]))
+    log_theta = layout.estimate(np.array([[1.0, 3.0, 0.0, 0.0]]))
     assert_allclose(np.exp(log_theta), [[2 / 6, 4 / 6, 0.2, 0.8]])
-    assert cells.criterion(np.array([[-1.0, -2.0, -np.inf, -3.0]])).tolist() == [[-1, -2, 0, 0]]
+    assert layout.criterion(np.array([[-1.0, -2.0, -np.inf, -3.0]])).tolist() == [[-1, -2, 0, 0]]
 
 
 def test_no_class_is_dead():

@@ -16,9 +16,9 @@ LOOSE = Structure((2, 2, 3), ((), (), ()), (True,) * 3)
 
 def random_tables(structure, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
-    theta = rng.gamma(1.0, size=(n_classes, structure.n_cells))
+    theta = rng.gamma(1.0, size=(n_classes, structure.n_entries))
     for first, end in zip(
-        structure.group_starts, [*structure.group_starts[1:], structure.n_cells], strict=True
+        structure.group_starts, [*structure.group_starts[1:], structure.n_entries], strict=True
     ):
         theta[:, first:end] /= theta[:, first:end].sum(axis=1, keepdims=True)
     theta[:, structure.shared] = theta[:1, structure.shared]
@@ -40,9 +40,9 @@ def slow_log_likelihood(structure, log_theta, row, k, join):
 
 @pytest.mark.parametrize("structure", [DIAMOND, TREE, LOOSE], ids=["diamond", "tree", "loose"])
 @pytest.mark.parametrize("maximise", [False, True])
-@pytest.mark.parametrize("block_cells", [2**21, 1])
-def test_holes_are_summed_out_exactly(structure, maximise, block_cells, monkeypatch):
-    monkeypatch.setattr(network, "BLOCK_CELLS", block_cells)
+@pytest.mark.parametrize("block_size", [2**21, 1])
+def test_holes_are_summed_out_exactly(structure, maximise, block_size, monkeypatch):
+    monkeypatch.setattr(network, "BLOCK_ENTRIES", block_size)
     log_theta = random_tables(structure)
     every = np.array(list(product(*(range(-1, r) for r in structure.n_levels))), dtype=np.int32)
     got = network.log_likelihood(structure, log_theta, every, maximise=maximise)
@@ -71,7 +71,7 @@ def test_a_long_chain_of_holes_sums_to_one():
 
 
 def test_a_star_with_more_combinations_than_an_integer_holds_sums_to_one():
-    # the hub with all its 39 neighbours would need 1000 * 4**39 cells: not where to begin
+    # the hub with all its 39 neighbours would need 1000 * 4**39 entries: not where to begin
     tree = Structure((1000, *(4,) * 39), ((), *((0,),) * 39), (True,) * 40)
     log_theta = random_tables(tree)
     value = network.log_likelihood(tree, log_theta, np.full((1, 40), -1, dtype=np.int32))
@@ -79,7 +79,7 @@ def test_a_star_with_more_combinations_than_an_integer_holds_sums_to_one():
 
 
 def test_tables_too_large_for_one_row_are_refused(monkeypatch):
-    monkeypatch.setattr(network, "MAX_CELLS", 10)
+    monkeypatch.setattr(network, "MAX_ENTRIES", 10)
     with pytest.raises(ValueError, match=r"Summing out 4 missing attributes .* Lower max_parents"):
         network.log_likelihood(DIAMOND, random_tables(DIAMOND), np.full((1, 4), -1, np.int32))
 

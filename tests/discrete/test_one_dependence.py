@@ -129,6 +129,6 @@ def test_picked_sums_are_those_of_a_loop(product_time, monkeypatch):
 
 def test_features_name_each_cell_once():
     features = pairs.pair_features((2, 2))
-    cells = features(np.array([[1, 0], [-1, 1]], dtype=np.int32))
+    shown = features(np.array([[1, 0], [-1, 1]], dtype=np.int32))
     # singles 0 to 3, then pairs at 4 + 4 a + b
-    assert cells.tolist() == [[1, 2, 4 + 4 * 1 + 2, 4 + 4 * 2 + 1], [-1, 3, -1, -1]]
+    assert shown.tolist() == [[1, 2, 4 + 4 * 1 + 2, 4 + 4 * 2 + 1], [-1, 3, -1, -1]]

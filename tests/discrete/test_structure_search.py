@@ -194,7 +194,7 @@ def test_a_class_arc_of_the_correction_brings_in_the_parents_too():
 
 
 def test_families_too_large_are_not_considered(monkeypatch):
-    monkeypatch.setattr(search, "MAX_FAMILY_CELLS", 1)
+    monkeypatch.setattr(search, "MAX_FAMILY_ENTRIES", 1)
     gains = search.FamilyScorer(make_sample(), Score("aic")).gains(0, (), True)
     assert np.all(gains == -np.inf)
     found = search.search_k2(make_sample(), Score("k2"), 3)

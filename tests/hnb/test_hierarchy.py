@@ -64,9 +64,9 @@ def test_density_is_the_product_and_sums_to_one(model):
     assert_allclose(got.sum(axis=0), 1.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("block", [_hierarchy.BLOCK_CELLS, 20])
+@pytest.mark.parametrize("block", [_hierarchy.BLOCK_ENTRIES, 20])
 def test_missing_attributes_are_summed_out(model, block, monkeypatch):
-    monkeypatch.setattr(_hierarchy, "BLOCK_CELLS", block)
+    monkeypatch.setattr(_hierarchy, "BLOCK_ENTRIES", block)
     n_levels = model.hierarchy.n_levels
     whole = every_row(n_levels)
     joint = np.exp(log_likelihood(model, whole))

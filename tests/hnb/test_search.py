@@ -237,7 +237,7 @@ def test_small_blocks_and_one_part_at_a_time_change_nothing(monkeypatch):
     codes, y = coded(n_rows=300, holes=0.1)
     args = prepared(codes, y)
     whole = search_hierarchy(args[0], args[1], 2, args[2], args[3], HierarchySettings())
-    monkeypatch.setattr(_search, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(_search, "BLOCK_ENTRIES", 1)
     monkeypatch.setattr(_search, "PARTS_BYTES", 1)
     parts = search_hierarchy(args[0], args[1], 2, args[2], args[3], HierarchySettings())
     assert parts.scores == whole.scores

@@ -1,15 +1,15 @@
-"""Classes of some rows unknown: EM on soft counts of cells, for models that add up log tables.
+"""EM for rows without label, for models that add up logarithms of tables.
 
-The classifiers of discrete columns differ in which cells of which tables a row shows (its
-features), and in how much each table weighs. Their training criterion has one form,
+The classifiers of discrete columns differ in which entries of which tables a row shows (its
+features), and in how much each table counts. Their training criterion has one form,
 
-    s_k(x) = log pi_k + sum over the cells f that x shows of v_f log theta_kf
+    s_k(x) = log pi_k + sum over the entries f that x shows of v_f log theta_kf
 
-with sum over a distribution's cells of theta = 1: v = 1 for a Bayesian network (s is then the log
-joint probability), v below 1 for models that average several tables of one attribute (s is their
-geometric mean). A row without label adds log sum_k exp s_k to the objective, and EM raises it: the
-E-step spreads the row over the classes by exp s, the M-step takes shares of counts. A family with
-a missing cell is not shown, neither here nor in the counts.
+where the theta of each distribution sum to 1. For a Bayesian network v = 1, and s is the log joint
+probability. For models that average several tables of one attribute v is below 1, and s is their
+geometric mean. A row without label adds log sum_k exp s_k to the objective, which EM raises: the
+E-step spreads the row over the classes by exp s, and the M-step takes shares of the counts. A
+family with a missing value shows no entry, neither here nor in the counts.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from latentclass.engine._parallel import map_blocks
 
 @dataclass(frozen=True)
 class CountLayout:
-    """The tables of a model as one row of F cells.
+    """The tables of a model as one row of F entries.
 
     Attributes
     ----------
     starts : array of int
-        First cell of each distribution; its cells are side by side.
+        First entry of each distribution; its entries are side by side.
     mass : array of shape (F,)
-        Pseudo-count of each cell.
+        Pseudo-count of each entry.
     fallback : array of shape (F,)
         Probabilities where there is neither count nor pseudo-count.
     value : array of shape (F,)
-        v, what a cell's logarithm counts for in the criterion.
+        v, how much the logarithm of an entry counts in the criterion.
     shared : array of shape (F,)
-        Cells whose distribution is the same in all classes.
+        Entries whose distribution is the same in all classes.
     """
 
     starts: IndexArray
@@ -72,15 +72,15 @@ class CountLayout:
             return np.where(self.value > 0, self.value * log_theta, 0.0)
 
     def log_prior(self, log_theta: FloatArray) -> FloatArray:
-        """What smoothing adds to the objective, one number for each start."""
+        """What smoothing adds to the objective, one number per start."""
         once = np.where(self.shared, 1.0 / log_theta.shape[-2], 1.0)
         weight = once * self.mass
         with np.errstate(invalid="ignore"):
-            cells = np.where(weight > 0, weight * self.criterion(log_theta), 0.0)
-        return np.asarray(cells.sum(axis=(-2, -1)))
+            parts = np.where(weight > 0, weight * self.criterion(log_theta), 0.0)
+        return np.asarray(parts.sum(axis=(-2, -1)))
 
     def normalise(self, log_theta: FloatArray) -> FloatArray:
-        """Logarithms made to sum to one in each distribution (shared ones in their mean)."""
+        """Scale each distribution to sum to 1; shared ones are averaged over the classes first."""
         mean = log_theta.mean(axis=-2, keepdims=True)
         log_theta = np.where(self.shared, mean, log_theta)
         top = self._spread(np.maximum.reduceat(log_theta, self.starts, axis=-1))
@@ -112,9 +112,9 @@ class CountProblem:
 
     Attributes
     ----------
-    cells : CountLayout
+    layout : CountLayout
     features : callable
-        Codes of some rows to the cells they show, shape (n_rows, m), -1 for none.
+        From the codes of rows to the entries they show, shape (n_rows, m), -1 for none.
     blocks : list of (codes, weights)
         The rows without label.
     known_weight : array of shape (K,)
@@ -124,7 +124,7 @@ class CountProblem:
     n_jobs : int or None
     """
 
-    cells: CountLayout
+    layout: CountLayout
     features: Callable[[CodeArray], IndexArray]
     blocks: Sequence[tuple[CodeArray, FloatArray]]
     known_weight: FloatArray
@@ -139,12 +139,12 @@ class CountProblem:
     def e_step(self, params: CountParams) -> tuple[CountStats, FloatArray]:
         """Expected counts, and the penalised criterion per row."""
         n_starts, n_classes = params.log_pi.shape
-        n_cells = self.known.shape[1]
-        table = self.cells.criterion(params.log_theta).reshape(n_starts * n_classes, n_cells)
+        n_entries = self.known.shape[1]
+        table = self.layout.criterion(params.log_theta).reshape(n_starts * n_classes, n_entries)
 
         def visit(block: tuple[CodeArray, FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
             codes, weight = block
-            shown = indicator_rows(self.features(codes), n_cells)
+            shown = indicator_rows(self.features(codes), n_entries)
             score = (shown @ table.T).reshape(-1, n_starts, n_classes) + params.log_pi
             share = np.exp(log_normalise(score)) * weight[:, None, None]
             counts = shown.T @ share.reshape(len(codes), -1)
@@ -154,7 +154,7 @@ class CountProblem:
         counts = np.tile(self.known, (n_starts, 1, 1))
         with np.errstate(invalid="ignore"):
             labelled = np.where(
-                self.known > 0, self.known * self.cells.criterion(params.log_theta), 0.0
+                self.known > 0, self.known * self.layout.criterion(params.log_theta), 0.0
             )
             classes = np.where(self.known_weight > 0, self.known_weight * params.log_pi, 0.0)
         objective = labelled.sum(axis=(1, 2)) + classes.sum(axis=1)
@@ -162,17 +162,17 @@ class CountProblem:
             objective = objective + gain
             class_weight += weight
             counts += part.reshape(counts.shape)
-        objective = objective + self.cells.log_prior(params.log_theta)
+        objective = objective + self.layout.log_prior(params.log_theta)
         return CountStats(class_weight, counts), objective / self.total_weight
 
     def m_step(self, stats: CountStats) -> CountParams:
-        """Shares: of the classes plain, of the cells smoothed.
+        """Shares: of the classes plain, of the entries smoothed.
 
         Shares of what was counted, not of all rows: a start counts the labelled rows alone.
         """
         with np.errstate(divide="ignore"):
             log_pi = np.log(stats.class_weight / stats.class_weight.sum(axis=-1, keepdims=True))
-        return CountParams(log_pi, self.cells.estimate(stats.counts))
+        return CountParams(log_pi, self.layout.estimate(stats.counts))
 
     def to_vector(self, params: CountParams) -> FloatArray:
         """All logarithms side by side."""
@@ -180,10 +180,10 @@ class CountProblem:
         return np.concatenate([a.reshape(n_starts, -1) for a in params], axis=1)
 
     def from_vector(self, vector: FloatArray) -> CountParams:
-        """Invert `to_vector`, probabilities made to sum to one."""
-        n_classes, n_cells = self.known.shape
-        log_theta = vector[:, n_classes:].reshape(len(vector), n_classes, n_cells)
-        return CountParams(log_normalise(vector[:, :n_classes]), self.cells.normalise(log_theta))
+        """Invert `to_vector`, with probabilities scaled to sum to 1."""
+        n_classes, n_entries = self.known.shape
+        log_theta = vector[:, n_classes:].reshape(len(vector), n_classes, n_entries)
+        return CountParams(log_normalise(vector[:, :n_classes]), self.layout.normalise(log_theta))
 
 
 class CountFit(NamedTuple):
@@ -224,7 +224,7 @@ def fit_counts(
     rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n_starts)]
     weights, counts = [known_weight], [known]
     for rng in rngs[1:]:
-        # each row counts by chance more or less: a Bayesian bootstrap of the labelled rows
+        # random weights: a Bayesian bootstrap of the labelled rows
         drawn = rows.weight * rng.standard_exponential(len(rows.weight))
         weights.append(np.zeros(n_classes) + np.bincount(rows.y, drawn, n_classes))
         counts.append(count(rows.codes, rows.y, drawn))

@@ -1,13 +1,13 @@
 """Bayesian networks of discrete attributes below a class: layout, density with holes, samples.
 
 A family is an attribute with its parents. All conditional tables of a network are one array of
-shape (K, F): K classes, F cells of all families laid end to end, the attribute's own level running
-fastest. An attribute need not have the class as parent; its table is then the same for all classes.
+shape (K, F): K classes, F entries of all families laid end to end, the attribute's own level
+running fastest. An attribute without the class as parent has the same table in all classes.
 
-    p(x | k) = prod_j theta[k, cell of (x_j, parents of x_j)]
+    p(x | k) = prod_j theta[k, entry of (x_j, parents of x_j)]
 
-Missing attributes are summed out exactly. In each row they fall apart into groups that share no
-family; a group is summed out at once for all rows in which it is missing as a whole.
+Missing attributes are summed out exactly. In each row they form groups that share no
+family. A group is summed out at once for all rows in which exactly it is missing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine._counts import indicator_rows
 from latentclass.engine._logspace import log_sum_exp
 
-MAX_CELLS = 2**26
+MAX_ENTRIES = 2**26
 """Largest table that summing out may need for one row."""
 
-BLOCK_CELLS = 2**21
-"""Cells of the tables of one block of rows while summing out."""
+BLOCK_ENTRIES = 2**21
+"""Entries of the tables of one block of rows while summing out."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Structure:
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
-        """Levels of the parents and of the attribute itself, a family each."""
+        """Shape of each family: levels of the parents, then of the attribute itself."""
         return [
             (*(self.n_levels[p] for p in parents), self.n_levels[j])
             for j, parents in enumerate(self.parents)
@@ -60,18 +60,18 @@ class Structure:
 
     @cached_property
     def offsets(self) -> IndexArray:
-        """Where each family's cells start, and at the end F."""
+        """Where each family's entries start, and at the end F."""
         sizes = [int(np.prod(shape)) for shape in self.shapes]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
     @property
-    def n_cells(self) -> int:
-        """F, cells of all families in one class."""
+    def n_entries(self) -> int:
+        """F, entries of all families in one class."""
         return int(self.offsets[-1])
 
     @cached_property
     def group_starts(self) -> IndexArray:
-        """First cell of each distribution: one for every configuration of parents."""
+        """First entry of each distribution: one distribution per configuration of parents."""
         starts = [
             np.arange(first, end, r)
             for first, end, r in zip(
@@ -82,7 +82,7 @@ class Structure:
 
     @cached_property
     def shared(self) -> BoolArray:
-        """Cells whose distribution does not depend on the class, shape (F,)."""
+        """Entries whose distribution does not depend on the class, shape (F,)."""
         return np.repeat(~np.array(self.class_parent, dtype=bool), np.diff(self.offsets))
 
     @cached_property
@@ -107,8 +107,8 @@ class Structure:
             pairs |= {(u, v) for i, u in enumerate(family) for v in family[i + 1 :]}
         return sorted(pairs)
 
-    def cells(self, codes: CodeArray) -> IndexArray:
-        """Cell of each family in each row, shape (n_rows, n); -1 if any of the family is missing.
+    def entries(self, codes: CodeArray) -> IndexArray:
+        """Entry of each family in each row, shape (n_rows, n); -1 if any of the family is missing.
 
         This is what `counts` counts and what `log_likelihood` adds up.
         """
@@ -125,12 +125,12 @@ class Structure:
     def counts(
         self, codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int
     ) -> FloatArray:
-        """Weight of each cell in each class, shape (K, F), over the rows with the whole family."""
-        total = np.zeros((n_classes, self.n_cells))
-        cells = self.cells(codes)
+        """Weight of each entry in each class, shape (K, F), over the rows with the whole family."""
+        total = np.zeros((n_classes, self.n_entries))
+        entries = self.entries(codes)
         for j, (first, end) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
-            seen = cells[:, j] >= 0
-            place = y[seen] * (end - first) + (cells[seen, j] - first)
+            seen = entries[:, j] >= 0
+            place = y[seen] * (end - first) + (entries[seen, j] - first)
             counted = np.bincount(place, weight[seen], n_classes * (end - first))
             total[:, first:end] = counted.reshape(n_classes, -1)
         return total
@@ -170,8 +170,8 @@ def log_likelihood(
     With `maximise` the missing attributes are set to their most probable values together, instead
     of being summed out.
     """
-    index = structure.cells(codes)
-    total: FloatArray = indicator_rows(index, structure.n_cells) @ log_theta.T
+    index = structure.entries(codes)
+    total: FloatArray = indicator_rows(index, structure.n_entries) @ log_theta.T
     holes = np.flatnonzero((codes < 0).any(axis=1))
     if holes.size:
         tables = structure.tables(log_theta)
@@ -188,7 +188,7 @@ def _missing_groups(
     """Sets of missing attributes connected by families, each with its rows."""
     missing = codes < 0
     n_rows, n = codes.shape
-    # rows come in blocks, so 32 bits do, and older versions of csgraph take no more
+    # rows come in blocks, so 32 bits are enough, and older versions of csgraph take no more
     node = np.arange(n_rows * n, dtype=np.int32).reshape(n_rows, n)
     ends = [
         (node[both, u], node[both, v])
@@ -232,13 +232,13 @@ def _sum_out(
     scopes = [tuple(v for v in (*structure.parents[j], j) if v in group) for j in families]
     order, largest = _elimination_order(scopes, group, structure.n_levels)
     n_classes = tables[0].shape[0]
-    if largest * n_classes > MAX_CELLS:
+    if largest * n_classes > MAX_ENTRIES:
         raise ValueError(
             f"Summing out {len(group)} missing attributes that depend on each other needs tables "
-            f"of {largest * n_classes} cells a row (limit {MAX_CELLS}). Lower max_parents, or fill "
-            "some of these cells first."
+            f"of {largest * n_classes} entries per row (limit {MAX_ENTRIES}). Lower max_parents, "
+            "or fill some of the missing cells first."
         )
-    size = max(1, BLOCK_CELLS // (largest * n_classes))
+    size = max(1, BLOCK_ENTRIES // (largest * n_classes))
     for start in range(0, len(codes), size):
         part = slice(start, start + size)
         factors = [_slice_family(structure, tables[j], j, group, codes[part]) for j in families]
@@ -258,15 +258,15 @@ def _sum_out(
 def _elimination_order(
     scopes: list[tuple[int, ...]], group: tuple[int, ...], n_levels: tuple[int, ...]
 ) -> tuple[list[int], int]:
-    """Attributes in the order of the smallest table each needs, and the largest such table."""
+    """Order of elimination, the smallest table first, and the size of the largest table."""
     current = [set(scope) for scope in scopes]
     left, order, largest = list(group), [], 1
     while left:
         unions = {v: set().union(*(s for s in current if v in s)) for v in left}
-        # Python's integers: 4**32 would be 0 in numpy's
-        cells = {v: math.prod(n_levels[u] for u in unions[v]) for v in left}
-        best = min(left, key=lambda v: (cells[v], v))
-        largest = max(largest, cells[best])
+        # Python's integers: 4**32 overflows to 0 in numpy's
+        sizes = {v: math.prod(n_levels[u] for u in unions[v]) for v in left}
+        best = min(left, key=lambda v: (sizes[v], v))
+        largest = max(largest, sizes[best])
         current = [s for s in current if best not in s] + [unions[best] - {best}]
         order.append(best)
         left.remove(best)

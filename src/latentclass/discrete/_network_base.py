@@ -49,14 +49,14 @@ class NetworkClassifier(DiscreteClassifier):
                 structure.group_starts,
                 structure.spread(self._mass(rows)),
                 structure.spread(rows.level_shares()),
-                np.ones(structure.n_cells),
+                np.ones(structure.n_entries),
                 structure.shared,
             )
 
             def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
                 return structure.counts(codes, y, weight, rows.n_classes)
 
-            params, _, result = self._run_em(rows, layout, structure.cells, count, progress)
+            params, _, result = self._run_em(rows, layout, structure.entries, count, progress)
             model = NetworkModel(np.exp(params.log_pi), coding, structure, params.log_theta)
             return model, result
 

@@ -20,8 +20,8 @@ class NetworkModel(DiscreteModel):
     ----------
     structure : Structure
         The arcs among the active columns.
-    log_theta : array of shape (n_classes, structure.n_cells)
-        Logarithms of all conditional tables, laid out as `Structure` tells.
+    log_theta : array of shape (n_classes, structure.n_entries)
+        Logarithms of all conditional tables, laid out as in `Structure`.
     """
 
     structure: Structure
@@ -29,7 +29,7 @@ class NetworkModel(DiscreteModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shape("log_theta", self.log_theta, (self.n_classes, self.structure.n_cells))
+        check_shape("log_theta", self.log_theta, (self.n_classes, self.structure.n_entries))
         for table in self.tables:
             check_distribution("log_theta", np.exp(table))
 

@@ -1,8 +1,10 @@
 """Classifiers made of all tables P(column j | class, column i): AODE and hidden naive Bayes.
 
-L levels of all columns are laid end to end (see `_counts`). A model's cells are the L single
-levels followed by the L * L pairs (parent level a, child level b), cell L + a L + b; the blocks of
-a column with itself are not used.
+AODE is from Webb, Boughton and Wang (2005), hidden naive Bayes from Zhang, Jiang and Su (2005).
+
+L levels of all columns are laid end to end (see `_counts`). A model's entries are the L
+single levels followed by the L * L pairs (parent level a, child level b), entry L + a L + b. The
+blocks of a column with itself are not used.
 """
 
 from __future__ import annotations
@@ -25,25 +27,25 @@ from latentclass.engine._counts import (
 )
 from latentclass.engine._logspace import log_sum_exp
 
-BLOCK_CELLS = 2**20
+BLOCK_ENTRIES = 2**20
 """Entries of the indicators, or of the tables, that one block of rows needs."""
 
 PRODUCT_TIME, PICK_TIME, ADD_TIME = 0.12, 6.0, 0.6
-"""Nanoseconds, roughly: a multiplication within a matrix product; picking a row of a table, and
-adding each of its entries. Only their ratios matter, and only to speed."""
+"""Rough times in nanoseconds: one multiplication inside a matrix product; picking a row of a table;
+adding each of its entries. Only their ratios matter, and only for speed."""
 
 
-def pair_cells(
+def pair_layout(
     n_levels: tuple[int, ...],
     mass: list[FloatArray],
     shares: list[FloatArray],
     single_value: FloatArray,
     pair_value: FloatArray,
 ) -> CountLayout:
-    """The cells of such a model for EM.
+    """The entries of such a model for EM.
 
-    `mass` and `shares` go by child column; `single_value` (n,) and `pair_value` (n, n), parent
-    first, say what a table's logarithms count for.
+    `mass` and `shares` are given for each child column. `single_value` (n,) and `pair_value`
+    (n, n), parent first, are how much the logarithms of a table count.
     """
     offsets = level_offsets(n_levels)
     n, n_all = len(n_levels), int(offsets[-1])
@@ -61,7 +63,7 @@ def pair_cells(
 
 
 def pair_features(n_levels: tuple[int, ...]) -> Callable[[CodeArray], IndexArray]:
-    """A function from codes to the cells that rows show, shape (n_rows, n + n (n - 1))."""
+    """A function from codes to the entries that rows show, shape (n_rows, n + n (n - 1))."""
     offsets = level_offsets(n_levels)
     n_all = int(offsets[-1])
 
@@ -115,7 +117,7 @@ def stack_counts(
     n_classes: int,
     n_levels: tuple[int, ...],
 ) -> FloatArray:
-    """Counts of the cells in each class, shape (K, L + L * L)."""
+    """Counts of the entries in each class, shape (K, L + L * L)."""
     pairs = pair_counts(codes, y, weight, n_classes, level_offsets(n_levels))
     single = np.einsum("kaa->ka", pairs)
     return np.concatenate([single, pairs.reshape(n_classes, -1)], axis=1)
@@ -133,7 +135,7 @@ def pair_counter(
 
 
 def _split(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Single counts (K, L) and pair counts (K, L, L) of counts of cells."""
+    """Single counts (K, L) and pair counts (K, L, L) from the counts of entries."""
     n_all = (round(np.sqrt(4 * counts.shape[1] + 1)) - 1) // 2
     return counts[:, :n_all], counts[:, n_all:].reshape(len(counts), n_all, n_all)
 
@@ -238,17 +240,22 @@ def aode_tables(
 
 
 def aode_log_likelihood(model: AODETables, codes: CodeArray) -> FloatArray:
-    """log p(observed columns | class), shape (n_rows, K)."""
+    """log p(observed columns | class), shape (n_rows, K).
+
+    The joint probability is, with q(a) = 1 if level a is frequent and r(x) = 1 if x has none,
+
+        Z p(x, k) = sum_i q(x_i) P(k, x_i) prod_j P(x_j | k, x_i) + r(x) P(k) prod_j P(x_j | k)
+    """
     n_rows, n = codes.shape
     total = np.empty((n_rows, len(model.log_total)))
     full = (codes >= 0).all(axis=1)
     level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
-    n_cells = max(1, int(model.offsets[-1]) * total.shape[1])
-    for rows, function, cells in (
-        (np.flatnonzero(full), _aode_complete, max(1, n * n, n_cells // 4)),
-        (np.flatnonzero(~full), _aode_with_holes, n_cells),
+    n_entries = max(1, int(model.offsets[-1]) * total.shape[1])
+    for rows, function, per_row in (
+        (np.flatnonzero(full), _aode_complete, max(1, n * n, n_entries // 4)),
+        (np.flatnonzero(~full), _aode_with_holes, n_entries),
     ):
-        size = max(1, BLOCK_CELLS // cells)
+        size = max(1, BLOCK_ENTRIES // per_row)
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
             total[part] = np.logaddexp(function(model, level[part]), _naive(model, level[part]))
@@ -397,7 +404,7 @@ def hidden_log_likelihood(model: HiddenTables, codes: CodeArray) -> FloatArray:
     if n == 0:
         return total
     level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
-    size = max(1, BLOCK_CELLS // max(n * n, n_all * n_classes // 4))
+    size = max(1, BLOCK_ENTRIES // max(n * n, n_all * n_classes // 4))
     table = model.mixed.reshape(-1, n_classes)
     for start in range(0, n_rows, size):
         part = level[start : start + size]

@@ -1,7 +1,7 @@
 """Structures of Bayesian network classifiers: trees, K2, hill climbing.
 
-All searches take attributes in a given order and break ties by it, so that the answer does not
-depend on how the table's columns happen to be arranged if that order does not.
+All searches take attributes in a given order and break ties by it. If that order does not depend on
+how the columns of the table are arranged, neither does the answer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from latentclass.engine._counts import (
     level_offsets,
 )
 
-MAX_FAMILY_CELLS = 2**18
-"""Families with more cells than this, the class included, are not considered."""
+MAX_FAMILY_ENTRIES = 2**18
+"""Families with more table entries than this, the class included, are not considered."""
 
 TIE = 1e-9
 """Gains closer than this, relative to their size, count as equal."""
@@ -33,7 +33,8 @@ TIE = 1e-9
 def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ...], ...]:
     """Parent of each node in a tree of largest total weight, as a tuple of none or one.
 
-    Prim's algorithm from `root`; the weights are symmetric.
+    Prim's algorithm from `root`; the weights are symmetric. With conditional mutual information as
+    weights, it is the tree of TAN (Friedman, Geiger and Goldszmidt 1997, section 4).
     """
     n = len(weights)
     parents: list[tuple[int, ...]] = [()] * n
@@ -52,7 +53,7 @@ def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ..
 
 
 def order_by_information(rows: CodedRows) -> IndexArray:
-    """Active columns, the one that tells most about the class first."""
+    """Active columns, the most informative about the class first."""
     offsets = level_offsets(rows.n_levels)
     single = level_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
     information = class_information(single, offsets)
@@ -82,17 +83,18 @@ class Score(NamedTuple):
     Attributes
     ----------
     kind : {"aic", "bic", "k2"}
-        Log-likelihood less the number of parameters, or less half of it times the log of the
-        weight of all rows; or the log marginal likelihood under a Dirichlet prior.
+        "aic": the log-likelihood minus the number of parameters. "bic": minus half that number
+        times the log of the weight of all rows. "k2": the log marginal likelihood under a Dirichlet
+        prior (with `alpha=1` the metric of Cooper and Herskovits 1992).
     alpha : float
-        That prior's pseudo-count of each level.
+        Pseudo-count of each level in that prior.
     """
 
     kind: str
     alpha: float = 1.0
 
     def of_distributions(self, counts: FloatArray) -> FloatArray:
-        """Score of distributions on the last axis, without the price of their parameters."""
+        """Score of distributions on the last axis, without the cost of their parameters."""
         total = counts.sum(axis=-1)
         if self.kind == "k2":
             r = counts.shape[-1]
@@ -104,14 +106,14 @@ class Score(NamedTuple):
         return np.asarray(logs.sum(axis=-1) - total * np.log(np.where(total > 0, total, 1.0)))
 
     def price(self, total_weight: float) -> float:
-        """What each further parameter costs."""
+        """The cost of each additional parameter."""
         return {"k2": 0.0, "aic": 1.0, "bic": 0.5 * float(np.log(max(total_weight, 1.0)))}[
             self.kind
         ]
 
 
 class FamilyScorer:
-    """Gains of adding a parent to a family, all candidates at once, from one product of counts.
+    """Gains of adding a parent to a family, for all candidates at once, from one matrix product.
 
     A gain compares two families on the same rows: those in which the child, its parents and the
     candidate are observed.
@@ -143,7 +145,7 @@ class FamilyScorer:
         n_classes, n_levels = self.sample.n_classes, np.array(self.sample.n_levels)
         r = self.sample.n_levels[child]
         size = self._size(child, parents)
-        allowed = n_levels * (size * n_classes) <= MAX_FAMILY_CELLS
+        allowed = n_levels * (size * n_classes) <= MAX_FAMILY_ENTRIES
         allowed[[child, *parents]] = False
         if not allowed.any():
             return np.full(len(n_levels), -np.inf)
@@ -169,7 +171,7 @@ class FamilyScorer:
 
 
 def search_k2(sample: Sample, score: Score, max_parents: int) -> Structure:
-    """K2: each attribute takes its best parents among those before it, one by one.
+    """K2 (Cooper and Herskovits 1992): each attribute adds its best parents among those before it.
 
     `max_parents` counts the class, which is a parent of all.
     """
@@ -305,11 +307,11 @@ class _HillClimb:
 def correct_markov_blanket(
     parents: tuple[tuple[int, ...], ...], with_class: list[bool]
 ) -> tuple[bool, ...]:
-    """The class made a parent of each attribute that it would otherwise tell nothing about.
+    """Make the class a parent of each attribute that is outside its Markov blanket.
 
-    An attribute without the class as parent stays so if it is a parent of one that has it. One
-    after the other, as in Weka: a class arc added to an attribute brings in its parents too, so
-    those that come later need none.
+    An attribute without the class as parent is inside if it is a parent of one that has it. The
+    attributes are visited in turn, as in Weka: a class arc added to an attribute brings its
+    parents inside too, so those that come later need none.
     """
     corrected = list(with_class)
     inside = {p for j, ps in enumerate(parents) if corrected[j] for p in ps}
@@ -321,14 +323,14 @@ def correct_markov_blanket(
 
 
 def _first_best(gain: FloatArray) -> int:
-    """First of the best entries, ties by rounding included; -1 if there is none."""
+    """First of the best entries, where rounding errors count as ties; -1 if there is none."""
     if not gain.size or not np.isfinite(top := float(gain.max())):
         return -1
     return int(np.argmax(gain >= top - TIE * max(1.0, abs(top))))
 
 
 def _closure(arcs: BoolArray) -> BoolArray:
-    """Which node can be reached from which along arcs."""
+    """Whether the second node can be reached from the first along arcs."""
     reaches = arcs.copy()
     while True:
         further = reaches | ((reaches.astype(np.float32) @ reaches.astype(np.float32)) > 0)

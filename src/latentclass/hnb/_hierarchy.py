@@ -1,13 +1,14 @@
 """Hierarchical naive Bayes: pairs of variables joined under latent ones with readable states.
 
 A latent variable has two children, attributes or other latent variables, and its state is a
-function of theirs. So the class is judged by naive Bayes of the variables on top,
+function of theirs (section 3 of Langseth and Nielsen 2006). So the class is judged by naive Bayes
+of the variables on top,
 
     p(x | k) = prod over top variables v of theta_k[v, state of v]
                * prod over latent variables of P(levels of its two children | its state)
 
-The second product does not depend on the class: it makes p(x | k) a probability, and lets missing
-attributes be summed out. Variables 0 to n - 1 are the attributes, n + t is latent variable t.
+The second product does not depend on the class. It makes p(x | k) a probability, so that missing
+attributes can be summed out. Variables 0 to n - 1 are the attributes, n + t is latent variable t.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._network import draw_levels
 from latentclass.engine._counts import level_offsets
 
-BLOCK_CELLS = 2**21
-"""Cells of the tables of one block of rows while summing out."""
+BLOCK_ENTRIES = 2**21
+"""Entries of the tables of one block of rows while summing out."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Latent:
 
     @cached_property
     def with_holes(self) -> CodeArray:
-        """States with one more row and column for a missing child; -1 where that leaves it open.
+        """States with one more row and column for a missing child; -1 where the state is then open.
 
-        As code -1 is the last row or column, a lookup needs no case for missing cells.
+        As code -1 is the last row or column, a lookup needs no special case for a missing child.
         """
         first, second = self.states.shape
         table = np.full((first + 1, second + 1), -1, dtype=np.int32)
@@ -86,7 +87,7 @@ class Hierarchy:
 
     @cached_property
     def tops(self) -> tuple[int, ...]:
-        """Variables right below the class."""
+        """Variables directly below the class."""
         joined = {child for latent in self.latents for child in latent.children}
         return tuple(v for v in range(len(self.sizes)) if v not in joined)
 
@@ -114,7 +115,7 @@ class Hierarchy:
         return Hierarchy(self.n_levels, (*self.latents, Latent((first, second), states)))
 
     def revise(self, variable: int, states: CodeArray) -> Hierarchy:
-        """The hierarchy with other states of a latent variable on top, given for each cell."""
+        """The hierarchy with other states of a latent variable on top, one per combination."""
         t = variable - len(self.n_levels)
         latent = Latent(self.latents[t].children, states.reshape(self.latents[t].states.shape))
         return Hierarchy(self.n_levels, (*self.latents[:t], latent, *self.latents[t + 1 :]))
@@ -129,8 +130,8 @@ class Hierarchy:
             out[:, n + t] = latent.with_holes[out[:, first], out[:, second]]
         return out
 
-    def top_cells(self, codes: CodeArray) -> IndexArray:
-        """Place of each row's top states in a row of all of them, -1 where open."""
+    def top_entries(self, codes: CodeArray) -> IndexArray:
+        """Where each row's states stand among the states of all top variables, -1 where open."""
         every = self.encode(codes)[:, self.tops]
         return np.where(every >= 0, every + self.offsets[:-1], -1)
 
@@ -158,8 +159,8 @@ def count_within(
     for latent in hierarchy.latents:
         first, second = (every[:, child] for child in latent.children)
         seen = (first >= 0) & (second >= 0)
-        cell = first[seen].astype(np.intp) * latent.states.shape[1] + second[seen]
-        counts = np.bincount(cell, weight[seen], latent.states.size) + alpha
+        pair = first[seen].astype(np.intp) * latent.states.shape[1] + second[seen]
+        counts = np.bincount(pair, weight[seen], latent.states.size) + alpha
         state = latent.states.reshape(-1)
         total = np.bincount(state, counts, latent.n_states)
         out.append(np.log(counts / total[state]).reshape(latent.states.shape))
@@ -174,10 +175,11 @@ class FilledHierarchy:
     tables: Tables
 
     @cached_property
-    def cells(self) -> list[tuple[int, FloatArray]]:
-        """Of each top variable: its number, and log P(k, cell), a cell of its children if latent.
+    def top_tables(self) -> list[tuple[int, FloatArray]]:
+        """Each top variable's number, and log P(its level, or its children's levels | class).
 
-        Tables have shape (cells, K).
+        The table of a latent variable has one row per combination of its children's levels. Tables
+        have shape (levels or combinations, K).
         """
         out = []
         for v, first, end in zip(
@@ -196,7 +198,7 @@ class FilledHierarchy:
 
     @cached_property
     def thetas(self) -> list[FloatArray]:
-        """Of each top variable: theta, shape (states, K)."""
+        """theta of each top variable, shape (states, K)."""
         ends = self.hierarchy.offsets
         theta = np.exp(self.tables.log_theta.T)
         return [theta[a:b] for a, b in pairwise(ends)]
@@ -218,7 +220,7 @@ def log_likelihood(model: FilledHierarchy, codes: CodeArray) -> FloatArray:
 def best_log_likelihood(
     model: FilledHierarchy, codes: CodeArray, bonus: list[FloatArray]
 ) -> FloatArray:
-    """As `log_likelihood`, the missing attributes set to their best together, not summed out.
+    """As `log_likelihood`, with the most probable missing attributes instead of their sum.
 
     `bonus` is a log density to add for each level of each attribute.
     """
@@ -237,15 +239,15 @@ def _complete(model: FilledHierarchy, codes: CodeArray) -> FloatArray:
     on_top = set(hierarchy.tops)
     for t, latent in enumerate(hierarchy.latents):
         first, second = latent.children
-        cell = columns[first] * np.intp(latent.states.shape[1]) + columns[second]
+        pair = columns[first] * np.intp(latent.states.shape[1]) + columns[second]
         if n + t in on_top:
-            columns.append(cell)
+            columns.append(pair)
         else:
-            columns.append(latent.states.reshape(-1).take(cell))
+            columns.append(latent.states.reshape(-1).take(pair))
             assert nested is not None
-            nested += model.tables.log_within[t].reshape(-1).take(cell)
+            nested += model.tables.log_within[t].reshape(-1).take(pair)
     total = np.zeros((n_rows, len(model.tables.log_theta)))
-    for v, table in model.cells:
+    for v, table in model.top_tables:
         total += table.take(columns[v], axis=0)
     if nested is not None:
         total += nested[:, None]
@@ -254,7 +256,7 @@ def _complete(model: FilledHierarchy, codes: CodeArray) -> FloatArray:
 
 def _blocks(hierarchy: Hierarchy, rows: IndexArray) -> Iterator[IndexArray]:
     largest = max((latent.states.size for latent in hierarchy.latents), default=1)
-    size = max(1, BLOCK_CELLS // max(largest, sum(hierarchy.sizes)))
+    size = max(1, BLOCK_ENTRIES // max(largest, sum(hierarchy.sizes)))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
@@ -285,22 +287,22 @@ def send_messages(
             log_scale += top
         up.append(_scaled(known[codes[:, j]], log_scale))
     for latent, log_within in zip(hierarchy.latents, model.tables.log_within, strict=True):
-        cells = _cell_weights(latent, np.exp(log_within), up)
+        pairs = _pair_weights(latent, np.exp(log_within), up)
         order, starts = _by_state(latent)
         fold = np.add if bonus is None else np.maximum
-        up.append(_scaled(fold.reduceat(cells[:, order], starts, axis=1), log_scale))
+        up.append(_scaled(fold.reduceat(pairs[:, order], starts, axis=1), log_scale))
     return Messages(up, log_scale)
 
 
-def _cell_weights(latent: Latent, within: FloatArray, up: list[FloatArray]) -> FloatArray:
-    """P(cell | state) times what the children's messages say of it, shape (n_rows, cells)."""
+def _pair_weights(latent: Latent, within: FloatArray, up: list[FloatArray]) -> FloatArray:
+    """P(pair of levels | state) times the children's messages, shape (n_rows, combinations)."""
     first, second = (up[child] for child in latent.children)
     product = first[:, :, None] * second[:, None, :] * within
     return np.asarray(product.reshape(len(first), -1))
 
 
 def _by_state(latent: Latent) -> tuple[IndexArray, IndexArray]:
-    """Cells in the order of their states, and where each state starts."""
+    """Combinations in the order of their states, and where each state starts."""
     state = latent.states.reshape(-1)
     order = np.argsort(state, kind="stable")
     return order, np.searchsorted(state[order], np.arange(latent.n_states))
@@ -361,13 +363,13 @@ def _send_down(model: FilledHierarchy, codes: CodeArray, posterior: FloatArray) 
         down[v] = _shares(np.einsum("isk,ik->is", joint, share))
     for t in reversed(range(len(hierarchy.latents))):
         latent = hierarchy.latents[t]
-        cells = _cell_weights(latent, np.exp(model.tables.log_within[t]), up)
+        pairs = _pair_weights(latent, np.exp(model.tables.log_within[t]), up)
         order, starts = _by_state(latent)
-        total = np.add.reduceat(cells[:, order], starts, axis=1)
+        total = np.add.reduceat(pairs[:, order], starts, axis=1)
         share = np.divide(down[n + t], total, out=np.zeros_like(total), where=total > 0)
-        cells = (cells * share[:, latent.states.reshape(-1)]).reshape(-1, *latent.states.shape)
+        pairs = (pairs * share[:, latent.states.reshape(-1)]).reshape(-1, *latent.states.shape)
         first, second = latent.children
-        down[first], down[second] = _shares(cells.sum(axis=2)), _shares(cells.sum(axis=1))
+        down[first], down[second] = _shares(pairs.sum(axis=2)), _shares(pairs.sum(axis=1))
     return down
 
 
@@ -383,10 +385,10 @@ def draw_codes(model: FilledHierarchy, y: IndexArray, rng: np.random.Generator) 
         codes[:, v] = draw_levels(theta.T[y], rng)
     for t in reversed(range(len(hierarchy.latents))):
         latent = hierarchy.latents[t]
-        cell_of = np.arange(latent.states.size)
         table = np.zeros((latent.n_states, latent.states.size))
-        table[latent.states.reshape(-1), cell_of] = np.exp(model.tables.log_within[t]).reshape(-1)
-        cell = draw_levels(table[codes[:, n + t]], rng)
+        within = np.exp(model.tables.log_within[t]).reshape(-1)
+        table[latent.states.reshape(-1), np.arange(latent.states.size)] = within
+        pair = draw_levels(table[codes[:, n + t]], rng)
         first, second = latent.children
-        codes[:, first], codes[:, second] = np.divmod(cell, latent.states.shape[1])
+        codes[:, first], codes[:, second] = np.divmod(pair, latent.states.shape[1])
     return codes[:, :n]

@@ -1,5 +1,10 @@
 """Compiled passes over the rows in the search for a hierarchy: counts, and held-out scores.
 
+An entry is a row with a weight in one fold. The score of a model is its accuracy on held-out rows
+(Score(H | D) in Algorithm 1 of Langseth and Nielsen 2006), where
+
+    log P(k, row) = log P(k) + sum over the top variables v of log P(evidence on v | k)
+
 This module loads numba; import it only where a model is fitted.
 """
 
@@ -50,7 +55,7 @@ def exchange_logs(
     new: CodeArray,
     new_table: FloatArray,
 ) -> FloatArray:
-    """The same with a new variable in the place of two; evidence and table of each."""
+    """`log_joint` with a new top variable in place of two, each given by its evidence and table."""
     out = np.empty_like(log_joint)
     for k in range(log_joint.shape[0]):
         for e in range(len(fold)):
@@ -62,7 +67,7 @@ def exchange_logs(
 
 @_compiled
 def weight_right(log_joint: FloatArray, own: CodeArray, weight: FloatArray) -> float:
-    """Weight of the entries whose best class is their own; ties are shared."""
+    """Weight of the entries whose most probable class is their own (0/1 loss); ties are shared."""
     right = 0.0
     for e in range(len(own)):
         mine = log_joint[own[e], e]

@@ -64,7 +64,10 @@ def find_hierarchy(
 
 
 def top_layout(hierarchy: Hierarchy, rows: CodedRows, alpha: float) -> CountLayout:
-    """The tables P(top variable | class) for EM: smoothed by `alpha`, shares of all rows else."""
+    """The tables P(top variable | class) for EM, with pseudo-counts `alpha`.
+
+    Where there is neither count nor pseudo-count, they have the shares of all rows.
+    """
     codes, weight = _all_rows(rows)
     states = hierarchy.encode(codes)
     fallback = [np.empty(0)]
@@ -88,7 +91,7 @@ def count_tops(
     """Weight of each state of each top variable in each class, shape (K, all their states)."""
     size = int(hierarchy.offsets[-1])
     total = np.zeros(n_classes * size)
-    for column in hierarchy.top_cells(codes).T:
+    for column in hierarchy.top_entries(codes).T:
         seen = column >= 0
         total += np.bincount(y[seen] * size + column[seen], weight[seen], len(total))
     return total.reshape(n_classes, size)

@@ -1,9 +1,9 @@
 """Short propositions about attributes that say when a latent variable is in one of some states.
 
-The cells (pairs of levels of two children) that make a latent variable's state are covered by as
-few and as short rectangles as can be found, "first child in A and second child in B"; "in A" is
-again a proposition where the child is latent (or left as it is, for a short one). All of them hold
-exactly where the state does.
+A state is a set of combinations of the levels of two children. It is covered by few and short
+rectangles "first child in A and second child in B". Where a child is latent, "in A" is again a
+proposition about attributes, or names the child's states if the rule is to be short. The whole
+proposition holds exactly where the state does.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from latentclass._types import BoolArray
 from latentclass.hnb._hierarchy import Hierarchy
 
 MAX_RECTANGLES = 12
-"""Rectangles up to which the shortest cover of all is found; of more, a greedy one."""
+"""Up to this many rectangles the shortest cover is found, beyond it a greedy one."""
 
 MAX_SETS = 200
-"""Rectangles that are considered at all."""
+"""Number of rectangles after which no more are looked for."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class All:
 
 @dataclass(frozen=True)
 class Any:
-    """One at least of some propositions; false without any."""
+    """At least one of some propositions; false without any."""
 
     parts: tuple[Proposition, ...]
 
@@ -79,7 +79,7 @@ class RuleFinder:
     alike : callable
         Whether two attributes have the same levels in the same order, so that they can be compared.
     expand : bool
-        Say of attributes what a latent child says of them, instead of naming the child's states.
+        Write what a latent child says about the attributes, instead of naming the child's states.
     """
 
     hierarchy: Hierarchy
@@ -131,17 +131,17 @@ class RuleFinder:
                 for part in (self._below(first, frozenset(a)), self._below(second, frozenset(b)))
                 if part != TRUE
             ]
-            cells = np.zeros_like(region)
-            cells[np.ix_(a, b)] = True
+            covered = np.zeros_like(region)
+            covered[np.ix_(a, b)] = True
             proposition: Proposition = parts[0] if len(parts) == 1 else _flat(All, parts)
-            rectangles.append((cells, proposition, length(proposition)))
-        chosen = _shortest_cover(region, [(cells, cost) for cells, _, cost in rectangles])
+            rectangles.append((covered, proposition, length(proposition)))
+        chosen = _shortest_cover(region, [(covered, cost) for covered, _, cost in rectangles])
         parts = [rectangles[i][1] for i in chosen]
         return parts[0] if len(parts) == 1 else _flat(Any, parts)
 
 
 def _flat(kind: type[All] | type[Any], parts: list[Proposition]) -> Proposition:
-    """Join parts, those of the same kind opened."""
+    """Join parts; parts of the same kind are opened."""
     out: list[Proposition] = []
     for part in parts:
         out += part.parts if isinstance(part, kind) else [part]
@@ -151,7 +151,7 @@ def _flat(kind: type[All] | type[Any], parts: list[Proposition]) -> Proposition:
 def _maximal_rectangles(
     region: BoolArray,
 ) -> list[tuple[list[int], list[int]]]:
-    """Rectangles inside the region that cannot be made larger (of very many, a part)."""
+    """Rectangles inside the region that cannot be made larger; if there are very many, some."""
     rows = {tuple(np.flatnonzero(row).tolist()) for row in region if row.any()}
     sets = set(rows)
     fresh = set(rows)
@@ -168,7 +168,7 @@ def _maximal_rectangles(
 
 
 def _shortest_cover(region: BoolArray, rectangles: list[tuple[BoolArray, float]]) -> list[int]:
-    """Numbers of the rectangles that cover the region at least cost."""
+    """Numbers of the rectangles that cover the region at the lowest cost."""
     if len(rectangles) <= MAX_RECTANGLES:
         best: tuple[float, tuple[int, ...]] | None = None
         for n in range(1, len(rectangles) + 1):
@@ -182,11 +182,11 @@ def _shortest_cover(region: BoolArray, rectangles: list[tuple[BoolArray, float]]
         return list(best[1])
     left, chosen_list = region.copy(), []
     while left.any():
-        gain = [(cells & left).sum() / (cost + 0.5) for cells, cost in rectangles]
+        gain = [(covered & left).sum() / (cost + 0.5) for covered, cost in rectangles]
         i = int(np.argmax(gain))
         chosen_list.append(i)
         left &= ~rectangles[i][0]
-    for i in list(chosen_list):  # some may be covered by the others by now
+    for i in list(chosen_list):  # drop those that the others cover
         rest = [rectangles[k][0] for k in chosen_list if k != i]
         if rest and np.logical_or.reduce(rest)[region].all():
             chosen_list.remove(i)

@@ -1,11 +1,11 @@
 """The search for a hierarchy: which pair to join, into which states, and whether that helps.
 
-Algorithms 1 to 3 of Langseth and Nielsen. Everything is counted on distinct rows, dealt out over
-parts (see `_row_parts`). Three kinds of counts serve the whole search:
+Algorithms 1 to 3 of Langseth and Nielsen (2006). Everything is counted on distinct rows, which are
+assigned to parts (see `engine._content_folds`). Three kinds of counts serve the whole search:
 
 - levels by class and fold, which give the tables of every fold, and so the held-out accuracy;
 - pairs of levels by class and part, which give all measures of dependence given the class;
-- the cells of a candidate pair by class, on which its states are made (see `_hnb_states`).
+- combinations of a candidate pair by class, from which its states are made (see `_states`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ IMPOSSIBLE = -1e6
 PARTS_BYTES = 2**26
 """Size up to which the pair counts of several parts are held at once."""
 
-BLOCK_CELLS = 2**22
+BLOCK_ENTRIES = 2**22
 """Entries of one block of rows while counting."""
 
 MAX_CROSSED = 512
-"""Cells up to which the states of a latent variable are made anew for a partner."""
+"""Combinations up to which the states of a latent variable are made anew for a partner."""
 
 MAX_ROUNDS = 3
-"""Rounds of proposals in one step, the next only if none of the one before helps."""
+"""Rounds of proposals in one step. The next begins only if no proposal of the last one helps."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class FoundHierarchy(NamedTuple):
 class _Slot:
     """A variable on top.
 
-    `evidence` is the state of each row; beyond the states it points at rows of `partial`, what
-    missing attributes leave open: P(observed | state), the largest 1.
+    `evidence` is the state of each row. Where missing attributes leave the state open, it is the
+    number of states plus a row of `partial`: P(observed | state), scaled so that the largest is 1.
     """
 
     variable: int
@@ -88,10 +88,9 @@ class _Slot:
 
 
 class _Entries(NamedTuple):
-    """Rows with their part, as passes over the rows want it.
+    """Rows with their part, in the order of the rows, because their states are looked up often.
 
-    In the order of the rows, for their states are looked up all the time; `group` is
-    part * K + class.
+    `group` is part * K + class.
     """
 
     row: CodeArray
@@ -117,8 +116,8 @@ def _entries(parts: FoldWeights, y: IndexArray, n_classes: int) -> _Entries:
 class _Candidate(NamedTuple):
     """A pair of slots with states for it, and the held-out log tables (F + 1, K, evidence).
 
-    `revised` are new states of latent variables among the two, by their number; `children` what is
-    joined, revised.
+    `revised` has the new states of latent variables among the two, by their number. `children` are
+    the two slots that are joined, with these new states.
     """
 
     pair: tuple[int, int]
@@ -168,11 +167,9 @@ class _Search:
         folds: FoldWeights,
         settings: HierarchySettings,
     ) -> None:
-        from latentclass.hnb import (
-            _kernels as _hnb_kernels,  # loads numba, which nothing else here needs
-        )
+        from latentclass.hnb import _kernels  # loads numba, which nothing else here needs
 
-        self._kernels = _hnb_kernels
+        self._kernels = _kernels
         self.rows, self.settings, self.n_classes = rows, settings, n_classes
         self.subsets = _entries(subsets, rows.y, n_classes)
         self.folds = _entries(folds, rows.y, n_classes)
@@ -195,8 +192,8 @@ class _Search:
         self._best = (self._accuracy(self._log_joint), self._log_score(self._log_joint))
         self.scores = [self._best[0]]
         self._strength: FloatArray | None = None
-        # of pairs that were proposed, to be used again in the next step: counts, then states
-        self._cells: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
+        # counts and states of proposed pairs, to be used again in the next step
+        self._counts: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
         self._states: dict[tuple[int, int, int, int, int], CodeArray] = {}
         self._below: dict[int, tuple[_Slot, _Slot]] = {}  # what each latent variable joins
         weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
@@ -241,9 +238,9 @@ class _Search:
             return np.asarray(np.maximum(np.log(share), IMPOSSIBLE))
 
     def _accuracy(self, log_joint: FloatArray) -> float:
-        """Share of the tested weight that goes to its own class; ties are shared."""
+        """Share of the tested weight that is given its own class; ties are shared."""
         right = self._kernels.weight_right(log_joint, self._own, self._weight)
-        # rounded: sums of shares in another order must not decide
+        # rounded, so that the order of the sums decides nothing
         return float(np.round(right / max(float(self._weight.sum()), 1e-300), 12))
 
     def _value(
@@ -257,7 +254,7 @@ class _Search:
         return value if value > least else None
 
     def _standard_error(self, accuracy: float) -> float:
-        """Of the held-out accuracy: what a gain by a less likely candidate must exceed."""
+        """Of the held-out accuracy: a candidate with revised states must gain more than this."""
         return float(np.sqrt(accuracy * (1.0 - accuracy) / max(float(self._weight.sum()), 1e-300)))
 
     def _log_score(self, log_joint: FloatArray) -> float:
@@ -304,8 +301,8 @@ class _Search:
     def _rounds(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
         """In each round the strongest pair of each subset that was not proposed before.
 
-        Measured without rounding, most subsets agree on the strongest pair. If that does not help,
-        the search would end with all others untried.
+        Most subsets agree on the strongest pair. If it did not help and were the only proposal, the
+        search would end with all others untried.
         """
         assert self._strength is not None
         left, n = self._strength.reshape(len(self._strength), -1).copy(), len(self.slots)
@@ -321,7 +318,7 @@ class _Search:
             yield proposals
 
     def _candidates(self, pair: tuple[int, int], i: int) -> Iterator[tuple[_Candidate, FloatArray]]:
-        """The pair joined by subset i; and with the states of a latent variable of it made anew."""
+        """The pair joined by subset i, and the same with new states of a latent variable in it."""
         both = [self._slot(s) for s in pair]
         yield self._try(pair, both[0], both[1], self._pair_states(both[0], both[1], i), {})
         for place in (0, 1):
@@ -336,32 +333,33 @@ class _Search:
     ) -> tuple[_Slot, CodeArray, CodeArray] | None:
         """A latent variable of a pair with the states that its partner needs; the pair's states.
 
-        Its states were made by the class alone. Cells that say the same of the class are one, even
-        if they say something else together with the partner ("exactly two of three"). So all its
-        cells are crossed with the partner's states, these are collapsed, and cells that are alike
-        in all of them are one state. None if that changes nothing.
+        Its states were made for the class alone. Combinations that say the same about the class are
+        one state, even if they say something else together with the partner ("exactly two of
+        three"). So all its combinations are crossed with the partner's states, the result is
+        collapsed, and combinations that are alike in all of it become one state. None if that
+        changes nothing.
         """
         old, other = both[place], both[1 - place]
         if old.variable not in self._below:
             return None
         first, second = self._below[old.variable]
-        n_cells = first.size * second.size
-        if n_cells == old.size or n_cells * other.size > MAX_CROSSED:
+        n_pairs = first.size * second.size
+        if n_pairs == old.size or n_pairs * other.size > MAX_CROSSED:
             return None
-        cells = self._pair_codes(first, second)
-        whole = self._joined(first, second, np.arange(n_cells, dtype=np.int32), cells)
+        pairs = self._pair_codes(first, second)
+        whole = self._joined(first, second, np.arange(n_pairs, dtype=np.int32), pairs)
         whole.variable = old.variable
         crossed = (whole, other) if place == 0 else (other, whole)
         table = self._pair_states(*crossed, i).reshape(crossed[0].size, crossed[1].size)
         table = table if place == 0 else table.T
         _, start, label = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(start)  # states are numbered in the order of the cells
+        order = np.argsort(start)  # states are numbered in the order of the combinations
         states = np.argsort(order).astype(np.int32)[label.reshape(-1)]
         latent = self.hierarchy.latent(old.variable)
         assert latent is not None
         if np.array_equal(states, latent.states.reshape(-1)):
             return None
-        slot = self._joined(first, second, states, cells)
+        slot = self._joined(first, second, states, pairs)
         slot.variable = old.variable
         table = table[start[order]]
         return slot, states, (table if place == 0 else table.T).reshape(-1)
@@ -369,19 +367,20 @@ class _Search:
     def _pair_states(self, first: _Slot, second: _Slot, i: int) -> CodeArray:
         """States for a pair from subset i (Algorithm 2)."""
         key = (first.variable, first.size, second.variable, second.size)
-        if key not in self._cells:
+        if key not in self._counts:
             size = first.size * second.size
             counts = self._count(self.subsets, self._pair_codes(first, second), size)
             total = counts.sum(axis=0)
             both = total.reshape(self.n_classes, first.size, second.size)
-            # a cell without rows goes by all rows, and a little by what independence expects
+            # for a combination without rows: the counts of all rows, and a little of what
+            # independence expects
             by_class = np.maximum(total.sum(axis=1), 1e-300)
             guess = both.sum(axis=2)[:, :, None] * both.sum(axis=1)[:, None, :]
             guess = guess.reshape(self.n_classes, -1) / by_class[:, None] + 1e-9
             trains = np.maximum(_without(counts, self.subsets.n_parts), 0.0)
-            self._cells[key] = (trains, (total + 1e-3 * guess).T)
+            self._counts[key] = (trains, (total + 1e-3 * guess).T)
         if (*key, i) not in self._states:
-            trains, expected = self._cells[key]
+            trains, expected = self._counts[key]
             self._states[*key, i] = collapse_states(
                 trains[i].T, expected, self._subset_weight[i], exact=self.settings.exact
             )
@@ -394,10 +393,10 @@ class _Search:
 
     def _pair_codes(self, first: _Slot, second: _Slot) -> CodeArray:
         a, b = first.codes, second.codes
-        cells = a * np.int32(second.size) + b
+        pairs = a * np.int32(second.size) + b
         if len(first.partial) or len(second.partial):
-            cells = np.where((a >= 0) & (b >= 0), cells, -1)
-        return cells
+            pairs = np.where((a >= 0) & (b >= 0), pairs, -1)
+        return pairs
 
     def _try(
         self,
@@ -411,8 +410,8 @@ class _Search:
 
         It joins `first` and `second`, which are the pair's slots, or one of them revised.
         """
-        cells = self._pair_codes(first, second)
-        slot = self._joined(first, second, states, cells)
+        pairs = self._pair_codes(first, second)
+        slot = self._joined(first, second, states, pairs)
         table = self._fold_table(slot)
         log_joint = self._kernels.exchange_logs(
             self._log_joint,
@@ -428,20 +427,20 @@ class _Search:
         shaped = states.reshape(first.size, second.size)
         return _Candidate(pair, shaped, slot, table, revised, (first, second)), log_joint
 
-    def _joined(self, first: _Slot, second: _Slot, states: CodeArray, cells: CodeArray) -> _Slot:
+    def _joined(self, first: _Slot, second: _Slot, states: CodeArray, pairs: CodeArray) -> _Slot:
         """The latent variable's evidence in each row."""
         variable, size = len(self.hierarchy.sizes), int(states.max()) + 1
         if not (len(first.partial) or len(second.partial)):
-            return _Slot(variable, size, states.take(cells), np.empty((0, size)))
-        evidence = np.where(cells >= 0, states[cells], 0).astype(np.int32)
-        open_ = np.flatnonzero(cells < 0)
+            return _Slot(variable, size, states.take(pairs), np.empty((0, size)))
+        evidence = np.where(pairs >= 0, states[pairs], 0).astype(np.int32)
+        open_ = np.flatnonzero(pairs < 0)
         width = second.size + len(second.partial)
-        pairs, which = np.unique(
+        partly, which = np.unique(
             first.evidence[open_] * np.intp(width) + second.evidence[open_], return_inverse=True
         )
-        # P(cell | state): class-free, so it may come from all rows
-        seen = cells >= 0
-        counts = np.bincount(cells[seen], self.rows.weight[seen], len(states)) + max(
+        # P(combination | state) does not depend on the class, so all rows may be used
+        seen = pairs >= 0
+        counts = np.bincount(pairs[seen], self.rows.weight[seen], len(states)) + max(
             self.settings.alpha, 1e-6
         )
         within = np.zeros((len(states), size))
@@ -449,12 +448,12 @@ class _Search:
         within /= within.sum(axis=0)
         known_first = np.vstack([np.eye(first.size), first.partial])
         known_second = np.vstack([np.eye(second.size), second.partial])
-        partial = np.empty((len(pairs), size))
-        step = max(1, BLOCK_CELLS // len(states))
-        for start in range(0, len(pairs), step):
-            a, b = np.divmod(pairs[start : start + step], width)
-            cell = known_first[a][:, :, None] * known_second[b][:, None, :]
-            partial[start : start + step] = cell.reshape(len(a), -1) @ within
+        partial = np.empty((len(partly), size))
+        step = max(1, BLOCK_ENTRIES // len(states))
+        for start in range(0, len(partly), step):
+            a, b = np.divmod(partly[start : start + step], width)
+            both = known_first[a][:, :, None] * known_second[b][:, None, :]
+            partial[start : start + step] = both.reshape(len(a), -1) @ within
         partial /= partial.max(axis=1, keepdims=True)
         # where only one state is left, it is known
         sure = (partial > 0).sum(axis=1) == 1
@@ -465,7 +464,7 @@ class _Search:
     # ------------------------------------------------------------------ pair measures
 
     def _all_strengths(self) -> FloatArray:
-        """Strength of every pair in every subset, (subsets, n, n); -inf but above the diagonal."""
+        """Strength of every pair above the diagonal in every subset, shape (subsets, n, n)."""
         n, subsets = len(self.slots), self.subsets
         offsets = level_offsets(self.hierarchy.n_levels)
         size = 8 * self.n_classes * int(offsets[-1]) ** 2
@@ -503,8 +502,8 @@ class _Search:
             self.hierarchy = self.hierarchy.revise(variable, states)
         self.hierarchy = self.hierarchy.join(*children, candidate.states)
         self._below[candidate.slot.variable] = candidate.children
-        # what is no longer on top is not proposed again
-        self._cells = {k: v for k, v in self._cells.items() if not {k[0], k[2]} & {*children}}
+        # variables that are no longer on top are not proposed again
+        self._counts = {k: v for k, v in self._counts.items() if not {k[0], k[2]} & {*children}}
         self._states = {k: v for k, v in self._states.items() if not {k[0], k[2]} & {*children}}
         self.slots[first], self.slots[second] = candidate.slot, None
         self._tables[first], self._tables[second] = candidate.table, np.empty(0)
@@ -536,6 +535,6 @@ class _Search:
 
 
 def _without(counts: FloatArray, n_parts: int) -> FloatArray:
-    """Counts of each subset: all rows but one part, or all rows if there is one part."""
+    """Counts of each subset: all rows except one part, or all rows if there is only one part."""
     total = counts.sum(axis=0)
     return np.asarray(total[None] if n_parts == 1 else (total - counts)[:n_parts])

@@ -1,7 +1,8 @@
 """Which variables to join, and into which states: both from class counts alone.
 
-A pair is the stronger the less likely its dependence is chance. The states of the variable that
-joins it are groups of its cells (pairs of levels), made as short to describe as can be.
+Equations are those of Langseth and Nielsen (2006). A pair is strong if its dependence is unlikely
+to be chance. The states of the variable that joins it are groups of combinations of the two levels,
+chosen for a short description.
 """
 
 from __future__ import annotations
@@ -31,19 +32,20 @@ def log_fit(counts: FloatArray) -> FloatArray:
 def collapse_states(
     counts: FloatArray, expected: FloatArray, n_rows: float, *, exact: bool = False
 ) -> CodeArray:
-    """States for cells by predictive description length (Algorithm 2), shape (S,).
+    """States for combinations by predictive description length (Algorithm 2), shape (S,).
 
-    Two states with class counts a and b are one if that shortens the description:
+    Two states with class counts a and b become one if that shortens the description (equation 7,
+    with natural logarithms throughout):
 
         (K / 2) log N + fit(a + b) - fit(a) - fit(b) > 0,   fit(a) = sum_k a_k log(a_k / sum a)
 
     Parameters
     ----------
     counts : array of shape (S, K)
-        Class counts of each cell.
+        Class counts of each combination.
     expected : array of shape (S, K)
-        Class weights of each cell to go by where `counts` has no row: such a cell gets the state
-        that fits them best.
+        Class weights of each combination. A combination without rows in `counts` gets the state
+        that fits these weights best.
     n_rows : float
         N.
     exact : bool
@@ -70,12 +72,12 @@ def collapse_states(
         n_states = int(label.max()) + 1
         total = np.zeros((n_states, n_classes))
         np.add.at(total, label, counts[seen])
-        # as the rows of the state would be, if it had a few more like all of them
+        # class shares of the state with one more row like the average of all
         smooth = total + counts.sum(axis=0) / max(float(counts.sum()), 1e-300) + 1e-12
         log_share = np.log(smooth / smooth.sum(axis=1, keepdims=True))
         want = expected[rest] / np.maximum(expected[rest].sum(axis=1, keepdims=True), 1e-300)
         state[rest] = _rounded(want @ log_share.T, 1.0).argmax(axis=1)
-    # numbered in the order of the cells
+    # numbered in the order of the combinations
     _, first, inverse = np.unique(state, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -89,7 +91,7 @@ def _rounded(values: FloatArray, unit: float) -> FloatArray:
 
 
 def _join_proportional(counts: FloatArray, penalty: float) -> tuple[IndexArray, FloatArray]:
-    """Join cells whose classes have the same shares: no pair gains more, so greedy starts so."""
+    """Join combinations with the same class shares: greedy steps would start with them."""
     if penalty <= 0:
         return np.arange(len(counts)), counts
     share = np.round(counts / counts.sum(axis=1, keepdims=True), 11) + 0.0
@@ -103,7 +105,7 @@ def _join_proportional(counts: FloatArray, penalty: float) -> tuple[IndexArray, 
 def _greedy_groups(counts: FloatArray, penalty: float) -> IndexArray:
     """Join the two groups that gain most, as long as that is above 0.
 
-    The heap holds the best later partner of each group; only what a step changes is computed anew.
+    The heap holds the best later partner of each group. A step computes only the gains it changes.
     """
     counts = counts.copy()
     n = len(counts)
@@ -209,7 +211,10 @@ def _far_tail(a: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def pair_strength(tables: FloatArray, offsets: IndexArray, measure: str) -> FloatArray:
-    """How surely one variable depends on each of others, higher is surer.
+    """How surely one variable depends on each of others (equation 4); higher is surer.
+
+    The paper ranks by Q = P(chi-square variable <= statistic), which is 1 in floats for most pairs.
+    Here it is -log(1 - Q), which has the same order.
 
     Parameters
     ----------
@@ -231,9 +236,9 @@ def pair_strength(tables: FloatArray, offsets: IndexArray, measure: str) -> Floa
     by_level = column_sums(tables, offsets)  # (..., K, r, n): X = a with Y observed
     margin = tables.sum(axis=-2)  # (..., K, L)
     both = by_level.sum(axis=-2)  # (..., K, n)
-    cells = column_sums(x_log_x(tables).sum(axis=-2), offsets)
+    joint = column_sums(x_log_x(tables).sum(axis=-2), offsets)
     information = (
-        cells
+        joint
         - x_log_x(by_level).sum(axis=-2)
         - column_sums(x_log_x(margin), offsets)
         + x_log_x(both)
@@ -243,9 +248,9 @@ def pair_strength(tables: FloatArray, offsets: IndexArray, measure: str) -> Floa
         share = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
         scaled = np.repeat(by_level * share[..., None, :], lengths, axis=-1)
         independent = (scaled * margin[..., None, :]).sum(axis=-3)  # (..., r, L)
-        joint = tables.sum(axis=-3)
-        ratio = np.divide(joint, independent, out=np.ones_like(joint), where=joint > 0)
-        divergence = column_sums((joint * np.log(ratio)).sum(axis=-2), offsets)
+        seen = tables.sum(axis=-3)
+        ratio = np.divide(seen, independent, out=np.ones_like(seen), where=seen > 0)
+        divergence = column_sums((seen * np.log(ratio)).sum(axis=-2), offsets)
         information = information - divergence
         freedom = (n_classes - 1) * (r - 1) * (np.diff(offsets) - 1)
     else:
