@@ -15,7 +15,7 @@ from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
 from latentclass.mixture._compiled_em import make_large
 from latentclass.mixture._hard_assignment import MixtureSearch
-from latentclass.mixture._responsibility_kernels import RUN, exponentials
+from latentclass.mixture._padded_rows import RUN
 from latentclass.mixture._searches import (
     Chance,
     Rule,
@@ -96,18 +96,6 @@ def test_rows_that_nothing_can_have_made_are_assigned_all_the_same():
         stats, objective = search.assign(params, Chance(False, sharpness, generators(4)))
         assert_allclose(stats.row_weight.sum(axis=1), 40.0)
         assert np.all(objective == -np.inf)
-
-
-def test_exponentials_are_exact():
-    values = -np.r_[0.0, np.random.default_rng(0).exponential(40.0, 254), 650.0]
-    expected = np.exp(values)
-    less = np.random.default_rng(1).normal(size=256)
-    shifted = values + less
-    total = np.ones(256)
-    exponentials(shifted, less, total)
-    assert shifted[0] == 1.0
-    assert_allclose(shifted, expected, rtol=2e-13)
-    assert_array_equal(total, 1.0 + shifted)
 
 
 def test_sums_keep_their_digits_where_the_last_mean_is_far_away():
