@@ -119,8 +119,7 @@ class BinaryLCMClassifierCV(MixedClassifier):
     Notes
     -----
     The paper's wrapper is `search="exhaustive"`, `scoring="accuracy"`, `cv=10`,
-    `select="accuracy"`, `n_init=10`, `max_iter=50`. With only one pair there is no
-    search.
+    `select="accuracy"`, `n_init=10`, `max_iter=50`. With only one pair there is no search.
 
     References
     ----------

@@ -77,7 +77,7 @@ BLOCK_VALUES = 2**21
 
 
 def learn_edges(stats: LCMStats) -> BoolArray:
-    """Return the best edges of every attribute, (S, n, q), by greedy search from the current ones."""
+    """Return the best edges of every attribute, (S, n, q), by greedy search."""
     scatter = _scatter(stats)
     n_starts, n, q = stats.edges.shape
     weight = stats.gram[..., -1, -1]
