@@ -10,7 +10,7 @@ import numpy as np
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
-from latentclass.estimator._average import Average
+from latentclass.estimator._average import Average, log_mean
 from latentclass.estimator._fitted import (
     FittedModel,
     Posterior,
@@ -109,7 +109,7 @@ class LatentVariableModel(FittedModel):
         check_shape("class shares", shares, (*self.log_weight.shape, None))
         check_distribution("class shares", shares)
         priors = (np.exp(self.log_weight)[:, :, None] * shares).sum(axis=1)
-        priors /= priors.sum(axis=1, keepdims=True)
+        priors /= priors.sum() / len(priors)
         object.__setattr__(self, "average", Average(priors, "posteriors"))
         object.__setattr__(self, "class_prior", self.average.class_prior)
 
@@ -130,7 +130,8 @@ class LatentVariableModel(FittedModel):
         log_share, density = split_log(self._log_joint(block))
         mixed = log_share[..., None] + self.classifiers.log_conditional(block)
         posterior = log_sum_exp(np.moveaxis(mixed, 2, -1))  # (rows, models, classes)
-        return self.average.mix_posteriors(np.moveaxis(posterior, 1, 0), density.T)
+        ratio = self.average.log_ratio(np.moveaxis(posterior, 1, 0))
+        return ratio + log_mean(density.T)[:, None]
 
     def _log_joint(self, block: Block) -> FloatArray:
         """log P(c) P(x | c), shape (n_rows, n_models, n_components)."""
