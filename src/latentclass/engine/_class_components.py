@@ -417,14 +417,23 @@ def _expect_incomplete(view: _View, patterns: gaussian.Patterns) -> Iterator[_Pa
         yield rows, log_likelihood, gaussian.pack_moments(moments), weights
 
 
-def log_joint_rows(
-    components: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
-) -> FloatArray:
-    """log p(x, class, component) of rows, which may have missing cells, shape (S, Y, M, n_rows)."""
+class DensityPart(NamedTuple):
+    """Some rows: their places, and log p(continuous cells | class component), shape (K, n_rows).
+
+    K counts the class components of all starts. Rows with missing cells also have their patterns
+    and the Gaussians conditioned on the observed cells.
+    """
+
+    rows: IndexArray
+    log_density: FloatArray
+    patterns: gaussian.Patterns | None
+    conditioned: gaussian.Conditioned | None
+
+
+def density_parts(components: ClassComponents, values: FloatArray) -> Iterator[DensityPart]:
+    """Yield the densities of rows in parts: first complete rows, then rows by their patterns."""
     values = np.clip(values, -VALUE_LIMIT, VALUE_LIMIT)
-    shape = components.log_weight.shape
     gaussians = flatten_gaussians(components.gaussians)
-    out = np.empty((len(gaussians.mean), len(values)))
     incomplete = np.isnan(values).any(axis=1)
     complete = np.flatnonzero(~incomplete)
     weights = gaussian.coefficients(gaussians)
@@ -432,17 +441,27 @@ def log_joint_rows(
     for start in range(0, len(complete), most):
         rows = complete[start : start + most]
         density = gaussian.log_density(gaussians, gaussian.features(values[rows]), weights)
-        if len(rows) == len(values):
-            out = density
-        else:
-            out[:, rows] = density
+        yield DensityPart(rows, density, None, None)
     if incomplete.any():
         rows = np.flatnonzero(incomplete)
         patterns, order = gaussian.group_patterns(values[rows])
         rows = rows[order]
         factors = flatten_factors(components.factors)
-        for place, _, conditioned in gaussian.condition_parts(gaussians, patterns, factors):
-            out[:, rows[place]] = conditioned.log_density.T
+        for place, part, conditioned in gaussian.condition_parts(gaussians, patterns, factors):
+            yield DensityPart(rows[place], conditioned.log_density.T, part, conditioned)
+
+
+def log_joint_rows(
+    components: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
+) -> FloatArray:
+    """log p(x, class, component) of rows, which may have missing cells, shape (S, Y, M, n_rows)."""
+    shape = components.log_weight.shape
+    out = np.empty((prod(shape), len(values)))
+    for part in density_parts(components, values):
+        if len(part.rows) == len(values) and part.patterns is None:
+            out = part.log_density  # mostly: all rows in one part, which saves a copy
+        else:
+            out[:, part.rows] = part.log_density
     joint = out.reshape(*shape, len(values))
     joint += components.log_weight[..., None]
     if codes.shape[1]:

@@ -23,13 +23,12 @@ from latentclass.engine._class_components import (
     ClassComponents,
     ComponentData,
     add_known,
+    density_parts,
     discrete_log_density,
-    flatten_factors,
-    flatten_gaussians,
     gather_rows,
     log_joint_rows,
 )
-from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
+from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._numeric import LOG_2PI, divide
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._average import Average, log_mean
@@ -412,21 +411,6 @@ def join_tables(parts: list[Table]) -> Table:
     )
 
 
-def mix_models(evidence: FloatArray, log_prior: FloatArray, class_prior: FloatArray) -> FloatArray:
-    """log p(row | class) of several models: densities mixed, class probabilities averaged.
-
-    `evidence` (S, R, Y), `log_prior` (S, Y) the models' own class priors, `class_prior` (Y,) their
-    mean.
-    """
-    if len(evidence) == 1:
-        return np.asarray(evidence[0])
-    posterior, density = split_log(evidence + log_prior[:, None])
-    combined = log_mean(posterior) + log_mean(density)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        combined = combined - np.log(class_prior)
-    return np.where(class_prior > 0, combined, log_mean(evidence))
-
-
 def flatten_starts(components: ClassComponents) -> ClassComponents:
     """Several models as the components of one."""
     n_starts, n_classes, n_components = components.log_weight.shape
@@ -453,10 +437,10 @@ def weigh(share: FloatArray, shift: FloatArray) -> FloatArray:
 
 
 class Visit(NamedTuple):
-    """Some rows of a block: their places, and log p(row, cell), shape (n_rows, K).
+    """Some rows of a block: their places, and log p(row, class component), shape (n_rows, K).
 
-    Of rows with holes also `shift` (n_rows, K, n), the expected distance from each cell's mean,
-    and `peak` (n_rows, K), the log-density of the holes at their mode.
+    Of rows with holes also `shift` (n_rows, K, n), the expected distance from each component's
+    mean, and `peak` (n_rows, K), the log-density of the holes at their mode.
     """
 
     rows: IndexArray
@@ -466,35 +450,19 @@ class Visit(NamedTuple):
 
 
 def visit_rows(
-    cells: ClassComponents,
-    values: FloatArray,
-    codes: CodeArray,
-    offsets: IndexArray,
+    components: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
 ) -> Iterator[Visit]:
     """All rows, those with holes by their patterns, in parts that memory holds."""
-    values = np.clip(values, -VALUE_LIMIT, VALUE_LIMIT)
-    incomplete = np.isnan(values).any(axis=1)
-    rows = np.flatnonzero(~incomplete)
-    if rows.size:
-        joint = log_joint_rows(cells, values[rows], codes[rows], offsets)
-        yield Visit(rows, joint.reshape(-1, len(rows)).T.copy(), None, 0.0)
-    rows = np.flatnonzero(incomplete)
-    if not rows.size:
-        return
-    flat = flatten_gaussians(cells.gaussians)
-    factors = flatten_factors(cells.factors)
-    n_components = cells.log_weight.shape[2]
-    patterns, order = gaussian.group_patterns(values[rows])
-    rows = rows[order]
-    first = 0
-    for part in gaussian.split_patterns(patterns, len(flat.mean)):
-        mine = rows[first : first + len(part.rows)]
-        first += len(part.rows)
-        conditioned = gaussian.condition(flat, part, factors)
-        joint = conditioned.log_density + cells.log_weight.reshape(-1)
+    n_components = components.log_weight.shape[2]
+    log_det = components.gaussians.log_det.reshape(-1)
+    for rows, log_density, patterns, conditioned in density_parts(components, values):
+        joint = log_density.T + components.log_weight.reshape(-1)
         if codes.shape[1]:
-            discrete = discrete_log_density(cells.log_prob, codes[mine], offsets)
-            joint += np.repeat(discrete.reshape(-1, len(mine)), n_components, axis=0).T
-        n_hidden = np.sum(~part.observed, axis=1)[:, None]
-        peak = -0.5 * (n_hidden * LOG_2PI + flat.log_det - conditioned.log_det)
-        yield Visit(mine, joint, conditioned.shift, peak[part.pattern])
+            discrete = discrete_log_density(components.log_prob, codes[rows], offsets)
+            joint += np.repeat(discrete.reshape(-1, len(rows)), n_components, axis=0).T
+        if patterns is None or conditioned is None:
+            yield Visit(rows, joint, None, 0.0)
+            continue
+        n_hidden = np.sum(~patterns.observed, axis=1)[:, None]
+        peak = -0.5 * (n_hidden * LOG_2PI + log_det - conditioned.log_det)
+        yield Visit(rows, joint, conditioned.shift, peak[patterns.pattern])

@@ -109,7 +109,9 @@ class ConditionalProblem:
             moments, joint = infer(design, seen, label, xi[number])
             joint += np.swapaxes(params.log_weight, 1, 2)[:, :, label]
             value, share = self._shares(joint, block.label, block.weight)
-            stats = collect_stats(seen, label, n_classes, moments, xi[number], share)
+            stats = collect_stats(
+                seen, label, n_classes, moments, xi[number], share, params.latent_mean.shape[2]
+            )
             return value, stats, best_xi(design, moments)
 
         objective = log_prior(params, self.prior, self.data.pseudo)

@@ -30,6 +30,7 @@ from latentclass.engine._class_components import (
     expect,
 )
 from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._numeric import divide
 
 NOISE_FLOOR = 1e-6
 """Least noise variance, in a column's own variance."""
@@ -404,12 +405,6 @@ def latent_parameters(
     about = square - mean * total + prior.latent
     drawn = class_weight + prior.latent
     return log_weight, mean, np.where(drawn > 0, divide(about, drawn), 1.0)
-
-
-def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Quotient, 0 where the denominator is 0."""
-    out = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
 
 
 def log_prior(params: LCMParams, prior: Prior) -> FloatArray:

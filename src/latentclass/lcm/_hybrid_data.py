@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass.lcm._em import divide
+from latentclass.data._labels import UNLABELLED
+from latentclass.engine._numeric import divide
 from latentclass.lcm._logistic_bound import HybridRows, read_rows
-
-UNLABELLED = -1
 
 
 class HybridBlock(NamedTuple):

@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._numeric import divide
 from latentclass.engine._parallel import map_blocks
 from latentclass.lcm._em import (
     LATENT_FLOOR,
     NOISE_FLOOR,
     PARAMETER_LIMIT,
     Prior,
-    divide,
     latent_parameters,
 )
 from latentclass.lcm._hybrid_data import HybridBlock, HybridData, column_places, draw_items
@@ -139,7 +139,7 @@ class HybridProblem:
         share, log_total = _shares(joint, block)
         moved = best_xi(design, moments)
         xi[..., block.items] = moved
-        stats = collect_stats(seen, block.label, n_classes, moments, moved, share)
+        stats = collect_stats(seen, block.label, n_classes, moments, moved, share, self.n_latent)
         return log_total @ block.weight, stats
 
     def m_step(self, stats: HybridStats) -> HybridParams:
@@ -270,13 +270,14 @@ def collect_stats(
     moments: FloatArray,
     xi: FloatArray,
     share: FloatArray,
+    n_latent: int,
 ) -> HybridStats:
     """Statistics of items (see `HybridStats`), `offset` and `xi` left empty.
 
     `moments` (S, M, f, items); `xi` (S, M, n_b, items) tells the curvatures; `share` (S, M, items)
     the weight of each item in each component.
     """
-    q = round(float(np.sqrt(2 * moments.shape[2] + 0.25)) - 1.5)
+    q = n_latent
     turned = np.swapaxes(moments, 2, 3)
     rho = weigh_curvatures(seen, xi, share)
     gram = np.concatenate([(seen.gaussian * share[:, :, None]) @ turned, rho @ turned], axis=2)

@@ -29,7 +29,7 @@ from latentclass.engine._class_components import (
     square_root,
 )
 from latentclass.engine._logspace import log_sum_exp
-from latentclass.lcm._em import LCMParams
+from latentclass.lcm._em import PARAMETER_LIMIT, LCMParams
 
 VARIANCE_FLOOR = 1e-6
 """Least variance in any direction, in standardised columns."""
@@ -42,9 +42,6 @@ NEAR = 1e-4
 
 ROUNDING = 1e-9
 """Relative difference of other eigenvalues that counts as none."""
-
-PARAMETER_LIMIT = 1e4
-"""Bound on extrapolated parameters."""
 
 
 class FullParams(NamedTuple):
