@@ -1,5 +1,6 @@
-"""A fit that is interrupted leaves the estimator as it was: naive Bayes, mixtures and LVC."""
+"""A fit that is interrupted at any point leaves the estimator as it was."""
 
+import inspect
 import sys
 import warnings
 
@@ -8,8 +9,28 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from latentclass import LatentMixture, LatentVariableClassifier
-from latentclass.baselines import FiniteMixtureNaiveBayes, MixtureNaiveBayes, NaiveBayes
+from latentclass import (
+    BinaryLCMClassifier,
+    BinaryLCMClassifierCV,
+    HNBClassifier,
+    HybridLCMClassifier,
+    LatentMixture,
+    LatentTreeClassifier,
+    LatentVariableClassifier,
+    LCMClassifier,
+    LCMClassifierCV,
+)
+from latentclass.baselines import (
+    AODE,
+    BAN,
+    K2,
+    TAN,
+    FiniteMixtureNaiveBayes,
+    HiddenNaiveBayes,
+    MixtureNaiveBayes,
+    NaiveBayes,
+    ProjectedNaiveBayes,
+)
 
 ESTIMATORS = [
     NaiveBayes(calibrate=True, n_init=2, random_state=0),
@@ -19,6 +40,19 @@ ESTIMATORS = [
         n_components="auto", max_components=2, max_iter=4, n_init=1, calibrate=True, random_state=0
     ),
     LatentMixture([1, 2], n_init=1, max_iter=5, criterion="cv", n_folds=2, random_state=0),
+    ProjectedNaiveBayes(axes="clusters", max_components=2, n_init=1, random_state=0),
+    TAN(n_init=1, random_state=0),
+    BAN(n_init=1, random_state=0),
+    K2(n_init=1, random_state=0),
+    AODE(n_init=1, random_state=0),
+    HiddenNaiveBayes(n_init=1, random_state=0),
+    HNBClassifier(n_models=2, cv=2, max_iter=5, n_init=1, random_state=0),
+    LatentTreeClassifier(n_init=1, n_cuts=1, max_latent=1, max_iter=5, random_state=0),
+    LCMClassifier(2, n_init=2, max_iter=5, calibrate=True, random_state=0),
+    LCMClassifierCV([1, 2], [1], n_init=1, max_iter=5, cv=2, random_state=0),
+    HybridLCMClassifier(2, n_init=1, max_iter=3, random_state=0),
+    BinaryLCMClassifier(2, n_init=1, max_iter=3, random_state=0),
+    BinaryLCMClassifierCV([1, 2], [1], n_init=1, max_iter=3, cv=2, random_state=0),
 ]
 
 
@@ -33,10 +67,14 @@ class CallCounter:
         self.interrupt_at, self.n_calls, self.stored_at = interrupt_at, 0, None
 
     def __call__(self, frame, event, argument):
-        if event != "call" or "latentclass" not in frame.f_code.co_filename:
+        code = frame.f_code
+        # Python swallows what is raised while it closes a generator
+        if event != "call" or code.co_flags & inspect.CO_GENERATOR:
+            return
+        if "latentclass" not in code.co_filename:
             return
         self.n_calls += 1
-        if frame.f_code.co_name == "store_fitted":
+        if code.co_name == "store_fitted":
             self.stored_at = self.n_calls
         if self.n_calls == self.interrupt_at:
             raise Interrupted
