@@ -22,11 +22,11 @@ from latentclass.mixture._classifier_em import log_class_posterior
 from latentclass.naive_bayes._components import ProductComponents
 
 ROUNDS, BATCH = 60, 4096
-"""`sample_table` draws this many rows at a time; after so many rounds it looks for rare classes."""
+"""`sample_table` draws `BATCH` rows per round, and looks for rare classes after `ROUNDS` rounds."""
 
 RARE, RESAMPLED = 16, 256
-"""A class is rare if it gets fewer rows per round than the first number. In each further round it
-gets the second number of rows, drawn by importance."""
+"""A class is rare if it gets fewer than `RARE` rows per round. Then each further round draws up to
+`RESAMPLED` rows of it by importance."""
 
 SWEEPS, STEPS = 20, (1.0, 0.3, 0.1, 0.03, 0.01)
 """Most rounds of the search for the most probable cells, and its steps in standard deviations."""

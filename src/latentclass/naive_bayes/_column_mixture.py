@@ -223,7 +223,7 @@ def mixture_peaks(parts: ColumnComponents) -> tuple[FloatArray, FloatArray]:
     """Where each mixture's density is highest, and its log there; `parts` of shape (..., k).
 
     The modes are fixed points of x = sum of shares * mean / scale^2 over sum of shares / scale^2;
-    one is looked for from each component's mean.
+    a search starts at the mean of each component.
     """
     log_weight, mean, scale = (np.moveaxis(array, -1, 0)[:, None] for array in parts)
     constant = log_weight - np.log(scale)
