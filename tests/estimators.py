@@ -1,5 +1,8 @@
-"""The public classifiers, listed once: every common test runs on each of them."""
+"""The public estimators, listed once: every common test runs on each of them."""
 
+import inspect
+
+import latentclass
 from latentclass import (
     BinaryLCMClassifier,
     BinaryLCMClassifierCV,
@@ -9,6 +12,8 @@ from latentclass import (
     LatentVariableClassifier,
     LCMClassifier,
     LCMClassifierCV,
+    baselines,
+    evaluation,
 )
 from latentclass.baselines import (
     AODE,
@@ -21,6 +26,14 @@ from latentclass.baselines import (
     NaiveBayes,
     ProjectedNaiveBayes,
 )
+
+ESTIMATORS = {
+    name: thing
+    for module in (latentclass, baselines, evaluation)
+    for name in module.__all__
+    if hasattr(thing := getattr(module, name), "get_params") and inspect.isclass(thing)
+}
+"""All public estimator classes by name."""
 
 CLASSIFIERS = [
     NaiveBayes(random_state=0),

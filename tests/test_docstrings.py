@@ -10,15 +10,7 @@ from collections import defaultdict
 
 import pytest
 
-import latentclass
-from latentclass import baselines, evaluation
-
-ESTIMATORS = {
-    name: thing
-    for module in (latentclass, baselines, evaluation)
-    for name in module.__all__
-    if hasattr(thing := getattr(module, name), "get_params") and inspect.isclass(thing)
-}
+from estimators import ESTIMATORS
 
 # What a parameter or fitted attribute does. Where it works in several ways, each has its words.
 SHARED = {

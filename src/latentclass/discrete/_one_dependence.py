@@ -1,5 +1,7 @@
 """Classifiers made of all tables P(column j | class, column i): AODE and hidden naive Bayes.
 
+AODE is from Webb, Boughton and Wang (2005), hidden naive Bayes from Zhang, Jiang and Su (2005).
+
 L levels of all columns are laid end to end (see `_counts`). A model's entries are the L
 single levels followed by the L * L pairs (parent level a, child level b), entry L + a L + b. The
 blocks of a column with itself are not used.
@@ -29,8 +31,8 @@ BLOCK_ENTRIES = 2**20
 """Entries of the indicators, or of the tables, that one block of rows needs."""
 
 PRODUCT_TIME, PICK_TIME, ADD_TIME = 0.12, 6.0, 0.6
-"""Nanoseconds, roughly: a multiplication within a matrix product; picking a row of a table, and
-adding each of its entries. Only their ratios matter, and only to speed."""
+"""Rough times in nanoseconds: one multiplication inside a matrix product; picking a row of a table;
+adding each of its entries. Only their ratios matter, and only for speed."""
 
 
 def pair_layout(
@@ -238,7 +240,12 @@ def aode_tables(
 
 
 def aode_log_likelihood(model: AODETables, codes: CodeArray) -> FloatArray:
-    """log p(observed columns | class), shape (n_rows, K)."""
+    """log p(observed columns | class), shape (n_rows, K).
+
+    The joint probability is, with q(a) = 1 if level a is frequent and r(x) = 1 if x has none,
+
+        Z p(x, k) = sum_i q(x_i) P(k, x_i) prod_j P(x_j | k, x_i) + r(x) P(k) prod_j P(x_j | k)
+    """
     n_rows, n = codes.shape
     total = np.empty((n_rows, len(model.log_total)))
     full = (codes >= 0).all(axis=1)

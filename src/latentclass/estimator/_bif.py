@@ -1,4 +1,4 @@
-"""Bayesian networks in the BIF text format, which most Bayesian-network programs read."""
+"""Bayesian networks in BIF, a text format that most Bayesian network programs can read."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class BifVariable(NamedTuple):
     states : sequence
     parents : tuple of str
         Names of the parents.
-    table : array of shape (states of each parent, own states)
-        Probabilities; the last axis sums to 1.
+    table : array
+        P(state | states of the parents), with one axis per parent and a last axis for the
+        variable's own states, which sums to 1.
     """
 
     name: str
@@ -38,11 +39,12 @@ def write_bif(
     *,
     title: str = "latentclass",
 ) -> str:
-    """A network as BIF text, also written to `path` if that is given.
+    """Return a network as BIF text, and write it to `path` if one is given.
 
-    Names and states are made of letters, digits and underscores, for that is all that every
-    reader takes: other characters become underscores, a state that starts with a digit gets an
-    `s`, and what is no longer unique a number. The names as they were stand in `property` lines.
+    Not every reader accepts more than letters, digits and underscores in names. So other characters
+    become underscores, a name that does not start with a letter gets a letter in front (`s` for a
+    state, `v` for a variable), and names that are then equal get a number. The original names are
+    kept in `property` lines.
 
     Examples
     --------
@@ -96,7 +98,7 @@ def _quoted(texts: list[str]) -> str:
 
 
 def _unique(texts: list[str], prefix: str) -> list[str]:
-    """Words of letters, digits and underscores, all different."""
+    """Turn texts into distinct words of letters, digits and underscores."""
     words: list[str] = []
     for text in texts:
         word = re.sub(r"[^A-Za-z0-9_]", "_", text)
@@ -111,12 +113,12 @@ def _unique(texts: list[str], prefix: str) -> list[str]:
 
 
 def naive_bayes_variables(model: Any, class_name: str = "class") -> list[BifVariable]:
-    """A fitted `NaiveBayes` of discrete columns as a network."""
+    """The variables of a fitted `NaiveBayes` with discrete columns only."""
     continuous = [c.name for c in model.schema_.columns if c.kind == "continuous" and c.observed]
     if continuous:
         raise ValueError(
-            f"BIF holds discrete variables only, but {continuous} are continuous. Discretise them "
-            "first, e.g. with MDLDiscretizer."
+            f"BIF holds only discrete variables, but {continuous} are continuous. Discretise them "
+            "first, for example with MDLDiscretizer."
         )
     name = free_name(class_name, model.schema_.names)
     labels = model.classes_.tolist()
@@ -131,7 +133,7 @@ def naive_bayes_variables(model: Any, class_name: str = "class") -> list[BifVari
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
-    """`name`, with underscores added until no column has it."""
+    """`name` with as many underscores added as it takes to differ from all names in `taken`."""
     while name in taken:
         name += "_"
     return name

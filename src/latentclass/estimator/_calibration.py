@@ -1,9 +1,9 @@
-"""Temperature calibration: how much of its own evidence a model should believe.
+"""Temperature calibration: how far a model should trust its own evidence.
 
-A model that takes dependent attributes for independent counts the same evidence several times,
-and its probabilities come out too sure. The remedy has one parameter: log p(x | class) is divided
-by a temperature T before it meets the class prior. The prior itself is left alone, so that a row
-with nothing observed still gets the prior, and other `priors` can be put in its place.
+A model that treats dependent attributes as independent counts the same evidence several times, so
+its probabilities are too extreme. The remedy has one parameter: log p(x | class) is divided by a
+temperature T before the class prior is added. The prior itself does not change. So a row with no
+observed cell still gets the prior, and the user can pass other `priors`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from latentclass.engine._logspace import log_normalise
 N_FOLDS = 5
 LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
 LOG_TEMPERATURES = (-3.0, 10.0)
-# Without it a few rows, all of them right, would make the model believe itself without bound.
+"""Range in which log T is searched."""
+
 PRIOR_SPREAD = 1.0
-"""Standard deviation of the normal prior on log T, about T = 1."""
+"""Standard deviation of the normal prior on log T, which has its mean at T = 1.
+
+Without a prior, a few rows that are all classified correctly would drive T to 0.
+"""
 
 
 def learn_temperature(
@@ -33,28 +37,30 @@ def learn_temperature(
     *,
     random_state: np.random.RandomState,
 ) -> tuple[float, dict[str, float]]:
-    """Temperature of least held-out log-loss (with a weak prior), or 1 where it does not help.
+    """Find the temperature with the lowest held-out log-loss under a weak prior.
 
     Parameters
     ----------
     held_out : callable
-        Given row numbers to train on and to test on, log p(x | class) of the test rows.
+        Takes the numbers of the training rows and of the test rows, and returns log p(x | class)
+        of the test rows.
     y, weight : arrays of shape (n_rows,)
-        Class codes (-1: unlabelled, always in the training part) and weights.
+        Class codes and weights. Unlabelled rows (-1) are in every training part.
     log_prior : array of shape (n_classes,)
     random_state : RandomState
-        Deals the rows into folds.
+        Assigns the rows to folds.
 
     Returns
     -------
     temperature : float
+        1 if no temperature lowers the held-out log-loss.
     facts : dict
-        `temperature` that was learned, `log_loss_before` and `log_loss_after` it. The latter
-        judges each fold by the temperature learned on the others; only if it is lower is the
-        temperature kept.
+        The learned `temperature`, `log_loss_before` (at T = 1) and `log_loss_after`. The last
+        judges each fold at the temperature learned on the other folds, and the learned
+        temperature is used only if it is lower than `log_loss_before`.
     """
     labelled = np.flatnonzero(y != UNLABELLED)
-    fold = _deal(y[labelled], random_state)
+    fold = _assign_folds(y[labelled], random_state)
     evidence = np.zeros((len(labelled), len(log_prior)))
     for f in range(N_FOLDS):
         test = labelled[fold == f]
@@ -72,8 +78,8 @@ def learn_temperature(
         return float(-part_weight @ np.maximum(of_class, least))
 
     def learned(chosen: BoolArray) -> float:
-        # Not clipped: that would make plateaus. Without rows that are impossible at any
-        # temperature the loss is convex in 1 / T.
+        # The loss is not clipped here, since clipping makes plateaus. Rows that are impossible at
+        # every temperature are left out: without them the loss is convex in 1 / T.
         possible = chosen & np.isfinite(evidence[np.arange(len(labelled)), y[labelled]])
         return _best_temperature(partial(loss, chosen=possible, least=-np.inf))
 
@@ -95,8 +101,11 @@ def learn_temperature(
     return (temperature if after < before else 1.0), facts
 
 
-def _deal(y: IndexArray, random_state: np.random.RandomState) -> IndexArray:
-    """Fold of each row: every class spread evenly, one class going on where the last ended."""
+def _assign_folds(y: IndexArray, random_state: np.random.RandomState) -> IndexArray:
+    """Fold of each row, with every class spread evenly over the folds.
+
+    Each class continues with the fold after the last one of the class before.
+    """
     fold = np.empty(len(y), dtype=np.intp)
     shuffled = random_state.permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
@@ -105,7 +114,7 @@ def _deal(y: IndexArray, random_state: np.random.RandomState) -> IndexArray:
 
 
 def _best_temperature(loss: Callable[[float], float]) -> float:
-    from scipy.optimize import minimize_scalar  # slow to import, seldom needed
+    from scipy.optimize import minimize_scalar  # slow to import and rarely needed
 
     def penalised(log_t: float) -> float:
         return loss(float(np.exp(log_t))) + 0.5 * (log_t / PRIOR_SPREAD) ** 2

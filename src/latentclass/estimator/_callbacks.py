@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks where it has them (1.9 and later), nothing otherwise."""
+"""Progress of a fit: scikit-learn's callbacks (from version 1.9) and messages of `verbose`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ __all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
 
 
 class FitProgress:
-    """Tells callbacks, or standard error if `verbose`, how far a fit has come."""
+    """Reports the progress of a fit to callbacks and, if `verbose` is set, to standard error.
+
+    `max_steps` is the number of steps that callbacks are told to expect; None if unknown.
+    """
 
     def __init__(self, estimator: Any, X: Any, y: Any, max_steps: int | None) -> None:
         self._estimator, self._data = estimator, {"X": X, "y": y}
@@ -23,9 +26,9 @@ class FitProgress:
             self._root.call_on_fit_task_begin(estimator=estimator, **self._data)
 
     def step(self, iteration: int, objective: float) -> bool:
-        """Report one iteration; true if a callback asks to stop.
+        """Report one iteration, and return whether a callback asks to stop.
 
-        A fit of several EM runs tells callbacks no more steps than they were promised.
+        A fit may run EM several times. Steps beyond `max_steps` are not reported to callbacks.
         """
         if self._estimator.verbose:
             name = type(self._estimator).__name__
@@ -38,6 +41,6 @@ class FitProgress:
         return bool(task.call_on_fit_task_end(estimator=self._estimator, **self._data))
 
     def end(self) -> None:
-        """Report that the fit is done."""
+        """Report the end of the fit."""
         if self._root is not None:
             self._root.call_on_fit_task_end(estimator=self._estimator, **self._data)

@@ -1,4 +1,4 @@
-"""What `explain` returns."""
+"""The result of `explain`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ class Explanation:
     Attributes
     ----------
     weights : array of shape (n_rows, n_features)
-        How much the log-odds of the row's target class fall when the attribute is taken away
-        (integrated out): positive speaks for the class, negative against it, 0 for a missing cell.
-        With two classes and independent attributes they sum to the change from `prior_log_odds` to
-        `log_odds`; in general they do not.
+        How much the log-odds of the row's target class fall when the attribute is integrated out.
+        A positive weight supports the class, a negative one opposes it, and a missing cell has
+        weight 0. With two classes and independent attributes the weights sum to the difference
+        between `log_odds` and `prior_log_odds`; in general they do not.
     target : array of shape (n_rows,)
-        The class each row is explained for.
+        The class for which each row is explained.
     log_odds : array of shape (n_rows,)
-        Log-odds of that class with all attributes.
+        Log-odds of that class given all observed attributes.
     prior_log_odds : array of shape (n_rows,)
-        Log-odds of that class before any attribute is seen.
+        Log-odds of that class before any attribute is observed.
     feature_names : list of str
+        Names of the attributes.
     index : array of shape (n_rows,)
-        Names of the rows: the data frame's index where it has one, else 0, 1, ...
+        Names of the rows: the index of the data frame if there is one, otherwise 0, 1, ...
     """
 
     weights: FloatArray
@@ -46,7 +47,7 @@ class Explanation:
         return "\n".join([*shown, f"... and {rest} more rows"] if rest else shown)
 
     def describe(self, row: int = 0, *, n_top: int = 5) -> str:
-        """One row (by position) in words: the attributes that weigh most, strongest first."""
+        """Describe one row, given by its position: the `n_top` strongest attributes in order."""
         weights = self.weights[row]
         strongest = np.argsort(-np.abs(weights), kind="stable")[:n_top]
         named = ", ".join(f"{self.feature_names[j]} {weights[j]:+.2f}" for j in strongest)
@@ -56,7 +57,7 @@ class Explanation:
         )
 
     def to_frame(self) -> Any:
-        """As a pandas data frame: one row a row, one column an attribute, after the target."""
+        """A pandas data frame with one line per table row: the target, then each attribute."""
         import pandas as pd
 
         frame = pd.DataFrame(self.weights, columns=self.feature_names, index=self.index)

@@ -1,4 +1,4 @@
-"""What a prediction rests on, in the words of rules over the columns."""
+"""Why a row is predicted as it is, in rules over the columns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class RuleExplanation(Explanation):
     Attributes
     ----------
     variables : list of str
-        Columns and latent variables right below the class.
+        Columns and latent variables directly below the class.
     variable_weights : array of shape (n_rows, n_variables)
-        How much the log-odds fall when all columns below the variable are taken away.
+        How much the log-odds fall when all columns below the variable are hidden.
     states : array of shape (n_rows, n_variables)
         State of each variable; -1 where missing cells leave it open.
     conditions : list of list of str

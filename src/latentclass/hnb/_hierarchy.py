@@ -87,7 +87,7 @@ class Hierarchy:
 
     @cached_property
     def tops(self) -> tuple[int, ...]:
-        """Variables right below the class."""
+        """Variables directly below the class."""
         joined = {child for latent in self.latents for child in latent.children}
         return tuple(v for v in range(len(self.sizes)) if v not in joined)
 

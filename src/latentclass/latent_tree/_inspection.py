@@ -1,4 +1,4 @@
-"""What one reads in the trees of a latent tree classifier: names, groups, edges, networks."""
+"""What a latent tree classifier shows of its trees: names, groups, edges, networks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from latentclass.latent_tree._arrange import separations
 from latentclass.latent_tree._tree import Tree, edge_information, marginals
 
 Names = tuple[tuple[str, ...], ...]
-"""Names of the latent variables of each class."""
+"""For each class the names of its latent variables."""
 
 
 @dataclass(frozen=True)
 class ClassTree:
-    """The tree of one class with the names that people know.
+    """The tree of one class with the names of its nodes and levels.
 
     Attributes
     ----------
     tree : Tree
     latent : tuple of str
-        Names of its latent variables.
+        Names of the latent variables.
     columns : list of str
         Names of the columns that vary.
     levels : list of list
-        The levels of each of them.
+        The levels of each of these columns.
     """
 
     tree: Tree
@@ -44,7 +44,10 @@ class ClassTree:
 def name_latents(
     trees: Sequence[Sequence[Tree]], n_classes: int, column_names: Sequence[str]
 ) -> Names:
-    """Y1, Y2, ... through all classes of the first set of trees; no name that a column has."""
+    """Name the latent variables Y1, Y2, ... through all classes, avoiding names of columns.
+
+    `trees` has the trees of each set of cut points; the names belong to the first set.
+    """
     taken, number = list(column_names), 0
     names: list[list[str]] = [[] for _ in range(n_classes)]
     for own, tree in zip(names, trees[0] if trees else (), strict=False):
@@ -55,16 +58,17 @@ def name_latents(
 
 
 def renamed_latents(names: Names, changes: Mapping[str, str], column_names: Sequence[str]) -> Names:
-    """The names with some changed; names that are unknown, empty or taken are refused."""
+    """Change some names; refuse names that are unknown, empty or taken."""
     if not isinstance(changes, Mapping) or not all(str(new).strip() for new in changes.values()):
         raise ValueError(
-            f"names={changes!r} must map present names of latent variables to new ones, none of "
-            "them empty."
+            f"names={changes!r} must map current names of latent variables to new, non-empty names."
         )
     every = [name for own in names for name in own]
     unknown = [name for name in changes if name not in every]
     if unknown:
-        raise ValueError(f"No latent variable has the name {unknown[0]!r}. There are: {every}.")
+        raise ValueError(
+            f"names has {unknown[0]!r}, which is no latent variable. There are: {every}."
+        )
     new = tuple(tuple(str(changes.get(name, name)) for name in own) for own in names)
     seen = list(column_names)
     for name in (name for own in new for name in own):
@@ -81,7 +85,7 @@ GROUP_HEADS = ("latent", "group", "size", "column", "information", "level", "pro
 
 
 def tree_groups(shown: ClassTree, n_columns: int | None) -> list[tuple[Any, ...]]:
-    """Rows of the table of `LatentTreeClassifier.latent_groups`, in the order of `GROUP_HEADS`."""
+    """Rows of the table that `LatentTreeClassifier.latent_groups` returns, as in `GROUP_HEADS`."""
     rows = []
     for name, node in zip(shown.latent, shown.tree.latent, strict=True):
         size = marginals(shown.tree)[node].tolist()
@@ -96,7 +100,10 @@ def tree_groups(shown: ClassTree, n_columns: int | None) -> list[tuple[Any, ...]
 
 
 def tree_edges(shown: ClassTree) -> list[tuple[str, str, float]]:
-    """Parent and child by name, parents before children, and their mutual information in nats."""
+    """Name of the parent, name of the child and their mutual information in nats, for each edge.
+
+    Parents come before their children.
+    """
     names, information = shown.node_names, edge_information(shown.tree)
     return [
         (names[parent], names[node], float(information[node]))

@@ -1,4 +1,4 @@
-"""A fitted latent tree classifier as a value: trees of each class, for each set of cut points."""
+"""A fitted latent tree classifier as a value: one tree per class and set of cut points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Table
 from latentclass.discrete._model import DiscreteModel
 from latentclass.estimator._average import Average
-from latentclass.estimator._fitted import Posterior
+from latentclass.estimator._fitted import Posterior, check_shape
 from latentclass.latent_tree._tree import observed_codes, sample_nodes
 
 if TYPE_CHECKING:
@@ -21,18 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LatentTreeModel(DiscreteModel):
-    """The average over several sets of cut points of one tree per class.
+    """One tree per class, averaged over several sets of cut points.
+
+    With a single set this is P(C = c, x) of equation (1) of Wang, Zhang, Chen and Poon (2011).
 
     Attributes
     ----------
     average : Average
-        How the models of the sets are averaged: class probabilities and densities.
+        How the models of the sets are averaged.
     cut_sets : tuple of CutSet
-        The first is that of the rows as they are, and what one reads is of it.
+        The first was learned from the training rows with their own weights; everything that
+        describes the trees to the user refers to it.
     trees : tuple of tuple of Tree
-        For each set the trees by class; empty if no column varies.
+        For each set the tree of each class; empty if no column varies.
     names : tuple of tuple of str
-        Names of the latent variables of each class's tree.
+        For each class the names of the latent variables of its tree.
     """
 
     average: Average
@@ -42,24 +45,31 @@ class LatentTreeModel(DiscreteModel):
 
     def __post_init__(self) -> None:
         DiscreteModel.__post_init__(self)
+        check_shape("average.priors", self.average.priors, (len(self.trees) or 1, self.n_classes))
         if self.trees and len(self.trees) != len(self.cut_sets):
             raise ValueError(
-                f"There are {len(self.cut_sets)} sets of cut points, but trees for "
-                f"{len(self.trees)} of them."
+                f"trees has {len(self.trees)} entries but must have one for each of the "
+                f"{len(self.cut_sets)} sets of cut points."
             )
         for number, trees in enumerate(self.trees):
             if len(trees) != self.n_classes:
                 raise ValueError(
-                    f"Set {number} of the cut points has {len(trees)} trees for {self.n_classes} "
-                    "classes."
+                    f"trees[{number}] has {len(trees)} trees but must have one for each of the "
+                    f"{self.n_classes} classes."
                 )
+            for k, tree in enumerate(trees):
+                _check_leaves(f"trees[{number}][{k}]", tree, self.cut_sets[number].n_levels)
         n_latent = [len(tree.latent) for tree in self.first_trees] or [0] * self.n_classes
-        if [len(own) for own in self.names] != n_latent:
-            raise ValueError("Each latent variable of each tree needs one name.")
+        n_names = [len(own) for own in self.names]
+        if n_names != n_latent:
+            raise ValueError(
+                f"names has {n_names} names by class, but the trees have {n_latent} latent "
+                "variables."
+            )
 
     @property
     def first_trees(self) -> tuple[Tree, ...]:
-        """Trees for the first set of cut points, by class; none if no column varies."""
+        """The tree of each class for the first set of cut points; empty if no column varies."""
         return self.trees[0] if self.trees else ()
 
     def code_log_likelihood(self, codes: CodeArray) -> FloatArray:
@@ -78,7 +88,7 @@ class LatentTreeModel(DiscreteModel):
         """log P(observed codes | own class)."""
         from latentclass.latent_tree._predict_kernels import class_log_likelihood
 
-        if len(self.trees) > 1:  # an average needs the classes' probabilities, so all of them
+        if len(self.trees) > 1:  # averaging class probabilities takes the trees of all classes
             return super().own_code_log_likelihood(codes, y)
         out = np.zeros(len(codes))
         for k, tree in enumerate(self.first_trees):
@@ -126,3 +136,13 @@ class LatentTreeModel(DiscreteModel):
             for name, k in zip(names, tree.latent_cardinalities, strict=True)
             for state in range(k)
         ]
+
+
+def _check_leaves(name: str, tree: Tree, n_levels: tuple[int, ...]) -> None:
+    """Refuse a tree that does not show each column once, with a state for each level."""
+    shown = {c: k for c, k in zip(tree.columns, tree.cardinalities, strict=True) if c >= 0}
+    if shown != dict(enumerate(n_levels)):
+        raise ValueError(
+            f"{name} shows columns with these numbers of states: {shown}, but the table has "
+            f"{dict(enumerate(n_levels))}."
+        )

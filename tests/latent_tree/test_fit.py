@@ -1,0 +1,170 @@
+"""Learning all trees: what the search, EM and the sets of cut points are given, and give back."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from latentclass.discrete._coding import CodedRows
+from latentclass.discrete._cut_sets import CutSet
+from latentclass.latent_tree._fit import learn_class_shares, learn_class_trees
+from latentclass.latent_tree._settings import TreeSettings
+from latentclass.latent_tree._tree import Tree
+
+SETTINGS = TreeSettings(
+    criterion="aic",
+    search="east",
+    alpha=1.0,
+    max_states=2,
+    max_latent=sys.maxsize,
+    time_budget=None,
+    n_init=2,
+    max_iter=50,
+    tol=1e-8,
+    seed=0,
+    n_jobs=None,
+)
+FLAT = replace(SETTINGS, max_states=1)
+
+LEVELS = (2, 3, 4, 2)
+FINE = CutSet((), tuple(np.arange(k, dtype=np.int32) for k in LEVELS), (np.zeros(4),) * 4)
+COARSE = CutSet((), (*FINE.level[:2], np.array([0, 0, 1, 1], np.int32), FINE.level[3]), ())
+
+
+def make_rows(n=80, n_unlabelled=0, n_classes=2):
+    """Columns that follow a hidden cause; class 1 turns half of them round."""
+    rng = np.random.default_rng(0)
+    n_rows = n + n_unlabelled
+    y = rng.integers(0, 2, n_rows)
+    cause = rng.integers(0, 2, n_rows)
+    columns = [(cause + (j % 2) * y) % 2 for j in range(4)]
+    codes = np.stack(columns, axis=1).astype(np.int32)
+    codes[:, 2] += 2 * rng.integers(0, 2, n_rows)
+    noise = rng.random(codes.shape) < 0.1
+    codes[noise] = (rng.integers(0, 4, codes.shape) % LEVELS)[noise]
+    weight = rng.uniform(0.5, 1.5, n_rows)
+    return CodedRows(codes[:n], y[:n], weight[:n], codes[n:], weight[n:], LEVELS, n_classes)
+
+
+def learn(rows, settings=SETTINGS, cut_sets=(FINE,), before=(), on_step=None, on_iteration=None):
+    return learn_class_trees(
+        rows, cut_sets, settings, before=before, on_step=on_step, on_iteration=on_iteration
+    )
+
+
+def smoothed_shares(column, weight, n_levels):
+    counts = np.bincount(column, weight, n_levels) + 1.0
+    return counts / counts.sum()
+
+
+def test_without_latent_states_the_tables_are_smoothed_shares():
+    rows = make_rows()
+    found = learn(rows, FLAT, (FINE, COARSE))
+    assert [tree.latent_cardinalities for tree in found.trees[0]] == [(1,), (1,)]
+    for cuts, trees, prior in zip((FINE, COARSE), found.trees, found.priors, strict=True):
+        assert_allclose(prior, np.bincount(rows.y, rows.weight) / rows.weight.sum())
+        for k, tree in enumerate(trees):
+            own = rows.y == k
+            for node, column in enumerate(tree.columns):
+                if column >= 0:
+                    level = cuts.level[column][rows.codes[own, column]]
+                    expected = smoothed_shares(level, rows.weight[own], cuts.n_levels[column])
+                    assert_allclose(tree.tables[node][0], expected, rtol=1e-9)
+
+
+def test_all_sets_have_the_structure_of_the_first():
+    found = learn(make_rows(), SETTINGS, (FINE, COARSE))
+    first, second = found.trees
+    assert max(tree.latent_cardinalities[0] for tree in first) == 2
+    for one, other in zip(first, second, strict=True):
+        assert (one.parents, one.columns) == (other.parents, other.columns)
+        assert other.cardinalities[other.columns.index(2)] == 2
+
+
+def test_the_order_of_the_columns_decides_nothing():
+    rows = make_rows()
+    order = [2, 0, 3, 1]
+    mixed = rows._replace(
+        codes=np.ascontiguousarray(rows.codes[:, order]),
+        unlabelled=rows.unlabelled[:, order],
+        n_levels=tuple(LEVELS[j] for j in order),
+    )
+    cuts = CutSet((), tuple(FINE.level[j] for j in order), FINE.log_share)
+    one, other = learn(rows), learn(mixed, cut_sets=(cuts,))
+    for a, b in zip(one.found, other.found, strict=True):
+        assert [order[c] if c >= 0 else -1 for c in b.tree.columns] == list(a.tree.columns)
+        assert np.array_equal(a.tree.theta, b.tree.theta)
+    for a, b in zip(one.trees[0], other.trees[0], strict=True):
+        assert [order[c] if c >= 0 else -1 for c in b.columns] == list(a.columns)
+        assert_allclose(a.theta, b.theta, rtol=1e-9)
+
+
+def test_threads_change_nothing():
+    one, two = (learn(make_rows(), replace(SETTINGS, n_jobs=n)) for n in (1, 2))
+    for a, b in zip(one.trees[0], two.trees[0], strict=True):
+        assert np.array_equal(a.theta, b.theta)
+
+
+def test_unlabelled_rows_change_tables_and_class_shares():
+    rows = make_rows(n_unlabelled=40)
+    known = rows._replace(unlabelled=rows.unlabelled[:0], unlabelled_weight=np.empty(0))
+    with_more, without = learn(rows), learn(known)
+    # the structure is learned from labelled rows only
+    for a, b in zip(with_more.found, without.found, strict=True):
+        assert np.array_equal(a.tree.theta, b.tree.theta)
+    assert abs(with_more.priors[0] - without.priors[0]).max() > 1e-4
+    assert abs(with_more.trees[0][0].theta - without.trees[0][0].theta).max() > 1e-4
+
+
+def test_a_search_goes_on_from_the_trees_before():
+    rows, steps = make_rows(), []
+    found = learn(rows, on_step=lambda k, step: steps.append((k, step.move)))
+    assert {k for k, _ in steps} == {0, 1}
+    assert [move for k, move in steps if k == 0] == [step.move for step in found.found[0].steps]
+    again = learn(rows, before=[one.tree for one in found.found])
+    for one, other in zip(found.found, again.found, strict=True):
+        assert len(one.steps) > len(other.steps) == 1
+        assert_allclose(other.log_likelihood, one.log_likelihood, atol=0.1)
+
+
+def test_em_reports_its_steps_and_can_be_stopped():
+    seen = []
+
+    def stop(iteration, objective):
+        seen.append((iteration, objective))
+        return True
+
+    found = learn(make_rows(), on_iteration=stop)
+    assert len(seen) == 1
+    assert found.result.n_iter == seen[0][0]
+
+
+def test_a_class_without_rows_has_a_tree_of_one_state():
+    found = learn(make_rows(n_classes=3))
+    assert found.trees[0][2].latent_cardinalities == (1,)
+    assert found.found[2].ended == "done"
+    assert found.priors[0][2] == 0.0
+
+
+@pytest.mark.parametrize("search", ["east", "fast"])
+def test_either_search_finds_the_hidden_cause(search):
+    found = learn(make_rows(200), replace(SETTINGS, search=search, criterion="bic"))
+    assert [tree.latent_cardinalities for tree in found.trees[0]] == [(2,), (2,)]
+
+
+def test_where_no_column_varies_the_class_shares_are_learned():
+    rows = make_rows(n_unlabelled=10)
+    empty = rows._replace(codes=rows.codes[:, :0], unlabelled=rows.unlabelled[:, :0], n_levels=())
+    found = learn_class_shares(empty, SETTINGS, None)
+    assert (found.trees, found.found) == ([], [])
+    # rows that say nothing about their class follow the shares of the others
+    assert_allclose(found.priors[0], np.bincount(rows.y, rows.weight) / rows.weight.sum())
+    assert found.result.converged
+
+
+def test_trees_are_shown_with_their_largest_state_first():
+    for tree in learn(make_rows()).trees[0]:
+        assert isinstance(tree, Tree)
+        assert np.all(np.diff(tree.tables[0][0]) <= 0)
