@@ -253,8 +253,8 @@ def test_a_column_that_is_all_missing_takes_the_type_of_its_values(name):
 
 def test_a_column_of_another_type_than_in_fit_cannot_be_filled(refuses):
     message = (
-        "Column 'a' is of type Int64, but was not in fit: its missing cells cannot take 'x'. Give "
-        "the column the type it had in fit."
+        "Column 'a' has type Int64, but another type in fit, so its missing cells cannot hold 'x'. "
+        "Convert the column to the type it had in fit."
     )
     for X in (pandas_column([3, None], "Int64"), polars_column([3, None]), arrow_column([3, None])):
         with refuses(TypeError, message):
@@ -334,8 +334,8 @@ def test_writing_to_the_result_does_not_write_to_the_input():
 
 def test_columns_are_compared_with_those_of_fit(refuses):
     message = (
-        "X has the columns of fit in another order: column 0 is 'b', in fit it was 'a'. Pass the "
-        "columns of fit, in its order: ['a', 'b']."
+        "X has the columns of fit in another order: column 0 is 'b', but in fit it was 'a'. Pass "
+        "the columns of fit in the same order: ['a', 'b']."
     )
     with refuses(ValueError, message):
         fill(pd.DataFrame({"b": [1.0], "a": [NAN]}), pd.DataFrame({"a": [1.0], "b": [1.0]}))
