@@ -3,7 +3,7 @@
 Complete, labelled data. Loops over restarts, iterations, components and classes; whole arrays over
 rows. The rules are those of Langseth and Nielsen (2005), section 4.2 and appendix B, with the
 offset in E[z | x, y, m] and the divisor of the untied noise put right. Nothing is slow on purpose:
-one Cholesky factor a component and class, no loop over rows.
+one Cholesky factor per component and class, no loop over rows.
 """
 
 from dataclasses import dataclass
@@ -163,7 +163,7 @@ def fit(
 
 
 def predict_log_joint(params: Params, X: np.ndarray) -> np.ndarray:
-    """log p(x, y), one column a class."""
+    """log p(x, y), one column per class."""
     n_classes, n_components = params.component_prior.shape
     out = np.empty((len(X), n_classes))
     for k in range(n_classes):

@@ -22,14 +22,16 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 settings.register_profile("any_load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any_load")
 
+REPEATS = {"test_scikit_learns_own_checks", "test_examples_print_what_the_page_says"}
+"""Tests that run much code in many ways; tests of hypothesis count as such, too."""
+
 
 def pytest_collection_modifyitems(items):
-    """Switch coverage off for tests that run the same lines many times.
+    """Switch coverage off for `REPEATS`: it would double their time.
 
-    They would take twice as long, and what they run is covered by tests of its own.
+    What they run is covered by tests of its own, and the report then counts only those.
     """
     for item in items:
-        of_scikit_learn = getattr(item, "originalname", "") == "test_scikit_learns_own_checks"
         of_hypothesis = hasattr(getattr(item, "obj", None), "hypothesis")
-        if of_scikit_learn or of_hypothesis:
+        if of_hypothesis or getattr(item, "originalname", None) in REPEATS:
             item.add_marker("no_cover")

@@ -1,6 +1,9 @@
 """The pages of benchmarks and reproductions show what their records hold."""
 
+import ast
+import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +19,9 @@ page_of_each_folder = pytest.mark.parametrize(
 )
 
 
-def scripts_beside(page):
-    return {path.stem for path in page.parent.glob("[!_]*.py")}
+SCRIPTS = sorted(
+    str(path.relative_to(ROOT)) for page in _pages.PAGES for path in page.parent.glob("[!_]*.py")
+)
 
 
 def make_record(value="0.5", **fields):
@@ -40,7 +44,26 @@ def test_the_tables_are_those_of_the_records(page):
 def test_every_script_has_records_and_a_place_on_the_page(page):
     marked = re.findall(r"<!-- records: (\w+) -->", page.read_text(encoding="utf-8"))
     kept = {path.stem for path in (page.parent / "records").glob("*.csv")}
-    assert sorted(marked) == sorted(kept) == sorted(scripts_beside(page))
+    scripts = {path.stem for path in page.parent.glob("[!_]*.py")}
+    assert sorted(marked) == sorted(kept) == sorted(scripts)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_finds_what_it_imports(name, monkeypatch):
+    """The scripts run by hand only, so a name that has moved would go unnoticed."""
+    path = ROOT / name
+    monkeypatch.syspath_prepend(path.parent)
+    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    assert callable(module.main)
+
+
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name.startswith("benchmarks")])
+def test_every_benchmark_states_its_short_form(name):
+    text = ast.get_docstring(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+    assert re.search(r"Short form: .*`--full`: ", text, re.S)
 
 
 @page_of_each_folder
@@ -50,9 +73,11 @@ def test_no_table_cell_is_long(page):
     assert max(map(len, cells)) <= _record.LONGEST_CELL
 
 
-@pytest.mark.parametrize("stem", sorted(scripts_beside(ROOT / "benchmarks" / "README.md")))
-def test_every_benchmark_figure_has_a_date_and_a_clock(stem):
-    for record in _record.read_records(ROOT / "benchmarks" / "records" / f"{stem}.csv"):
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks" / "records").glob("*.csv")), ids=lambda path: path.stem
+)
+def test_every_benchmark_figure_has_a_date_and_a_clock(path):
+    for record in _record.read_records(path):
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
         is_ratio = " / " in record.figure
         assert record.clock in (_record.CLOCKS if is_ratio else ("", *_record.CLOCKS))

@@ -72,7 +72,8 @@ def test_unknown_categories_are_missing_or_refused(model, fitted, table):
     )
     strict = clone(model).set_params(handle_unknown="error").fit(X, y)
     words = (
-        r"Row 0, column 'town' holds 'Paris', not seen in fit \(levels: 'Oslo', 'Rome'\). "
+        r"Row 0, column 'town' holds 'Paris', which was not seen in fit \(categories: 'Oslo', "
+        r"'Rome'\). "
         r'Use handle_unknown="missing" to treat it as missing.'
     )
     with pytest.raises(ValueError, match=words):

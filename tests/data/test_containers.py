@@ -257,8 +257,8 @@ REFUSED_TYPES = {
 @pytest.mark.parametrize("dtype", REFUSED_TYPES)
 def test_types_no_kind_can_hold_are_refused_by_name(dtype, refuses):
     message = (
-        f"Column 'a' has type {dtype}: only numbers, booleans, text and categories can be read. "
-        "Turn it into numbers (for a date: days since a fixed day) or drop it."
+        f"Column 'a' has type {dtype}, but only numbers, booleans, text and categories can be "
+        "read. Convert it to numbers (a date to days since a fixed day) or drop it."
     )
     with refuses(TypeError, message):
         learn_schema(REFUSED_TYPES[dtype])
@@ -277,8 +277,8 @@ REFUSED_CELLS = {
 def test_cells_no_kind_can_hold_are_refused_by_row(kind, refuses):
     cell = REFUSED_CELLS[kind]
     message = (
-        f"Column 'a', row 1 holds {cell!r}: a cell's argument must be a string or a real number, "
-        f"not {kind!r}. Turn the column into numbers or text, or drop it."
+        f"Column 'a', row 1 holds {cell!r}, but a cell's argument must be a string or a real "
+        f"number, not {kind!r}. Convert the column to numbers or text, or drop it."
     )
     with refuses(TypeError, message):
         learn_schema(in_pandas([None, cell], object))
@@ -286,9 +286,9 @@ def test_cells_no_kind_can_hold_are_refused_by_row(kind, refuses):
 
 def test_a_long_cell_is_shown_in_part(refuses):
     message = (
-        "Column 'a', row 0 holds [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ...: a cell's argument must "
-        "be a string or a real number, not 'list'. Turn the column into numbers or text, or drop "
-        "it."
+        "Column 'a', row 0 holds [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ..., but a cell's argument "
+        "must be a string or a real number, not 'list'. Convert the column to numbers or text, or "
+        "drop it."
     )
     with refuses(TypeError, message):
         learn_schema(in_pandas([[0] * 50, None], object))
@@ -306,8 +306,8 @@ def test_numpy_bytes_and_dates_are_refused_by_name(dtype):
 )
 def test_a_column_of_several_sorts_is_refused_at_its_odd_cell(cells, row, shown, refuses):
     message = (
-        f"Column 'a' mixes numbers, text or booleans: row {row} holds {shown}. Make the column one "
-        "type; write missing cells as None or NaN."
+        f"Column 'a' mixes numbers, text or booleans: row {row} holds {shown}. Use one type per "
+        "column; write missing cells as None or NaN."
     )
     with refuses(ValueError, message):
         learn_schema(in_pandas([*cells, None], object))
@@ -315,8 +315,8 @@ def test_a_column_of_several_sorts_is_refused_at_its_odd_cell(cells, row, shown,
 
 def test_an_integer_too_large_for_a_float_is_refused(refuses):
     message = (
-        "Column 'x0', row 1 holds 1000000000000000000000000000000000000...: too large for a number "
-        "of 64 bits. Rescale the column, or make it text."
+        "Column 'x0', row 1 holds 1000000000000000000000000000000000000..., which is too large for "
+        "a 64-bit number. Rescale the column or convert it to text."
     )
     with refuses(ValueError, message):
         learn_schema(np.array([[1], [10**400]], dtype=object))
@@ -369,8 +369,8 @@ def test_complex_numbers_are_refused():
 
 def test_ragged_lists_are_refused_at_the_odd_row(refuses):
     message = (
-        "Row 1 of X has 1 cells, but row 0 has 2. Give every row one cell a column; None marks a "
-        "missing one."
+        "Row 1 of X has 1 cells, but row 0 has 2. Pass one cell per column in every row; None "
+        "marks a missing cell."
     )
     with refuses(ValueError, message):
         learn_schema([[1, 2], [3], [4, 5]])
@@ -383,7 +383,7 @@ def test_lists_nested_too_deep_in_one_place_are_refused():
 
 def test_a_structured_array_is_refused(refuses):
     message = (
-        "X is a structured array with fields ['f0', 'f1']. Pass it as a data frame: "
+        "X is a structured array with fields ['f0', 'f1']. Convert it to a data frame: "
         "pandas.DataFrame(X)."
     )
     with refuses(TypeError, message):
@@ -407,14 +407,17 @@ DUPLICATES = {
 @pytest.mark.parametrize("name", DUPLICATES)
 def test_duplicate_names_are_refused(name, refuses):
     message = (
-        "Column names must differ, but ['a', 'b'] occur more than once. Rename or drop the copies."
+        "Column names must differ, but ['a', 'b'] occur more than once. Rename or drop the "
+        "duplicates."
     )
     with refuses(ValueError, message):
         learn_schema(DUPLICATES[name])
 
 
 def test_names_that_are_the_same_as_text_are_duplicates(refuses):
-    message = "Column names must differ, but ['1'] occur more than once. Rename or drop the copies."
+    message = (
+        "Column names must differ, but ['1'] occur more than once. Rename or drop the duplicates."
+    )
     with refuses(ValueError, message):
         learn_schema(pd.DataFrame([[1, 2]], columns=[1, "1"]))
 

@@ -123,8 +123,8 @@ def test_listed_numbers_of_any_size_are_categories(cells):
 def test_listed_numbers_that_cannot_be_told_apart_are_refused(make, refuses):
     table = make({"x0": [1, 2**53, 2**53 + 1]})
     message = (
-        "Column 'x0', row 1 holds 9007199254740992: numbers of 2**53 and more cannot be told apart "
-        "as categories. Pass the column as text."
+        "Column 'x0', row 1 holds 9007199254740992, but numbers of 2**53 and more are not exact "
+        "and cannot be categories. Pass the column as text."
     )
     with refuses(ValueError, message):
         learn_schema(table, categorical_features=["x0"])
@@ -137,7 +137,8 @@ def test_large_numbers_are_no_trouble_in_a_continuous_column():
 
 def test_a_name_that_is_not_a_column_is_refused(refuses):
     message = (
-        "categorical_features names 'x3', which is not a column of X. Columns: ['x0', 'x1', 'x2']."
+        "categorical_features contains 'x3', which is not a column of X. Columns: ['x0', 'x1', "
+        "'x2']."
     )
     with refuses(ValueError, message):
         discrete(["x3"])
@@ -145,8 +146,8 @@ def test_a_name_that_is_not_a_column_is_refused(refuses):
 
 def test_of_many_columns_the_message_shows_ten(refuses):
     message = (
-        "categorical_features names 'y', which is not a column of X. Columns: ['x0', 'x1', 'x2', "
-        "'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9', ...]."
+        "categorical_features contains 'y', which is not a column of X. Columns: ['x0', 'x1', "
+        "'x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9', ...]."
     )
     with refuses(ValueError, message):
         discrete(["y"], np.ones((1, 11)))
@@ -155,8 +156,8 @@ def test_of_many_columns_the_message_shows_ten(refuses):
 @pytest.mark.parametrize("position", [3, -4])
 def test_a_position_outside_is_refused(position, refuses):
     message = (
-        f"categorical_features holds {position}, but X has 3 columns: positions go from 0 to 2, or "
-        "from -1 back to -3."
+        f"categorical_features contains {position}, but X has 3 columns. Positions go from 0 to 2, "
+        "or from -1 back to -3."
     )
     with refuses(ValueError, message):
         discrete([position])
@@ -164,7 +165,8 @@ def test_a_position_outside_is_refused(position, refuses):
 
 def test_a_mask_of_another_length_is_refused(refuses):
     message = (
-        "categorical_features is a mask of 2 entries, but X has 3 columns. Give one entry a column."
+        "categorical_features is a mask of 2 entries, but X has 3 columns. Pass one entry per "
+        "column."
     )
     with refuses(ValueError, message):
         discrete([True, False])

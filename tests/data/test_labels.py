@@ -140,8 +140,8 @@ def test_many_text_classes_make_no_warning():
 @pytest.mark.parametrize("y", [[-1, 0, 1, 1], [-1.0, 0.0, 1.0, 1.0], pl.Series([-1, 0, 1, 1])])
 def test_minus_one_beside_two_classes_is_unlabelled_with_a_warning(y):
     message = (
-        "y is -1 in 1 rows: read as unlabelled, scikit-learn's convention. Write None or NaN there "
-        "to say so without this warning; if -1 is a class, pass y as strings."
+        "y is -1 in 1 rows, which are read as unlabelled, as in scikit-learn. Write None or NaN "
+        "there to avoid this warning. If -1 is a class, pass y as strings."
     )
     with pytest.warns(UserWarning, match=f"^{re.escape(message)}$"):
         classes, codes = encode_labels(y)
@@ -193,22 +193,24 @@ def test_a_frame_of_one_column_is_a_column_vector(make):
     "y", [np.eye(2), [[1, 0], [0, 1]], pd.DataFrame({"a": [0, 1], "b": [1, 0]})]
 )
 def test_several_labels_a_row_are_refused(y, refuses):
-    message = "y should be a 1d array, got an array of shape (2, 2) instead. Give one label a row."
+    message = (
+        "y should be a 1d array, got an array of shape (2, 2) instead. Pass one label per row."
+    )
     with refuses(ValueError, message):
         encode_labels(y)
 
 
 @pytest.mark.parametrize("y", [3, "abc", np.array(3)])
 def test_a_single_value_is_refused(y, refuses):
-    message = "y should be a 1d array, got an array of shape () instead. Give one label a row."
+    message = "y should be a 1d array, got an array of shape () instead. Pass one label per row."
     with refuses(ValueError, message):
         encode_labels(y)
 
 
 def test_ragged_labels_are_refused(refuses):
     message = (
-        "Row 1 of y has 2 cells, but row 0 has 1. Give every row one cell a column; None marks a "
-        "missing one."
+        "Row 1 of y has 2 cells, but row 0 has 1. Pass one cell per column in every row; None "
+        "marks a missing cell."
     )
     with refuses(ValueError, message):
         encode_labels([[1], [1, 2]])
@@ -225,8 +227,8 @@ def test_sparse_labels_are_refused(refuses):
 
 def test_no_labels_are_refused(refuses):
     message = (
-        "fit requires y to be passed, but the target y is None. Give one label a row; None or NaN "
-        "marks a row without label."
+        "fit requires y to be passed, but the target y is None. Pass one label per row; None or "
+        "NaN marks an unlabelled row."
     )
     with refuses(ValueError, message):
         encode_labels(None)
@@ -234,7 +236,7 @@ def test_no_labels_are_refused(refuses):
 
 @pytest.mark.parametrize("y", [[], np.array([]), pd.Series([], dtype=float)])
 def test_empty_labels_are_refused(y, refuses):
-    message = "y is empty. Give one label a row; None or NaN marks a row without label."
+    message = "y is empty. Pass one label per row; None or NaN marks an unlabelled row."
     with refuses(ValueError, message):
         encode_labels(y)
 
@@ -257,7 +259,7 @@ def test_labels_that_are_all_missing_are_refused(y, refuses):
 def test_infinity_is_refused_at_its_row(y, refuses):
     message = (
         "Input y contains infinity: row 2 holds inf. A class label must be finite; None or NaN "
-        "marks a row without label."
+        "marks an unlabelled row."
     )
     with refuses(ValueError, message):
         encode_labels(y)
@@ -290,7 +292,7 @@ def test_continuous_targets_are_refused(refuses):
 def test_labels_of_other_or_several_types_are_refused(y, types, refuses):
     message = (
         f"Unknown label type: y holds labels of types {types}. Make them all strings or all "
-        "numbers; None or NaN marks a row without label."
+        "numbers; None or NaN marks an unlabelled row."
     )
     with refuses(ValueError, message):
         encode_labels(y)

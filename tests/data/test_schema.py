@@ -64,7 +64,7 @@ def test_an_unknown_category_is_missing_by_default(make):
 
 def test_an_unknown_category_is_refused_on_request(make, refuses):
     message = (
-        "Row 2, column 'x1' holds 'mauve', not seen in fit (levels: 'a', 'b'). "
+        "Row 2, column 'x1' holds 'mauve', which was not seen in fit (categories: 'a', 'b'). "
         'Use handle_unknown="missing" to treat it as missing.'
     )
     X = make({"x0": [1.0, 1.0, 1.0], "x1": [None, "b", "mauve"]})
@@ -83,7 +83,8 @@ def test_an_unknown_number_is_refused_as_it_is_written(maker, cell, refuses):
     schema, _ = learn_schema(maker({"x0": range(10, 20)}), categorical_features=["x0"])
     shown = "7" if cell == 7 else "7.5"
     message = (
-        f"Row 1, column 'x0' holds {shown}, not seen in fit (levels: 10, 11, 12, 13, 14, 15, 16, "
+        f"Row 1, column 'x0' holds {shown}, which was not seen in fit (categories: 10, 11, 12, 13, "
+        "14, 15, 16, "
         '17, ...). Use handle_unknown="missing" to treat it as missing.'
     )
     with refuses(ValueError, message):
@@ -111,7 +112,7 @@ def test_numbers_in_a_column_of_text_are_unknown(make_frame, refuses):
     X = make_frame({"x0": [1.0], "x1": [3]})
     assert learn(make_frame).encode(X).codes.tolist() == [[-1]]
     message = (
-        "Row 0, column 'x1' holds 3, not seen in fit (levels: 'a', 'b'). "
+        "Row 0, column 'x1' holds 3, which was not seen in fit (categories: 'a', 'b'). "
         'Use handle_unknown="missing" to treat it as missing.'
     )
     with refuses(ValueError, message):
@@ -203,7 +204,7 @@ def test_another_number_of_columns_is_refused_where_there_are_no_names(refuses):
 def test_a_renamed_column_is_refused(make_frame, refuses):
     message = (
         "X lacks 1 of the 2 columns seen in fit: ['x1']. Not seen in fit: ['X1']. Did you mean to "
-        "rename 'X1' to 'x1'? Pass the columns of fit, in its order: ['x0', 'x1']."
+        "rename 'X1' to 'x1'? Pass the columns of fit in the same order: ['x0', 'x1']."
     )
     with refuses(ValueError, message):
         learn(make_frame).encode(make_frame({"x0": [1.0], "X1": ["a"]}))
@@ -211,8 +212,8 @@ def test_a_renamed_column_is_refused(make_frame, refuses):
 
 def test_a_lacking_column_is_refused(make_frame, refuses):
     message = (
-        "X lacks 1 of the 2 columns seen in fit: ['x1']. Pass the columns of fit, in its order: "
-        "['x0', 'x1']."
+        "X lacks 1 of the 2 columns seen in fit: ['x1']. Pass the columns of fit in the same "
+        "order: ['x0', 'x1']."
     )
     with refuses(ValueError, message):
         learn(make_frame).encode(make_frame({"x0": [1.0]}))
@@ -220,7 +221,7 @@ def test_a_lacking_column_is_refused(make_frame, refuses):
 
 def test_a_new_column_is_refused(make_frame, refuses):
     message = (
-        "X has columns not seen in fit: ['zoo']. Pass the columns of fit, in its order: "
+        "X has columns not seen in fit: ['zoo']. Pass the columns of fit in the same order: "
         "['x0', 'x1']."
     )
     with refuses(ValueError, message):
@@ -229,8 +230,8 @@ def test_a_new_column_is_refused(make_frame, refuses):
 
 def test_columns_in_another_order_are_refused(make_frame, refuses):
     message = (
-        "X has the columns of fit in another order: column 0 is 'x1', in fit it was 'x0'. Pass the "
-        "columns of fit, in its order: ['x0', 'x1']."
+        "X has the columns of fit in another order: column 0 is 'x1', but in fit it was 'x0'. Pass "
+        "the columns of fit in the same order: ['x0', 'x1']."
     )
     with refuses(ValueError, message):
         learn(make_frame).encode(make_frame({"x1": ["a"], "x0": [1.0]}))
@@ -239,8 +240,8 @@ def test_columns_in_another_order_are_refused(make_frame, refuses):
 def test_names_that_are_numbers_are_compared_too(refuses):
     schema, _ = learn_schema(pd.DataFrame([[1.0, 2.0]], columns=[10, 20]))
     message = (
-        "X has the columns of fit in another order: column 0 is '20', in fit it was '10'. Pass the "
-        "columns of fit, in its order: ['10', '20']."
+        "X has the columns of fit in another order: column 0 is '20', but in fit it was '10'. Pass "
+        "the columns of fit in the same order: ['10', '20']."
     )
     with refuses(ValueError, message):
         schema.encode(pd.DataFrame([[1.0, 2.0]], columns=[20, 10]))
@@ -288,7 +289,7 @@ def test_another_number_of_weights_is_refused(n_weights, refuses):
     weight[0] = 0.0
     message = (
         "Found input variables with inconsistent numbers of samples: X has 3 rows, but there are "
-        f"{n_weights} weights. Give one weight a row."
+        f"{n_weights} weights. Pass one weight per row."
     )
     with refuses(ValueError, message):
         learn_schema(np.ones((3, 1)), weight=weight)

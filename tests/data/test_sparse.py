@@ -43,7 +43,7 @@ def test_explicit_zeros_are_zeros():
 def test_a_cell_stored_in_parts_is_their_sum_and_the_input_stays(refuses):
     parts = sp.csr_array((np.ones(2), np.zeros(2, dtype=int), np.array([0, 2])), shape=(1, 2))
     message = (
-        "Column 'x0', row 0 holds 2: a sparse table of binary columns holds 0 and 1 only. "
+        "Column 'x0', row 0 holds 2, but a sparse table of binary columns may only hold 0 and 1. "
         "Binarise it first, e.g. (X > 0)."
     )
     with refuses(ValueError, message):
@@ -89,7 +89,7 @@ def test_infinity_is_refused_by_column_and_row(infinite, refuses):
 
 def test_binary_columns_refuse_other_numbers(refuses):
     message = (
-        "Column 'x0', row 1 holds 2: a sparse table of binary columns holds 0 and 1 only. "
+        "Column 'x0', row 1 holds 2, but a sparse table of binary columns may only hold 0 and 1. "
         "Binarise it first, e.g. (X > 0)."
     )
     with refuses(ValueError, message):
@@ -98,7 +98,7 @@ def test_binary_columns_refuse_other_numbers(refuses):
 
 def test_binary_columns_refuse_holes(refuses):
     message = (
-        "Column 'x1', row 2 holds nan: a sparse table of binary columns holds 0 and 1 only. "
+        "Column 'x1', row 2 holds nan, but a sparse table of binary columns may only hold 0 and 1. "
         "Pass a dense table."
     )
     with refuses(ValueError, message):
@@ -108,7 +108,7 @@ def test_binary_columns_refuse_holes(refuses):
 def test_some_columns_listed_is_refused(refuses):
     message = (
         "A sparse table must be all continuous or all binary, but categorical_features lists 1 of "
-        "its 2 columns. List all, none, or pass a dense table."
+        "its 2 columns. List all or none of them, or pass a dense table."
     )
     with refuses(ValueError, message):
         learn_schema(sp.csr_array(DENSE), categorical_features=[1])
@@ -160,5 +160,5 @@ def test_build_table_is_dense():
 
 def test_fill_missing_is_refused(refuses):
     schema, table = learn_schema(sp.csr_array(DENSE))
-    with refuses(TypeError, "complete takes a dense table: pass X.toarray()."):
+    with refuses(TypeError, "complete needs a dense table. Pass X.toarray()."):
         fill_missing(sp.csr_array(DENSE), schema, table, owner="model")

@@ -484,9 +484,9 @@ def test_infinite_cells_are_named(table, value):
 
 def test_sparse_tables_are_refused(table):
     X, y = sp.csr_array(np.eye(4)), [0, 0, 1, 1]
-    with pytest.raises(TypeError, match=r"takes dense ones: pass X.toarray\(\)"):
+    with pytest.raises(TypeError, match=r"needs a dense table: pass X.toarray\(\)"):
         MDLDiscretizer().fit(X, y)
-    with pytest.raises(TypeError, match=r"takes dense ones: pass X.toarray\(\)"):
+    with pytest.raises(TypeError, match=r"needs a dense table: pass X.toarray\(\)"):
         MDLDiscretizer().fit(X.toarray(), y).transform(X)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from latentclass.engine._mixture_rows import MixtureRows
-from latentclass.mixture._padded_rows import pack_rows
+from latentclass.mixture._padded_rows import pad_rows
 
 N_LEVELS = np.array([3, 2])
 
@@ -25,7 +25,7 @@ def make_rows(n_rows, *, holes=True, weight=None, alpha=0.5, strength=1.0):
 
 def pack(data, n_components=3):
     """The rows as the loops take them."""
-    return pack_rows(data.problem(n_components, [slice(0, len(data.weight))]))
+    return pad_rows(data.problem(n_components, [slice(0, len(data.weight))]))
 
 
 def make_starts(data, n_components=3, n_starts=2):

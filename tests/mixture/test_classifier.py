@@ -374,9 +374,9 @@ class TestWeightsAsCopies:
 
 
 STANDS_IN = (
-    r"^{} could not learn from component {}, which has {} labelled rows \({}: .*\): the classifier "
-    r"of all rows stands in for its own\. Use fewer components, or an estimator that learns from "
-    r"few rows\.$"
+    r"^{} could not learn from component {}, which has {} labelled rows \({}: .*\): it gets the "
+    r"classifier of all rows instead\. Use fewer components, or an estimator that learns from few "
+    r"rows\.$"
 )
 
 
@@ -492,12 +492,12 @@ def _fit_quietly(model, X, y, **options):
     [
         (
             {"estimator": LinearSVC()},
-            "estimator=LinearSVC() has no predict_proba. Give a scikit-learn classifier with fit "
+            "estimator=LinearSVC() has no predict_proba. Pass a scikit-learn classifier with fit "
             "and predict_proba, or None for naive Bayes.",
         ),
         (
             {"estimator": "naive"},
-            "estimator='naive' has no fit. Give a scikit-learn classifier with fit and "
+            "estimator='naive' has no fit. Pass a scikit-learn classifier with fit and "
             "predict_proba, or None for naive Bayes.",
         ),
         *(
@@ -512,8 +512,8 @@ def _fit_quietly(model, X, y, **options):
         ({"max_components": 0}, "max_components=0 must be a whole number of at least 1."),
         (
             {"temperatures": (-1, 0.1)},
-            "temperatures=(-1, 0.1) must be two numbers above 0, the first temperature and the "
-            "last.",
+            "temperatures=(-1, 0.1) must be two numbers above 0: the first and the last "
+            "temperature.",
         ),
         ({"max_iter": 0}, "max_iter=0 must be a whole number of at least 1."),
     ],

@@ -61,7 +61,7 @@ def plain(params, s, layout):
         np.exp(params.log_weight[s]),
         (*units(params.mean[s], params.scale[s]), tables(params.log_prob[s])),
         np.exp(params.log_class[s]),
-        (*units(params.cell_mean[s], params.cell_scale[s]), tables(params.cell_log_prob[s])),
+        (*units(params.class_mean[s], params.class_scale[s]), tables(params.class_log_prob[s])),
     )
 
 
@@ -113,18 +113,18 @@ def test_one_soft_step_is_that_of_plain_loops(table):
 
         known = y[:, None] == np.arange(N_CLASSES)
         by_class = np.where(y[:, None, None] >= 0, known[:, None], given)
-        cells = (share[:, :, None] * by_class).reshape(30, 6)
+        amount = (share[:, :, None] * by_class).reshape(30, 6)
         mean, scale, tables = reference.estimate(numeric, codes, share, N_LEVELS, **settings)
         assert_allclose(centre + unit * new.mean[s], mean, rtol=1e-8)
         assert_allclose(unit * new.scale[s], scale, rtol=1e-8)
         assert_allclose(np.exp(new.log_prob[s]), [np.concatenate(t) for t in tables], rtol=1e-8)
-        mean, scale, tables = reference.estimate(numeric, codes, cells, N_LEVELS, **settings)
-        assert_allclose(centre + unit * new.cell_mean[s], mean, rtol=1e-8)
-        assert_allclose(unit * new.cell_scale[s], scale, rtol=1e-8)
-        found = np.exp(new.cell_log_prob[s])
+        mean, scale, tables = reference.estimate(numeric, codes, amount, N_LEVELS, **settings)
+        assert_allclose(centre + unit * new.class_mean[s], mean, rtol=1e-8)
+        assert_allclose(unit * new.class_scale[s], scale, rtol=1e-8)
+        found = np.exp(new.class_log_prob[s])
         assert_allclose(found, [np.concatenate(t) for t in tables], rtol=1e-8)
         assert_allclose(np.exp(new.log_weight[s]), share.sum(axis=0) / share.sum(), rtol=1e-9)
-        counts = cells.sum(axis=0).reshape(2, N_CLASSES)
+        counts = amount.sum(axis=0).reshape(2, N_CLASSES)
         assert_allclose(np.exp(new.log_class[s]), drawn_shares(counts, 0.5), rtol=1e-9)
 
 
@@ -165,9 +165,9 @@ def test_a_component_put_elsewhere_has_the_classifier_of_all_rows(table):
     after = search.reseed(params, dead, generators(1))
     base = search.single()
     assert_array_equal(after.log_class[0, 2], base.log_class[0, 0])
-    assert_array_equal(after.cell_mean[0, 6:], base.cell_mean[0])
+    assert_array_equal(after.class_mean[0, 6:], base.class_mean[0])
     assert_array_equal(after.log_class[0, :2], params.log_class[0, :2])
-    assert_array_equal(after.cell_mean[0, :6], params.cell_mean[0, :6])
+    assert_array_equal(after.class_mean[0, :6], params.class_mean[0, :6])
     assert_array_equal(after.mean[0, :2], params.mean[0, :2])
     assert_allclose(np.exp(after.log_weight).sum(), 1.0)
 

@@ -385,7 +385,7 @@ def test_categories_have_probabilities(table):
         ),
         (
             {"n_components": []},
-            "n_components is empty: give a number of components, or some to try.",
+            "n_components is empty: pass a number of components, or several to try.",
         ),
         ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal'."),
         ({"criterion": "dic"}, "criterion='dic' must be one of 'bic', 'aic', 'cv'."),
@@ -393,8 +393,8 @@ def test_categories_have_probabilities(table):
         *(
             (
                 {"temperatures": value},
-                f"temperatures={value!r} must be two numbers above 0, the first temperature and "
-                "the last.",
+                f"temperatures={value!r} must be two numbers above 0: the first and the last "
+                "temperature.",
             )
             for value in (3.0, (1.0, 0.0), (-1, 0.1), "ab")
         ),

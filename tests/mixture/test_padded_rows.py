@@ -7,7 +7,7 @@ import pytest
 from mixture_reference import make_rows, make_starts, pack
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass.mixture._padded_rows import RUN, log_constants, pack_rows, with_place
+from latentclass.mixture._padded_rows import RUN, log_constants, pad_rows, with_place
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_the_padding_has_missing_cells_only(data):
 
 def test_blocks_are_joined(data):
     spans = [slice(0, 11), slice(11, len(data.weight))]
-    for one, other in zip(pack_rows(data.problem(2, spans)), pack(data), strict=True):
+    for one, other in zip(pad_rows(data.problem(2, spans)), pack(data), strict=True):
         assert_array_equal(one, other)
 
 

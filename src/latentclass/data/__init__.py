@@ -1,4 +1,4 @@
-"""From a table in any container to coded arrays, and back: the one door in and out."""
+"""Read tables of any container into coded arrays, and write them back."""
 
 from latentclass.data._labels import encode_labels
 from latentclass.data._schema import Column, Schema, Table, learn_schema

@@ -1,4 +1,4 @@
-"""Class labels to codes, unlabelled rows included."""
+"""Encode class labels, where some rows may be unlabelled."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from latentclass.data._read import (
 )
 
 UNLABELLED = -1
-"""Code of a row whose class is not known."""
+"""Code of a row whose class is unknown."""
 
 COLUMN_VECTOR = "A column-vector y was passed when a 1d array was expected. Pass the column itself."
 
 
 def encode_labels(y: Any, weight: FloatArray | None = None) -> tuple[npt.NDArray[Any], IndexArray]:
-    """Sorted distinct labels of `y`, and each row's code (-1: unlabelled).
+    """Return the sorted distinct labels of `y` and the code of each row (-1: unlabelled).
 
     None, NaN and NA mark unlabelled rows. The integer -1 does too, as in scikit-learn's
-    semi-supervised estimators, if it is the smallest label and at least two others remain: in
-    {-1, +1} it is a class. Reading -1 as "unlabelled" is announced by a warning, because
-    {-1, 0, 1} may well be three classes. Rows of `weight` 0 count as unlabelled.
+    semi-supervised estimators, but only if it is the smallest label and there are at least two
+    others. So in {-1, +1} it is a class. A warning says that -1 was read as "unlabelled", because
+    {-1, 0, 1} could also be three classes. Rows with `weight` 0 count as unlabelled.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def encode_labels(y: Any, weight: FloatArray | None = None) -> tuple[npt.NDArray
 def code_labels(
     values: npt.NDArray[Any], weight: FloatArray | None = None
 ) -> tuple[npt.NDArray[Any], IndexArray]:
-    """`encode_labels` of what `label_array` gave."""
+    """As `encode_labels`, for labels that `label_array` returned."""
     if not len(values):
-        raise ValueError("y is empty. Give one label a row; None or NaN marks a row without label.")
+        raise ValueError("y is empty. Pass one label per row; None or NaN marks an unlabelled row.")
     missing = _missing(values)
     if weight is not None and len(weight) == len(values):
-        missing |= weight == 0  # such a row is not there: its label is no class
+        missing |= weight == 0  # such a row is left out, so its label is not a class
     whole = not missing.any()
     if not whole and missing.all():
         raise ValueError(
@@ -69,8 +69,8 @@ def code_labels(
     if classes.dtype.kind in "if" and classes[0] == -1 and len(classes) > 2:
         n_rows = int(np.sum(codes == 0))
         warn_user(
-            f"y is -1 in {n_rows} rows: read as unlabelled, scikit-learn's convention. Write None "
-            "or NaN there to say so without this warning; if -1 is a class, pass y as strings.",
+            f"y is -1 in {n_rows} rows, which are read as unlabelled, as in scikit-learn. Write "
+            "None or NaN there to avoid this warning. If -1 is a class, pass y as strings.",
         )
         classes = classes[1:]
         codes = np.where(codes >= 0, codes - 1, UNLABELLED)
@@ -78,18 +78,18 @@ def code_labels(
 
 
 def _distinct(known: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Sorted distinct labels, and the place of each row's."""
+    """Return the sorted distinct labels, and the position of each row's label in them."""
     if known.dtype.kind in "OU":
         labels, places = distinct_text(known)
         return np.array(labels), places
     if known.dtype.kind in "iu":
         low, high = int(known.min()), int(known.max())
         if high - low < len(known) and high <= np.iinfo(np.intp).max:
-            # a short range of whole numbers is counted in a table, without a sort
+            # whole numbers in a short range are counted, which is faster than sorting
             offset = known.astype(np.intp) - low
             occurs = np.bincount(offset) > 0
             n_classes = np.count_nonzero(occurs)
-            if 2 * n_classes <= len(known):  # with more scikit-learn has something to say
+            if 2 * n_classes <= len(known):  # scikit-learn warns about more classes
                 values = (np.flatnonzero(occurs) + low).astype(known.dtype)
                 return values, (np.cumsum(occurs) - 1)[offset]
     check_classification_targets(known)
@@ -98,49 +98,49 @@ def _distinct(known: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[An
 
 
 def label_array(y: Any) -> npt.NDArray[Any]:
-    """Labels of any container as a flat array, as they are; None where missing."""
+    """Return the labels of any container as a flat array, unchanged; None where missing."""
     if y is None:
         raise ValueError(
-            "fit requires y to be passed, but the target y is None. Give one label a row; "
-            "None or NaN marks a row without label."
+            "fit requires y to be passed, but the target y is None. Pass one label per row; "
+            "None or NaN marks an unlabelled row."
         )
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufUO":
-        return y  # the usual case, which needs none of what follows
+        return y  # the usual case
     if nw.dependencies.is_into_dataframe(y) and y.shape[1] == 1:
         warn_user(COLUMN_VECTOR, DataConversionWarning)
         y = nw.from_native(y, eager_only=True)[:, 0].to_native()
     if nw.dependencies.is_into_series(y):
         y = _series_array(nw.from_native(y, series_only=True))
-    elif hasattr(y, "to_pylist"):  # a pyarrow array that is no column
+    elif hasattr(y, "to_pylist"):  # a pyarrow array that is not chunked
         y = y.to_pylist()
     elif hasattr(y, "dtype") and (not isinstance(y.dtype, np.dtype) or y.dtype.kind == "T"):
         y = np.asarray(y, dtype=object)  # pandas' own arrays, numpy's variable-width strings
     elif isinstance(y, np.ma.MaskedArray):
-        y = unmask(y, object)  # whole numbers stay whole
+        y = unmask(y, object)  # so that whole numbers stay whole
     try:
         listed = listed_to_array(y, "y")
         values: npt.NDArray[Any] = column_or_1d(listed)
     except ValueError as error:
         if "1d array" not in str(error):
             raise
-        raise ValueError(f"{error} Give one label a row.") from None
+        raise ValueError(f"{error} Pass one label per row.") from None
     if np.asarray(listed).ndim == 2:
         warn_user(COLUMN_VECTOR, DataConversionWarning)
     return values
 
 
 def _series_array(series: nw.Series[Any]) -> npt.NDArray[Any]:
-    """Labels of a data frame's column; None where missing, whatever the library does there."""
+    """Return the labels of a column of any data frame library; None where missing."""
     if series.dtype in (nw.String, nw.Categorical) or isinstance(series.dtype, nw.Enum):
         codes, labels, *_ = dictionary_codes(series, categorical_dtype=False)
         distinct = np.empty(len(labels) + 1, dtype=object)
-        distinct[:-1] = labels  # code -1 picks the None at the end
+        distinct[:-1] = labels  # code -1 selects the None at the end
         return np.asarray(distinct[codes])
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     known = np.asarray(series.drop_nulls().to_numpy())
     if not missing.any():
         return known
-    values = np.full(len(series), None, dtype=object)  # so whole numbers stay whole
+    values = np.full(len(series), None, dtype=object)  # so that whole numbers stay whole
     values[~missing] = known
     return values
 
@@ -154,7 +154,7 @@ def _missing(values: npt.NDArray[Any]) -> BoolArray:
 
 
 def _plain(known: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as numbers of one type, or text; all else is refused."""
+    """Return labels as numbers of one type or as text; refuse anything else."""
     types = set(map(type, known.tolist())) if known.dtype == object else {known.dtype.type}
     if all(issubclass(label, str) for label in types):
         return known
@@ -163,7 +163,7 @@ def _plain(known: npt.NDArray[Any]) -> npt.NDArray[Any]:
     kinds = sorted(label.__name__ for label in types)
     raise ValueError(
         f"Unknown label type: y holds labels of types {kinds}. Make them all strings or all "
-        "numbers; None or NaN marks a row without label."
+        "numbers; None or NaN marks an unlabelled row."
     )
 
 
@@ -173,5 +173,5 @@ def _refuse_infinite(known: npt.NDArray[Any], missing: BoolArray) -> None:
         row = int(np.flatnonzero(~missing)[place])
         raise ValueError(
             f"Input y contains infinity: row {row} holds {known[place]}. A class label must be "
-            "finite; None or NaN marks a row without label."
+            "finite; None or NaN marks an unlabelled row."
         )

@@ -1,4 +1,4 @@
-"""Numbers as categories: which occur, and which code each has."""
+"""Numbers as categories: find the distinct ones and encode them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from latentclass._types import CodeArray, FloatArray
 
 TABLE_SIZE = 2**16
-"""Whole numbers within a range of this size are looked up in a table, others searched for."""
+"""Whole numbers in a range of this size are looked up in a table; others by binary search."""
 
 EXACT = 2**53
-"""From here on a float64 stands for several whole numbers: not to be told apart as categories."""
+"""From here on a float64 stands for several whole numbers, so it cannot be a category."""
 
 
 class NumberCoder:
-    """Codes of numbers in a list of known ones; -1 for NaN and for all others.
+    """Encode numbers by their position in a list of categories; -1 for NaN and unknown numbers.
 
-    Categories that are text, or too large to be told apart as float64, are no number's.
+    Categories that are text, or numbers too large to be exact as float64, match no number.
     """
 
     def __init__(self, categories: Sequence[Any] | FloatArray) -> None:
@@ -43,20 +43,20 @@ class NumberCoder:
             span = self._sorted[-1] - self._sorted[0] + 1
             if span <= TABLE_SIZE:
                 self._low = self._sorted[0]
-                # one entry more, for what is outside
+                # one more entry, for numbers outside the range
                 self._table = np.full(int(span) + 1, -1, dtype=np.int32)
                 self._table[(values - self._low).astype(np.intp)] = usable
 
     def encode(self, values: FloatArray) -> CodeArray:
-        """Code of each value."""
+        """Return the code of each value."""
         if self._table is None:
             return self._search(values)
         with np.errstate(invalid="ignore", over="ignore"):
             index = (values - self._low).astype(np.int32)
-        # A number below the table is, unsigned, far above it: one bound keeps both ends inside.
+        # As an unsigned number, a negative index is very large, so one bound covers both ends.
         place = np.minimum(index.view(np.uint32), np.uint32(len(self._table) - 1))
         codes: CodeArray = self._table[place]
-        # NaN, fractions and what int32 cannot hold have been cast to anything: compare
+        # The cast gives arbitrary results for NaN, fractions and large numbers: check it.
         other = index + self._low != values
         if other.any():
             codes[other] = -1
@@ -71,9 +71,9 @@ class NumberCoder:
 
 
 class DistinctNumbers:
-    """Collects the distinct numbers of a column that comes in parts.
+    """Collect the distinct numbers of a column that is read in parts.
 
-    With few categories nearly every part is only looked up, not sorted.
+    With few categories, nearly all numbers are only looked up and not sorted.
     """
 
     def __init__(self) -> None:
@@ -83,12 +83,12 @@ class DistinctNumbers:
         self._n_pending = 0
 
     def add(self, values: FloatArray) -> None:
-        """Take note of some more values; NaN does not count."""
+        """Add values; NaN is ignored."""
         new = values[self._coder.encode(values) < 0]
         new = new[~np.isnan(new)]
         self._pending.append(new)
         self._n_pending += new.size
-        # With many categories, only when as much is new as is known: cost stays near N log N.
+        # Sorting only when there are more new than known numbers keeps the cost near N log N.
         if self._n_pending > len(self._found):
             self._settle()
 
@@ -98,6 +98,6 @@ class DistinctNumbers:
         self._pending, self._n_pending = [], 0
 
     def values(self) -> list[float | int]:
-        """Distinct numbers in order; whole ones as int (category 3, not 3.0)."""
+        """Return the distinct numbers in order; whole numbers as int (3, not 3.0)."""
         self._settle()
         return [int(v) if v == np.floor(v) else v for v in self._found.tolist()]

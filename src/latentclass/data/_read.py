@@ -1,8 +1,8 @@
 """Read the columns of any supported container into plain arrays.
 
-What comes out is the same for every container: a column is either *numbers* (float64, NaN where
-missing) or *labels* (codes into a list of distinct labels, -1 where missing). What a column means
-for a model is decided one layer up, in `_schema`.
+The result is the same for every container. A column is either *numbers* (float64, NaN where
+missing) or *labels* (codes into a list of distinct labels, -1 where missing). `_schema` decides
+what a column means for a model.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from latentclass._types import BoolArray, CodeArray, FloatArray
 
 
 class Numbers(NamedTuple):
-    """A column of numbers; NaN is missing."""
+    """A column of numbers; NaN where missing."""
 
     values: FloatArray
 
 
 class Labels(NamedTuple):
-    """A column of labels; code -1 is missing, `boolean` tells False/True from text."""
+    """A column of labels; code -1 where missing. `boolean` says that they are False and True."""
 
     codes: CodeArray
     labels: list[Any]
@@ -40,11 +40,11 @@ RawColumn = Numbers | Labels
 
 
 class RawTable(NamedTuple):
-    """A table as it was given, one column at a time or as one block of numbers.
+    """A table as the user passed it, read column by column or as one array of numbers.
 
-    `matrix` is set when all columns are numbers in one array (dense or CSR): the fast way for the
-    common case. Otherwise `read_column(j)` reads column j. `header` holds the names as given where
-    they are not text.
+    `matrix` is set if all columns are numbers in one array (dense or CSR), which is fast and
+    common. Otherwise `read_column(j)` reads column j. `header` holds the original column names if
+    some of them are not text.
     """
 
     names: list[str]
@@ -57,12 +57,12 @@ class RawTable(NamedTuple):
 
 
 def read_raw(X: Any, *, owner: str) -> RawTable:
-    """Read `X`; `owner` is the estimator's name for messages.
+    """Read `X`; `owner` is the name of the estimator, for messages.
 
     Raises
     ------
     ValueError
-        For an empty table, duplicate column names, or cells no column kind can hold.
+        If the table is empty, has duplicate column names, or has cells that cannot be read.
     """
     if sp.issparse(X):
         return _read_sparse(X, owner)
@@ -78,15 +78,15 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
 
 
 def refuse_non_table(X: Any) -> None:
-    """Refuse what has no rows and columns; scikit-learn's words where it has some."""
+    """Refuse what has no rows and columns, with the messages of scikit-learn where they exist."""
     if isinstance(X, dict) and not sp.issparse(X):  # a sparse DOK matrix is a dict
-        raise TypeError("X is a dict, not a table. Make a data frame of it: pandas.DataFrame(X).")
+        raise TypeError("X is a dict, not a table. Convert it first: pandas.DataFrame(X).")
     if X is None or nw.dependencies.is_into_series(X):
         check_array(X, dtype=None)  # raises
 
 
 def listed_to_array(X: Any, name: str = "X") -> Any:
-    """Nested lists and masked arrays as a plain array of what they hold; all else as it is."""
+    """Return nested lists and masked arrays as a plain array, and anything else unchanged."""
     if isinstance(X, np.ma.MaskedArray):
         return unmask(X, np.float64 if X.dtype.kind in "fiu" else object)
     if not isinstance(X, list | tuple):
@@ -102,7 +102,7 @@ def listed_to_array(X: Any, name: str = "X") -> Any:
 
 
 def unmask(array: Any, dtype: type) -> npt.NDArray[Any]:
-    """A masked array as a plain one: scikit-learn's checks would show what is under the mask."""
+    """Return a masked array as a plain one, since scikit-learn would ignore the mask."""
     plain: npt.NDArray[Any] = np.array(array.data, dtype=dtype)
     plain[np.ma.getmaskarray(array)] = None if dtype is object else np.nan
     return plain
@@ -119,13 +119,13 @@ def _refuse_ragged(rows: Sequence[Any], name: str) -> None:
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is not None:
         raise ValueError(
-            f"Row {odd} of {name} has {lengths[odd]} cells, but row 0 has {lengths[0]}. Give every "
-            "row one cell a column; None marks a missing one."
+            f"Row {odd} of {name} has {lengths[odd]} cells, but row 0 has {lengths[0]}. Pass one "
+            "cell per column in every row; None marks a missing cell."
         )
 
 
 def default_names(n_columns: int) -> list[str]:
-    """Names for columns that came without: scikit-learn's x0, x1, ..."""
+    """Return names for columns without names, as in scikit-learn: x0, x1, ..."""
     return [f"x{j}" for j in range(n_columns)]
 
 
@@ -143,7 +143,7 @@ def _read_sparse(X: Any, owner: str) -> RawTable:
     )
     _refuse_empty(matrix.shape, owner)
     if not matrix.has_canonical_format:
-        # a cell may be stored in parts, 1 + 1 for 2; the caller's own arrays stay as they are
+        # a cell may be stored in parts, as 1 + 1 for 2; the user's array must not change
         matrix = matrix.copy()
         matrix.sum_duplicates()
     names = default_names(matrix.shape[1])
@@ -158,7 +158,7 @@ def _read_array(X: Any, owner: str) -> RawTable:
     array = listed_to_array(X)
     if isinstance(array, np.ndarray) and array.dtype.names is not None:
         raise TypeError(
-            f"X is a structured array with fields {list(array.dtype.names)}. Pass it as a data "
+            f"X is a structured array with fields {list(array.dtype.names)}. Convert it to a data "
             "frame: pandas.DataFrame(X)."
         )
     array = check_array(
@@ -191,7 +191,7 @@ def _read_array(X: Any, owner: str) -> RawTable:
 
 
 def _read_frame(X: Any, owner: str) -> RawTable:
-    # narwhals refuses duplicate names in words of its own
+    # before narwhals, which refuses duplicate names with another message
     given = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     names = [str(name) for name in given]
     _refuse_duplicates(names)
@@ -201,14 +201,14 @@ def _read_frame(X: Any, owner: str) -> RawTable:
 
     def read_column(j: int) -> RawColumn:
         if not columns:
-            columns.extend(frame.iter_columns())  # by number, each would look through all names
+            columns.extend(frame.iter_columns())  # faster than one column at a time
         return _read_series(columns[j], names[j])
 
     container = str(frame.implementation)
     header = None if all(isinstance(name, str) for name in given) else tuple(given)
     matrix = None
     if frame.implementation.is_pandas_like() and all(map(_plain_number, X.dtypes)):
-        matrix = np.asarray(X.to_numpy(), dtype=np.float64)  # wide frames: not column by column
+        matrix = np.asarray(X.to_numpy(), dtype=np.float64)  # fast for wide frames
     return RawTable(names, len(frame), container, matrix, read_column, named=True, header=header)
 
 
@@ -219,7 +219,7 @@ def _plain_number(dtype: Any) -> bool:
 
 def _refuse_empty(shape: tuple[int, ...], owner: str) -> None:
     if 0 in shape:
-        # scikit-learn's words, so that users and its checks meet the sentence they know
+        # the message of scikit-learn, which users know and its checks expect
         what = "sample(s)" if shape[0] == 0 else "feature(s)"
         raise ValueError(
             f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required by "
@@ -232,7 +232,7 @@ def _refuse_duplicates(names: Sequence[str]) -> None:
     if repeated:
         raise ValueError(
             f"Column names must differ, but {repeated} occur more than once. "
-            "Rename or drop the copies."
+            "Rename or drop the duplicates."
         )
 
 
@@ -251,8 +251,8 @@ def _read_series(series: nw.Series[Any], name: str) -> RawColumn:
     if dtype in (nw.Object, nw.Unknown):
         return _read_objects(np.asarray(series.to_numpy(), dtype=object), name)
     raise TypeError(
-        f"Column {name!r} has type {dtype}: only numbers, booleans, text and categories can be "
-        "read. Turn it into numbers (for a date: days since a fixed day) or drop it."
+        f"Column {name!r} has type {dtype}, but only numbers, booleans, text and categories can be "
+        "read. Convert it to numbers (a date to days since a fixed day) or drop it."
     )
 
 
@@ -260,13 +260,13 @@ def _float_array(series: nw.Series[Any]) -> FloatArray:
     floats = to_float64(series)
     native = floats.to_native()
     if series.implementation.is_pandas_like() and not isinstance(native.dtype, np.dtype):
-        # pandas' own types have NA, which older versions do not turn into NaN by themselves
+        # pandas' own types have NA, which older versions do not convert to NaN by themselves
         return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(floats.to_numpy(), dtype=np.float64)
 
 
 def to_float64(series: nw.Series[Any]) -> nw.Series[Any]:
-    """Numbers or booleans as float64; whole numbers beyond 2**53 are rounded."""
+    """Return numbers or booleans as float64; whole numbers beyond 2**53 are rounded."""
     if not series.implementation.is_pyarrow():
         return series.cast(nw.Float64)
     native = series.to_native().cast("float64", safe=False)  # narwhals' cast would not round
@@ -274,7 +274,7 @@ def to_float64(series: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def dictionary_codes(series: nw.Series[Any], *, categorical_dtype: bool) -> Labels:
-    """Codes and labels of a column of text or categories, by its library's own dictionary."""
+    """Return codes and labels of a column of text or categories, encoded by its own library."""
     native = series.to_native()
     if series.implementation.is_polars():
         if series.dtype == nw.String:
@@ -283,7 +283,7 @@ def dictionary_codes(series: nw.Series[Any], *, categorical_dtype: bool) -> Labe
         seen = native.drop_nulls().unique()
         labels = dict(zip(seen.to_physical().to_list(), seen.to_list(), strict=True))
     elif series.implementation.is_pyarrow():
-        if not hasattr(native.type, "value_type"):  # text, not yet a dictionary
+        if not hasattr(native.type, "value_type"):  # text that is not a dictionary yet
             native = native.dictionary_encode()
         combined = native.unify_dictionaries().combine_chunks()
         codes = combined.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
@@ -292,20 +292,20 @@ def dictionary_codes(series: nw.Series[Any], *, categorical_dtype: bool) -> Labe
         native = pandas_category(series)
         codes = native.cat.codes.to_numpy()
         labels = dict(enumerate(native.cat.categories.tolist()))
-    # A dictionary may hold labels that no row uses, and pyarrow's may hold null: keep what
-    # occurs, so that all containers give the same levels.
+    # A dictionary may contain labels that no row uses, and in pyarrow null. Only labels that
+    # occur are kept, so that all containers give the same categories.
     used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=1))
     kept = [code for code in used.tolist() if labels.get(code) is not None]
-    place = np.full(int(codes.max()) + 2, -1, dtype=np.int32)  # code -1 picks the last
+    place = np.full(int(codes.max()) + 2, -1, dtype=np.int32)  # code -1 selects the last
     place[kept] = np.arange(len(kept))
     return Labels(place[codes], [labels[code] for code in kept], False, categorical_dtype)
 
 
 def pandas_category(series: nw.Series[Any]) -> Any:
-    """A pandas column of text or categories as pandas' own category type."""
+    """Return a pandas column of text or categories with pandas' own category type."""
     native = series.to_native()
     if not hasattr(native, "cat") and series.dtype != nw.String:
-        native = native.astype(object)  # pandas cannot cast a pyarrow dictionary with holes
+        native = native.astype(object)  # pandas cannot cast a pyarrow dictionary with nulls
     return native.astype("category")
 
 
@@ -313,7 +313,7 @@ _MISSING, _NUMBER, _TEXT, _BOOL, _OTHER = range(5)
 
 
 def _kind_of_type(cell: type) -> int:
-    # pandas' NA and NaT are known by name: pandas need not be installed
+    # pandas' NA and NaT are recognised by name, because pandas need not be installed
     if cell is type(None) or cell.__name__ in ("NAType", "NaTType"):
         return _MISSING
     if issubclass(cell, bool | np.bool_):
@@ -324,7 +324,7 @@ def _kind_of_type(cell: type) -> int:
 
 
 def _cell_kinds(values: npt.NDArray[np.object_]) -> npt.NDArray[np.int8]:
-    """What each of some Python objects is; NaN counts as missing."""
+    """Return the kind of each Python object; NaN counts as missing."""
     cells = values.tolist()
     kind_of = {cell: _kind_of_type(cell) for cell in set(map(type, cells))}
     kinds = np.fromiter(map(kind_of.__getitem__, map(type, cells)), np.int8, len(cells))
@@ -335,28 +335,28 @@ def _cell_kinds(values: npt.NDArray[np.object_]) -> npt.NDArray[np.int8]:
 
 
 def missing_cells(values: npt.NDArray[np.object_]) -> BoolArray:
-    """Which of some Python objects stand for a missing value: None, NaN, NA, NaT."""
+    """Return which Python objects stand for a missing value: None, NaN, NA, NaT."""
     return np.asarray(_cell_kinds(values) == _MISSING)
 
 
 def _read_objects(values: npt.NDArray[np.object_], name: str) -> RawColumn:
-    """Read a column of Python objects: all numbers, all text or all booleans, with holes."""
+    """Read a column of Python objects: all numbers, all text or all booleans, or missing."""
     kinds = _cell_kinds(values)
     present = kinds != _MISSING
     found = np.unique(kinds[present])
     if _OTHER in found:
         row = int(np.flatnonzero(kinds == _OTHER)[0])
         raise TypeError(
-            f"Column {name!r}, row {row} holds {_shown(values[row])}: a cell's argument must be a "
-            f"string or a real number, not {type(values[row]).__name__!r}. Turn the column into "
-            "numbers or text, or drop it."
+            f"Column {name!r}, row {row} holds {_shown(values[row])}, but a cell's argument must "
+            f"be a string or a real number, not {type(values[row]).__name__!r}. Convert the column "
+            "to numbers or text, or drop it."
         )
     if found.size > 1:
         rarest = min(found, key=lambda kind: int(np.sum(kinds == kind)))
         row = int(np.flatnonzero(kinds == rarest)[0])
         raise ValueError(
             f"Column {name!r} mixes numbers, text or booleans: row {row} holds "
-            f"{_shown(values[row])}. Make the column one type; write missing cells as None or NaN."
+            f"{_shown(values[row])}. Use one type per column; write missing cells as None or NaN."
         )
     codes = np.full(len(values), -1, dtype=np.int32)
     if found.size == 0:
@@ -378,14 +378,14 @@ def _to_floats(values: npt.NDArray[np.object_], present: BoolArray, name: str) -
         limit = int(np.finfo(np.float64).max)
         row = next(i for i in np.flatnonzero(present) if abs(values[i]) > limit)
         raise ValueError(
-            f"Column {name!r}, row {row} holds {_shown(values[row])}: too large for a number of "
-            "64 bits. Rescale the column, or make it text."
+            f"Column {name!r}, row {row} holds {_shown(values[row])}, which is too large for a "
+            "64-bit number. Rescale the column or convert it to text."
         ) from None
     return numbers
 
 
 def distinct_text(values: npt.NDArray[Any]) -> tuple[list[str], CodeArray]:
-    """Sorted distinct strings of an array, and each one's place: np.unique, but without a sort."""
+    """Return the sorted distinct strings and the position of each: a np.unique that is faster."""
     first_seen: dict[str, int] = {}
     order = [first_seen.setdefault(value, len(first_seen)) for value in values.tolist()]
     labels = sorted(first_seen)

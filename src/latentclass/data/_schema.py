@@ -1,4 +1,4 @@
-"""What a table's columns mean, and the coded arrays that models work on."""
+"""The meaning of the columns of a table, and the coded arrays that models use."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from latentclass.data._read import Labels, Numbers, RawTable, read_raw
 Kind = Literal["continuous", "binary", "nominal"]
 
 BLOCK_CELLS = 2**17
-"""Cells of one block of rows: small enough to stay in a core's cache, large enough that the cost
-of a Python call per block does not show. Blocks are the same whatever `n_jobs`, so sums over them
-are too."""
+"""Number of cells of a block of rows. It is small enough for the cache of a core, and large enough
+that the cost of a Python call per block does not matter. Blocks do not depend on `n_jobs`, so sums
+over them do not either."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
+    """A column of a table.
 
     Attributes
     ----------
     name : str
+        Name of the column.
     kind : {"continuous", "binary", "nominal"}
+        How models read it.
     categories : tuple
-        The values of a binary or nominal column in the order of their codes; empty for a
+        The values of a binary or nominal column in the order of their codes. Empty for a
         continuous column.
     observed : bool
-        False if the column had no value at all in `fit`: whatever it holds later is missing too.
+        False if the column had no value at all in `fit`. All its cells then count as missing.
     categorical_dtype : bool
-        Whether the column came as a data frame's category type (`sample` gives it back so).
+        Whether the column had the category type of its data frame. `sample` then returns it so.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Column:
 
 
 class Block(NamedTuple):
-    """Some rows of a `Table`, dense."""
+    """Some rows of a `Table` as dense arrays."""
 
     numeric: FloatArray
     codes: CodeArray
@@ -57,14 +59,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A table as arrays: what every engine takes.
+    """A table as arrays, the input of every engine.
 
     Attributes
     ----------
     numeric : array of shape (n_rows, n_continuous), or CSR array
-        Values of the continuous columns; NaN is missing.
+        Values of the continuous columns; NaN where missing.
     codes : array of shape (n_rows, n_discrete), or CSR array
-        Codes of the binary and nominal columns; -1 is missing.
+        Codes of the binary and nominal columns; -1 where missing.
     """
 
     numeric: FloatArray | sp.csr_array
@@ -76,28 +78,29 @@ class Table:
         return int(self.numeric.shape[0])
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
-        """The rows given by index or mask."""
+        """Return the rows selected by index or mask."""
         return Table(self.numeric[rows], self.codes[rows])
 
     def spans(self, *, extra_columns: int = 0, least: int = 16) -> list[slice]:
-        """Row ranges of the blocks, in order.
+        """Return the row ranges of the blocks, in order.
 
-        Blocks leave room for `extra_columns` more columns and have at least `least` rows.
+        Blocks are smaller if `extra_columns` more columns must fit into the cache. They have at
+        least `least` rows.
         """
         n_columns = self.numeric.shape[1] + self.codes.shape[1] + extra_columns
         return block_spans(self.n_rows, n_columns, least)
 
     def block(self, rows: slice) -> Block:
-        """Some consecutive rows as dense arrays in C order."""
+        """Return consecutive rows as dense arrays in C order."""
         return Block(_dense(self.numeric[rows], np.float64), _dense(self.codes[rows], np.int32))
 
     def blocks(self) -> Iterator[Block]:
-        """All rows, a block at a time."""
+        """Yield all rows, one block at a time."""
         return (self.block(rows) for rows in self.spans())
 
 
 def block_spans(n_rows: int, n_columns: int, least: int = 16) -> list[slice]:
-    """Ranges of consecutive rows of about `BLOCK_CELLS` cells each."""
+    """Return ranges of consecutive rows with about `BLOCK_CELLS` cells each."""
     size = max(min(BLOCK_CELLS // max(n_columns, 1), 2**14), least)
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
@@ -108,16 +111,18 @@ def _dense(part: Any, dtype: type) -> Any:
 
 @dataclass(frozen=True)
 class Schema:
-    """Names, kinds and categories of a table's columns, learned in `fit`.
+    """Names, kinds and categories of the columns of a table, learned in `fit`.
 
     Attributes
     ----------
     columns : tuple of Column
         In the order of the table.
     container : str
-        What the table was: "numpy", "sparse", "pandas", "polars", "pyarrow".
+        Container of the table: "numpy", "sparse", "pandas", "polars" or "pyarrow".
     header : tuple or None
-        The column names as the table had them, if some are not text (`sample` gives them back).
+        The original column names, if some are not text. `sample` restores them.
+    continuous, discrete : tuple of int
+        Positions of the continuous columns, and of the binary and nominal ones.
     """
 
     columns: tuple[Column, ...]
@@ -149,21 +154,21 @@ class Schema:
         return np.array([len(self.columns[j].categories) for j in self.discrete], dtype=np.intp)
 
     def encode(self, X: Any, *, handle_unknown: str = "missing", owner: str = "model") -> Table:
-        """Code a table by this schema.
+        """Encode a table with this schema.
 
         Parameters
         ----------
-        X : table with the columns of this schema, in its order
+        X : table with the columns of this schema, in the same order
             Names are compared if both tables have them.
         handle_unknown : {"missing", "error"}
-            A category not seen in `fit` is read as a missing value, or refused.
+            Whether a category not seen in `fit` is read as missing or raises an error.
         owner : str
-            Who asks, for messages.
+            Name of the estimator, for messages.
         """
         return self._encode(read_raw(X, owner=owner), handle_unknown)
 
     def hide(self, table: Table, j: int) -> Table:
-        """The table with column j missing in every row."""
+        """Return the table with column j missing in every row."""
         if self.columns[j].kind == "continuous":
             numeric = _dense(table.numeric, np.float64).copy()
             numeric[:, self.continuous.index(j)] = np.nan
@@ -173,7 +178,7 @@ class Schema:
         return Table(table.numeric, codes)
 
     def check_columns(self, raw: RawTable) -> None:
-        """Refuse a table whose columns are not those of this schema, in its order."""
+        """Refuse a table whose columns are not those of this schema, in the same order."""
         if raw.named and self.container not in ("numpy", "sparse"):
             _refuse_other_names(raw.names, self.names)
         elif len(raw.names) != len(self.columns):
@@ -189,7 +194,7 @@ class Schema:
         return self._code(raw, handle_unknown)
 
     def _code(self, raw: RawTable, handle_unknown: str) -> Table:
-        """`_encode` without the checks that `learn_schema` has made."""
+        """As `_encode`, without the checks that `learn_schema` has already done."""
         if raw.matrix is not None:
             return self._encode_matrix(raw, handle_unknown)
         numeric = np.empty((raw.n_rows, len(self.continuous)))
@@ -201,7 +206,7 @@ class Schema:
         return Table(numeric, codes)
 
     def _encode_matrix(self, raw: RawTable, handle_unknown: str) -> Table:
-        """All columns at once from one block of numbers."""
+        """Encode all columns at once from one array of numbers."""
         matrix: Any = raw.matrix
         if sp.issparse(matrix):
             if all(column.kind == "continuous" and column.observed for column in self.columns):
@@ -209,7 +214,7 @@ class Schema:
             if all(column.categories == (0, 1) for column in self.columns):
                 _refuse_beyond_binary(matrix, self.names)
                 return Table(np.empty((raw.n_rows, 0)), matrix)
-            matrix = matrix.toarray()  # learned from a dense table, so it is not too large
+            matrix = matrix.toarray()  # fit had a dense table, so this one fits into memory too
         numeric = matrix if not self.discrete else matrix[:, self.continuous]
         unobserved = [not self.columns[j].observed for j in self.continuous]
         if any(unobserved):
@@ -235,19 +240,20 @@ def learn_schema(
     weight: FloatArray | None = None,
     owner: str = "model",
 ) -> tuple[Schema, Table]:
-    """Learn a table's schema, and code the table by it.
+    """Learn the schema of a table, and encode the table with it.
 
     Parameters
     ----------
     X : numpy array, scipy sparse, pandas, polars or pyarrow table, or nested lists
+        The table.
     categorical_features : "from_dtype", None or list
-        "from_dtype": text, category and boolean columns are discrete, numbers continuous.
-        None: all columns are continuous. A list of names, of positions, or a mask: those columns
-        are discrete, all others continuous.
+        "from_dtype": text, category and boolean columns are discrete, and numbers are continuous.
+        None: all columns are continuous. A list of names or positions, or a mask: these columns
+        are discrete, all others are continuous.
     weight : array of shape (n_rows,), optional
-        Rows of weight 0 are left out, as if they were not in the table.
+        Rows with weight 0 are left out, as if they were not in the table.
     owner : str
-        Who asks, for messages.
+        Name of the estimator, for messages.
 
     Examples
     --------
@@ -262,7 +268,7 @@ def learn_schema(
     if weight is not None and len(weight) != raw.n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {raw.n_rows} rows, "
-            f"but there are {len(weight)} weights. Give one weight a row."
+            f"but there are {len(weight)} weights. Pass one weight per row."
         )
     keep = None if weight is None or np.all(weight > 0) else np.flatnonzero(weight > 0)
     if raw.matrix is not None:
@@ -272,7 +278,7 @@ def learn_schema(
     elif raw.matrix is not None:
         columns = _matrix_columns(raw, declared, keep)
     else:
-        raw = raw._replace(read_column=cache(raw.read_column))  # read to learn, and to code
+        raw = raw._replace(read_column=cache(raw.read_column))  # it is read twice
         columns = tuple(
             _learn_column(raw.read_column(j), name, None if declared is None else declared[j], keep)
             for j, name in enumerate(raw.names)
@@ -283,7 +289,7 @@ def learn_schema(
 
 
 def _declared_discrete(declared: Any, raw: RawTable) -> BoolArray | None:
-    """Which columns are said to be discrete; None where each column's type decides."""
+    """Return which columns are declared discrete; None if the column types decide."""
     n_columns = len(raw.names)
     if isinstance(declared, str) and declared == "from_dtype":
         return None
@@ -297,7 +303,7 @@ def _declared_discrete(declared: Any, raw: RawTable) -> BoolArray | None:
         if len(entries) != n_columns:
             raise ValueError(
                 f"categorical_features is a mask of {len(entries)} entries, but X has "
-                f"{n_columns} columns. Give one entry a column."
+                f"{n_columns} columns. Pass one entry per column."
             )
         return np.array(entries, dtype=bool)
     for entry in entries:
@@ -309,7 +315,7 @@ def _position(entry: Any, names: Sequence[str], declared: Any) -> int:
     if isinstance(entry, str):
         if entry not in names:
             raise ValueError(
-                f"categorical_features names {entry!r}, which is not a column of X. "
+                f"categorical_features contains {entry!r}, which is not a column of X. "
                 f"Columns: {_some(names)}."
             )
         return names.index(entry)
@@ -317,7 +323,7 @@ def _position(entry: Any, names: Sequence[str], declared: Any) -> int:
         _refuse_declaration(declared)
     if not -len(names) <= entry < len(names):
         raise ValueError(
-            f"categorical_features holds {entry}, but X has {len(names)} columns: positions go "
+            f"categorical_features contains {entry}, but X has {len(names)} columns. Positions go "
             f"from 0 to {len(names) - 1}, or from -1 back to {-len(names)}."
         )
     return int(entry)
@@ -346,7 +352,7 @@ def _refuse_other_names(given: Sequence[str], expected: Sequence[str]) -> None:
     if not words:
         j = next(j for j, name in enumerate(expected) if given[j] != name)
         words.append(
-            f"X has the columns of fit in another order: column {j} is {given[j]!r}, in fit it "
+            f"X has the columns of fit in another order: column {j} is {given[j]!r}, but in fit it "
             f"was {expected[j]!r}."
         )
     if lacking:
@@ -354,7 +360,7 @@ def _refuse_other_names(given: Sequence[str], expected: Sequence[str]) -> None:
         for close in get_close_matches(lacking[0].lower(), by_small_letters, n=1):
             name = by_small_letters[close]
             words.append(f"Did you mean to rename {name!r} to {lacking[0]!r}?")
-    words.append(f"Pass the columns of fit, in its order: {_some(expected)}.")
+    words.append(f"Pass the columns of fit in the same order: {_some(expected)}.")
     raise ValueError(" ".join(words))
 
 
@@ -375,8 +381,8 @@ def _sparse_columns(
     if not declared.all():
         raise ValueError(
             "A sparse table must be all continuous or all binary, but categorical_features lists "
-            f"{int(declared.sum())} of its {len(declared)} columns. List all, none, or pass a "
-            "dense table."
+            f"{int(declared.sum())} of its {len(declared)} columns. List all or none of them, or "
+            "pass a dense table."
         )
     return tuple(Column(name, "binary", (0, 1)) for name in raw.names)
 
@@ -384,13 +390,13 @@ def _sparse_columns(
 def _matrix_columns(
     raw: RawTable, declared: BoolArray | None, keep: IndexArray | None
 ) -> tuple[Column, ...]:
-    """Columns of one block of numbers, a block of rows at a time: it may be large."""
+    """Learn the columns of one array of numbers, block by block because it may be large."""
     matrix = np.asarray(raw.matrix)
     discrete = np.zeros(len(raw.names), dtype=bool) if declared is None else declared
     matrix = matrix if keep is None else matrix[keep]
     n_columns = len(raw.names)
     distinct = {int(j): DistinctNumbers() for j in np.flatnonzero(discrete)}
-    observed = ~np.isnan(matrix[:16]).all(axis=0)  # nearly always enough
+    observed = ~np.isnan(matrix[:16]).all(axis=0)  # nearly always settles it
     for rows in block_spans(len(matrix), n_columns):
         if observed.all() and not distinct:
             break
@@ -433,7 +439,7 @@ def _learn_column(
 
 
 def _order(label: Any) -> tuple[str, Any]:
-    """Sort labels of one type by value, and keep types apart."""
+    """Key that sorts labels of one type by value, and groups labels by type."""
     return ("", label) if isinstance(label, int | float) else (type(label).__name__, str(label))
 
 
@@ -447,8 +453,8 @@ def _number_column(name: str, distinct: DistinctNumbers, raw: Any) -> Column:
     if levels and max(-levels[0], levels[-1]) >= EXACT:
         row = int(np.flatnonzero(np.abs(raw.values) >= EXACT)[0])
         raise ValueError(
-            f"Column {name!r}, row {row} holds {raw.values[row]:.16g}: numbers of 2**53 and more "
-            "cannot be told apart as categories. Pass the column as text."
+            f"Column {name!r}, row {row} holds {raw.values[row]:.16g}, but numbers of 2**53 and "
+            "more are not exact and cannot be categories. Pass the column as text."
         )
     return _discrete_column(name, levels)
 
@@ -471,7 +477,7 @@ def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> CodeAr
     else:
         known = {label: code for code, label in enumerate(column.categories)}
         lookup = [known.get(label, -1) for label in raw.labels]
-        coded = np.array([*lookup, -1], dtype=np.int32)[raw.codes]  # code -1 picks the last
+        coded = np.array([*lookup, -1], dtype=np.int32)[raw.codes]  # code -1 selects the last
     if handle_unknown == "error":
         _refuse_unknown(coded, raw, column)
     return coded
@@ -490,8 +496,8 @@ def _refuse_unknown(coded: CodeArray, raw: Numbers | Labels, column: Column) -> 
         levels = ", ".join(repr(c) for c in column.categories[:8])
         levels += ", ..." if len(column.categories) > 8 else ""
         raise ValueError(
-            f"Row {row}, column {column.name!r} holds {value!r}, not seen in fit "
-            f'(levels: {levels}). Use handle_unknown="missing" to treat it as missing.'
+            f"Row {row}, column {column.name!r} holds {value!r}, which was not seen in fit "
+            f'(categories: {levels}). Use handle_unknown="missing" to treat it as missing.'
         )
 
 
@@ -527,7 +533,7 @@ def _refuse_infinite(values: Any, names: Sequence[str]) -> None:
 
 
 def _stored_at(matrix: Any, place: int) -> tuple[int, int]:
-    """Row and column of a CSR array's stored value."""
+    """Return the row and column of a stored value of a CSR array."""
     row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
     return row, int(matrix.indices[place])
 
@@ -540,6 +546,6 @@ def _refuse_beyond_binary(matrix: Any, names: Sequence[str]) -> None:
         value = matrix.data[place]
         remedy = "Pass a dense table" if np.isnan(value) else "Binarise it first, e.g. (X > 0)"
         raise ValueError(
-            f"Column {names[column]!r}, row {row} holds {value:g}: a sparse table of binary "
-            f"columns holds 0 and 1 only. {remedy}."
+            f"Column {names[column]!r}, row {row} holds {value:g}, but a sparse table of binary "
+            f"columns may only hold 0 and 1. {remedy}."
         )

@@ -1,4 +1,4 @@
-"""From coded arrays back to the container a user works in."""
+"""Write coded arrays back into the container of the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from latentclass.data._schema import Schema, Table
 
 
 def build_table(schema: Schema, table: Table) -> Any:
-    """A new table in the container that the schema was learned from (numpy for sparse)."""
+    """Build a table in the container that the schema was learned from (numpy for sparse)."""
     table = Table(*table.block(slice(None)))  # dense
     columns = [_values(schema, table, j) for j in range(len(schema.columns))]
     if schema.container in ("numpy", "sparse"):
@@ -42,13 +42,14 @@ def build_table(schema: Schema, table: Table) -> Any:
 
 
 def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
-    """A copy of `X` whose missing cells are taken from `filled`; all other cells are as given.
+    """Return a copy of `X` whose missing cells are taken from `filled`.
 
-    Cells of columns that had no value in `fit` stay missing. A column keeps its type unless that
-    cannot hold what is filled in: the expected value of whole numbers is seldom whole.
+    All other cells stay the same. Columns that had no value in `fit` stay missing. A column keeps
+    its type unless that cannot hold the new cells: the expected value of whole numbers, for
+    example, is rarely whole.
     """
     if sp.issparse(X):
-        raise TypeError("complete takes a dense table: pass X.toarray().")
+        raise TypeError("complete needs a dense table. Pass X.toarray().")
     raw = read_raw(X, owner=owner)
     schema.check_columns(raw)
     holes = {
@@ -59,7 +60,7 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     cells = {j: _values(schema, filled, j)[rows] for j, rows in holes.items() if rows.size}
     if raw.container == "numpy":
         out = np.array(listed_to_array(X))
-        # only floats and objects can be missing, and floats cannot hold text
+        # only arrays of floats or objects can have missing cells, and floats cannot hold text
         if out.dtype.kind == "f" and any(isinstance(v[0], str) for v in cells.values()):
             out = out.astype(object)
         for j, values in cells.items():
@@ -70,7 +71,7 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
         _fill_series(frame[:, j], holes[j], values, schema.columns[j].kind == "continuous")
         for j, values in cells.items()
     ]
-    # a clone, because with_columns may share memory with its frame
+    # cloned, because with_columns may share memory with its frame
     return frame.clone().with_columns(*new).to_native()
 
 
@@ -88,12 +89,12 @@ def _build_array(schema: Schema, table: Table, columns: list[npt.NDArray[Any]]) 
 
 
 def _whole_to_float(cells: list[Any]) -> list[Any]:
-    # polars takes a column's type from its first cell, so 1 before 0.5 would not do
+    # polars takes the type of a column from its first cell, so 1 before 0.5 would fail
     return [float(cell) if isinstance(cell, int) else cell for cell in cells]
 
 
 def _to_categories(series: nw.Series[Any]) -> nw.Series[Any]:
-    if series.implementation.is_pyarrow():  # narwhals makes dictionaries of text only
+    if series.implementation.is_pyarrow():  # narwhals can only encode text
         return _named(series.to_native().dictionary_encode(), series.name)
     return series.cast(nw.Categorical())
 
@@ -106,10 +107,13 @@ def _fill_series(
     numbers = all(isinstance(cell, int | float) for cell in cells)
     text = all(isinstance(cell, str) for cell in cells)
     if numbers and (dtype.is_numeric() or (dtype == nw.Boolean and continuous)):
-        whole = not continuous and dtype.is_integer() and _in_range(dtype, cells)
-        if not whole and not dtype.is_float():
-            series = to_float64(series)
-        cells = [int(cell) if whole else float(cell) for cell in cells]
+        if not continuous and dtype.is_integer() and _in_range(dtype, cells):
+            cells = [int(cell) for cell in cells]
+        else:
+            cells = [float(cell) for cell in cells]
+            rounded = _rounded(dtype, cells) if dtype.is_float() else None
+            series = to_float64(series) if rounded is None else series
+            cells = rounded or cells
     elif dtype == nw.Boolean and set(cells) <= {0, 1}:
         cells = [bool(cell) for cell in cells]
     elif _is_categorical(dtype) and (text or not series.implementation.is_polars()):
@@ -121,12 +125,20 @@ def _fill_series(
     return series.scatter(rows.tolist(), cells)
 
 
+def _rounded(dtype: Any, cells: list[float]) -> list[float] | None:
+    """Round cells to what a type of floats can hold; None if one is too large for it."""
+    bits = int("".join(filter(str.isdigit, str(dtype))))
+    with np.errstate(over="ignore"):
+        narrow = np.array(cells).astype(f"float{bits}")
+    return None if np.isinf(narrow).any() else [float(cell) for cell in narrow]
+
+
 def _is_categorical(dtype: Any) -> bool:
     return dtype == nw.Categorical or isinstance(dtype, nw.Enum)
 
 
 def _in_range(dtype: Any, cells: list[Any]) -> bool:
-    """Whether a type of whole numbers can hold these."""
+    """Whether a type of whole numbers can hold these cells."""
     if not all(float(cell).is_integer() for cell in cells):
         return False
     bits = int("".join(filter(str.isdigit, str(dtype))))
@@ -135,7 +147,7 @@ def _in_range(dtype: Any, cells: list[Any]) -> bool:
 
 
 def _fill_categories(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.Series[Any]:
-    """Fill a categorical column; categories that it lacks come after its own."""
+    """Fill a categorical column; new categories are added after its own."""
     if series.implementation.is_pyarrow():
         return _fill_arrow(series, rows, cells)
     if series.implementation.is_polars():
@@ -151,13 +163,13 @@ def _fill_categories(series: nw.Series[Any], rows: IndexArray, cells: list[Any])
 
 
 def _fill_arrow(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.Series[Any]:
-    """Fill a pyarrow column of any type; narwhals would do so for the most usual ones only."""
+    """Fill a pyarrow column of any type; narwhals can only fill the common types."""
     native, pa = series.to_native(), series.__native_namespace__()
     own_type = native.type
     is_dictionary = _is_categorical(series.dtype)
     plain = native.cast(own_type.value_type) if is_dictionary else native
     if series.dtype == nw.String:
-        plain = plain.cast(pa.large_string())  # there is no if_else for string views
+        plain = plain.cast(pa.large_string())  # pyarrow has no if_else for string views
     all_cells = np.full(len(native), None, dtype=object)
     all_cells[rows] = cells
     fill = pa.array(all_cells, type=plain.type)
@@ -173,11 +185,11 @@ def _named(native: Any, name: str) -> nw.Series[Any]:
 
 
 def _rebuild(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.Series[Any]:
-    """Make a column anew whose type cannot hold the cells: all of it was missing, mostly."""
+    """Build a new column if the type cannot hold the cells, usually because all were missing."""
     if rows.size < len(series) and series.dtype not in (nw.Object, nw.Unknown):
         raise TypeError(
-            f"Column {series.name!r} is of type {series.dtype}, but was not in fit: its missing "
-            f"cells cannot take {cells[0]!r}. Give the column the type it had in fit."
+            f"Column {series.name!r} has type {series.dtype}, but another type in fit, so its "
+            f"missing cells cannot hold {cells[0]!r}. Convert the column to the type it had in fit."
         )
     all_cells = np.array(series.to_numpy(), dtype=object)
     all_cells[rows] = cells
@@ -194,7 +206,7 @@ def _values(schema: Schema, table: Table, j: int) -> npt.NDArray[Any]:
         return values
     codes = table.codes[:, schema.discrete.index(j)]
     labels = np.empty(len(column.categories) + 1, dtype=object)
-    labels[:-1] = column.categories  # code -1 picks the None at the end
+    labels[:-1] = column.categories  # code -1 selects the None at the end
     return labels[codes]
 
 

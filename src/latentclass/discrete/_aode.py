@@ -28,9 +28,9 @@ class AODE(DiscreteClassifier):
     """Averaged one-dependence estimators: every column in turn is a parent of all others.
 
     The joint probability is the average over networks in which one column (the super-parent) and
-    the class are the parents of all other columns. There is no search, so it varies little from
-    sample to sample; it is usually the most accurate of the simple ones. It costs a table of all
-    pairs of levels, and time that grows with the square of the number of columns.
+    the class are the parents of all other columns. There is no search, so the model varies little
+    from sample to sample. It is usually the most accurate of the simple networks. It needs a table
+    of all pairs of levels, and its time grows with the square of the number of columns.
 
     Parameters
     ----------
@@ -99,19 +99,19 @@ class AODE(DiscreteClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between cuts, half a Gaussian beyond the
+    outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
+    values is always cut between them. Columns with a single level are ignored.
 
     With q(a) = 1 if level a is frequent, the model is the proper joint distribution
 
         Z p(x, k) = sum_i q(x_i) P(k, x_i) prod_j P(x_j | k, x_i) + r(x) P(k) prod_j P(x_j | k)
 
-    where r(x) = 1 if no value of x is frequent, and Z makes it sum to 1; only its p(k), which
-    smoothing draws towards even shares, is replaced by the share of class k in the rows.
-    `predict_proba(X, priors=model.averaged_prior_)` puts it back: the published posterior. Missing
-    cells are summed out, super-parents included (Weka leaves those out). The objective of EM takes
-    the geometric mean of the networks.
+    where r(x) = 1 if no value of x is frequent, and Z makes it sum to 1. Only its p(k), which
+    smoothing pulls towards equal shares, is replaced by the share of class k in the rows.
+    `predict_proba(X, priors=model.averaged_prior_)` gives the published posterior instead. Missing
+    cells are summed out, also as super-parents (Weka ignores a missing super-parent). The objective
+    of EM is the geometric mean of the networks.
 
     References
     ----------

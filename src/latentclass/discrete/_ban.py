@@ -14,22 +14,24 @@ from latentclass.discrete._structure_search import Sample, Score, order_by_infor
 class BAN(NetworkClassifier):
     """Bayesian network augmented naive Bayes: arcs among the columns found by hill climbing.
 
-    The search starts at naive Bayes and adds, deletes or reverses the arc that raises the score
-    most, until none does; it may also cut the class off a column and tie it back. At the end every
-    column that would tell nothing about the class has it as a parent again (Markov blanket
-    correction). Choose it where TAN's single tree is too poor and there are rows enough.
+    The search starts with naive Bayes and adds, deletes or reverses the arc that raises the score
+    most, until no change does. It may also remove the arc from the class to a column and add it
+    again. At the end every column that would say nothing about the class gets the class as a parent
+    again (Markov blanket correction). Choose it where the tree of TAN is too simple and there are
+    enough rows.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     criterion : {"aic", "bic", "k2"}, default="aic"
-        Log-likelihood less the number of parameters; or less half of it times the log of the
-        number of rows; or the marginal likelihood with `alpha` pseudo-counts.
+        What the search maximises. "aic": the log-likelihood minus the number of parameters.
+        "bic": the log-likelihood minus half the number of parameters times the log of the number
+        of rows. "k2": the marginal likelihood with `alpha` pseudo-counts.
     max_parents : int or None, default=None
-        Most parents of a column beside the class; None leaves it to the score.
+        Maximum number of parents of a column in addition to the class; None sets no limit.
     class_arcs : {"search", "fixed"}, default="search"
-        Whether arcs from the class take part in the search or stay.
+        Whether the search may remove arcs from the class, or keeps them all.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask. All other columns are cut into bins (see
@@ -92,14 +94,14 @@ class BAN(NetworkClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between cuts, half a Gaussian beyond the
+    outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
+    values is always cut between them. Columns with a single level are ignored.
 
-    A move is judged on the labelled rows that show the columns of both families. Families of more
-    than 2**18 entries are not considered. Of equal moves the one whose parent tells more about the
-    class is taken. Summing out missing cells is exact, and refused if it needs a table of more
-    than 2**26 entries for one row.
+    A change is judged on the labelled rows in which all columns concerned are observed. Tables of
+    more than 2**18 entries are not considered. Among equally good changes, the one whose parent is
+    more informative about the class is made. Missing cells are summed out exactly; `predict` raises
+    an error if that needs a table of more than 2**26 entries for one row.
 
     References
     ----------
@@ -158,7 +160,7 @@ class BAN(NetworkClassifier):
             check_number("alpha", self.alpha, low=0, strict=True)
 
     def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        del coding, names  # the codes are all that this search looks at
+        del coding, names  # this search looks at the codes alone
         order = order_by_information(rows)
         found = search_hill(
             Sample.of(rows, order),

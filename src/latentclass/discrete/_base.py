@@ -87,7 +87,7 @@ def learn_coded(
     training: Training,
     learn: Callable[[CodedRows, Coding], tuple[DiscreteModel, EMResult[Any]]],
 ) -> Learned:
-    """Code the training rows, learn a model from them, and tell how likely it finds them."""
+    """Code the training rows, learn a model from them, and compute their log-likelihood."""
     coding, rows = code_training(training)
     model, result = learn(rows, coding)
     total = model.total_log_likelihood(rows, training.table, training.weight)
@@ -95,7 +95,7 @@ def learn_coded(
 
 
 def code_training(training: Training) -> tuple[Coding, CodedRows]:
-    """The coding that training rows ask for, and the rows in it."""
+    """Learn the coding of the training rows, and code them."""
     table, y, weight = training.table, training.y, training.weight
     coding = learn_coding(training.schema, table, y, weight, training.n_classes)
     return coding, code_rows(coding, table, y, weight, training.n_classes)

@@ -14,23 +14,23 @@ HALF_GAUSSIAN_MEAN = float(np.sqrt(2.0 / np.pi))
 """Mean of the absolute value of a standard normal number."""
 
 VALUE_LIMIT = 1e4
-"""Standard deviations beyond which a number counts as no further away. Its density is 0 to any
-precision, and a larger square would drown what the other columns say."""
+"""Distances are cut off at this many standard deviations. The density there is 0 to any precision,
+and a larger square would drown what the other columns say."""
 
 
 @dataclass(frozen=True)
 class Bins:
     """The bins of one continuous column, and how its numbers spread inside them.
 
-    Inside a bin the density does not depend on the class: even between two cuts; below the first
-    and above the last cut it is the half of a Gaussian about the cut, with the training rows' mean
-    distance from it; in a column without cut it is Gaussian. So p(x) stays a density.
+    Inside a bin the density does not depend on the class. It is uniform between two cuts. Below the
+    first and above the last cut it is half a Gaussian centred at the cut, with the mean distance of
+    the training rows. In a column without cuts it is a Gaussian. So p(x) is a density.
 
     Attributes
     ----------
     cuts : array of shape (n_levels - 1,)
     edge : array of shape (n_levels,)
-        The cut above each bin; below the last; the mean of a column without cut.
+        The cut above each bin, but below the last; the mean of a column without cuts.
     scale : array of shape (n_levels,)
         Width of an inner bin, standard deviation of the whole Gaussian in the others.
     mean, mode, peak : arrays of shape (n_levels,)
@@ -78,7 +78,7 @@ class Bins:
 
 
 def learn_bins(values: FloatArray, weight: FloatArray, cuts: FloatArray) -> Bins:
-    """Spread of a column's numbers within the bins that `cuts` make."""
+    """Learn how a column's numbers spread inside the bins that `cuts` make."""
     seen = ~np.isnan(values)
     values, weight = values[seen], weight[seen]
     low, high = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
@@ -88,13 +88,13 @@ def learn_bins(values: FloatArray, weight: FloatArray, cuts: FloatArray) -> Bins
         z = (values - centre) / unit
         mean = float(weight @ z) / total
         spread = float(np.sqrt(weight @ (z - mean) ** 2 / total))
-        # a column that never varies says nothing of how much it can: take the size of its value
+        # a constant column does not show how much it can vary: take the size of its value
         spread = (max(spread, SCALE_FLOOR) if high > low else 1.0) * unit
         place = np.array([centre + unit * mean if len(values) else np.nan])
         peak = np.array([-np.log(spread) - 0.5 * LOG_2PI])
         return Bins(cuts, place, np.array([spread]), place, place, peak)
     codes = bin_codes(values, cuts)
-    # bin b lies below its edge, but for the last, which lies above it
+    # each bin lies below its edge, except the last, which lies above it
     edge = np.append(cuts, cuts[-1])
     scale = np.empty(len(edge))
     scale[1:-1] = np.diff(cuts)

@@ -1,9 +1,9 @@
-"""Cut points of a column as they might have come out: on rows whose weights are drawn anew.
+"""Cut points of a column on rows with random weights.
 
-Where a column is cut depends on which rows one happens to have. The Bayesian bootstrap (Rubin 1981)
-says how much: each row's weight w becomes a draw from a Gamma distribution of mean w. Chance enters
-by a hash of what the column holds, as in `_row_parts`: the order of rows, columns and classes
-changes nothing, and weight 2 is the row twice.
+Where a column is cut depends on which rows happen to be in the sample. The Bayesian bootstrap
+(Rubin 1981) shows how much: each row's weight w becomes a draw from a Gamma distribution with mean
+w. The random numbers are hashes of the column's values, as in `engine._content_folds`. So the order
+of rows, columns and classes changes nothing, and weight 2 equals the row twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def redrawn_cuts(
     n_classes: int,
     seeds: list[int],
 ) -> list[FloatArray]:
-    """Sorted cut points for each seed, by Fayyad and Irani's criterion; none where none pays.
+    """Sorted cut points for each seed, by Fayyad and Irani's criterion; possibly none.
 
     Parameters as in `mdl_cut_points`.
 
@@ -42,7 +42,7 @@ def redrawn_cuts(
     counts = np.bincount(
         rank.reshape(-1) * n_classes + y[known], weight[known], len(distinct) * n_classes
     ).reshape(len(distinct), n_classes)
-    # a class by its weight and where it lies; nine digits: the rest depends on the order of sums
+    # a class is known by its weight and place; digits beyond nine depend on the order of sums
     where = (np.arange(len(distinct)) + 1.0) @ counts
     marks = [
         crc32(f"{total:.9g} {place:.9g}".encode())

@@ -1,8 +1,8 @@
 """How rows of a table become codes of discrete columns, and back.
 
 Continuous columns are cut into bins by Fayyad and Irani's rule, learned on the labelled training
-rows. Columns of a single level (constants, and numbers without a cut) tell nothing about the class:
-the models leave them out.
+rows. Columns of a single level (constants, and numbers without a cut) say nothing about the class:
+the models ignore them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Coding:
         return total
 
     def empty(self, n_rows: int) -> tuple[FloatArray, CodeArray]:
-        """Cells of the inactive columns filled with all they can be, of the active ones missing."""
+        """A table in which inactive columns have their only value and active ones are missing."""
         numeric = np.tile(
             np.array([np.nan if len(b.cuts) else b.mean[0] for b in self.bins]), (n_rows, 1)
         )
@@ -109,10 +109,10 @@ def learn_coding(
 
 
 def _between_two(values: FloatArray) -> FloatArray:
-    """The cut between two numbers, if a column has no others; else none.
+    """The cut of a column with exactly two values; none for other columns.
 
-    Such a column is binary whatever its type. The MDL rule looks at one column at a time and would
-    drop it where only together with others it tells the classes apart.
+    Such a column is binary whatever its type. The MDL rule looks at one column at a time, so it
+    would drop one that separates the classes only together with others.
     """
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
@@ -166,7 +166,7 @@ class CodedRows(NamedTuple):
 def code_rows(
     coding: Coding, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
 ) -> CodedRows:
-    """Code all rows of a table, and part those with a label from those without."""
+    """Code all rows of a table, and separate those with a label from those without."""
     codes = np.concatenate([coding.encode(block) for block in table.blocks()])
     labelled = y != UNLABELLED
     if labelled.all():

@@ -1,8 +1,8 @@
 """Several sets of cut points for one table, under one coding that is fine enough for all.
 
-The fine coding cuts a column wherever any set does. A model of one set sees the coarser levels of
-its own cuts; how a level's rows spread over the fine ones within it is the same for all classes, so
-that what it says about a row's fine levels stays a distribution, and models of different sets can
+The fine coding cuts a column wherever any set does. A model of one set sees only the coarser levels
+of its own cuts. Inside a coarse level, the rows spread over the fine levels in the same way in all
+classes. So each model gives a distribution over the fine levels, and models of different sets can
 be averaged.
 """
 
@@ -82,8 +82,8 @@ def learn_cut_sets(
 ) -> tuple[Coding, list[CutSet]]:
     """The fine coding, and the sets: first that of the rows as they are, then one for each seed.
 
-    A column without any cut in the first set is in none; one that has none in another set is cut
-    there as in the first.
+    A column without any cut in the first set has none in the others. A column that would have none
+    in another set is cut there as in the first.
     """
     first = learn_coding(schema, table, y, weight, n_classes)
     sets = [tuple(bins.cuts for bins in first.bins)]
@@ -124,7 +124,7 @@ def _seen_from(fine: Coding, cuts: tuple[FloatArray, ...], weights: list[FloatAr
     levels, shares = [], []
     for (continuous, place), weight in zip(fine.active, weights, strict=True):
         level = np.arange(len(weight))
-        if continuous:  # a fine bin ends at its cut, and a number at a cut lies below it
+        if continuous:  # a fine bin ends at its cut, and a number equal to a cut lies below it
             level = np.append(np.searchsorted(cuts[place], fine.bins[place].cuts), len(cuts[place]))
         levels.append(level.astype(np.int32))
         shares.append(np.log(weight / np.bincount(level, weight)[level]))

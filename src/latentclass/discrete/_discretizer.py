@@ -25,15 +25,15 @@ from latentclass.estimator._reading import TableReader, store_fitted
 class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Cut continuous columns into intervals that tell the classes apart.
 
-    Each column is cut at the value that leaves the least class entropy, and so on within each
-    part, as long as a cut gains more than it costs to describe (Fayyad and Irani's minimum
-    description length criterion). The number of intervals is found, not chosen. Each column is
-    looked at by itself: one that matters only together with another is not cut, and becomes a
-    single interval that carries no information. Discrete columns are passed on as they are,
-    missing cells stay missing.
+    Each column is cut at the value that leaves the least class entropy. The parts are cut again in
+    the same way, as long as a cut gains more than it costs to describe (Fayyad and Irani's minimum
+    description length criterion). So the data decide the number of intervals. Each column is
+    judged by itself: a column that matters only together with another is not cut, and becomes a
+    single interval without information. Discrete columns are passed on unchanged, and missing cells
+    stay missing.
 
-    Choose it before a model of discrete columns, or to read off where a column matters. Cost: one
-    sort of each column, then one pass over its distinct values for each depth of cuts.
+    Choose it before a model of discrete columns, or to see where a column matters. It sorts each
+    column once and then passes over its distinct values once for each depth of cuts.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Attributes
     ----------
     cut_points_ : list of arrays
-        Cut points of each column in ascending order; empty for a discrete column and for one
-        that no cut pays for. A value equal to a cut point belongs to the interval below it.
+        Cut points of each column in ascending order; empty for a discrete column and for a column
+        that is not cut. A value equal to a cut point belongs to the interval below it.
     class_counts_ : list of arrays of shape (n_intervals, n_classes)
         Weight of each class in each interval of each column, over the labelled rows of `fit`
         that have a value there; without rows for a discrete column.
@@ -69,10 +69,10 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Notes
     -----
     Cut points are midpoints between neighbouring values. Without weights they equal those of Weka
-    and Orange, but where two cuts are equally good: there the lower is taken, while others leave
-    it to rounding. Weight w counts as w copies of the row also inside the criterion (Weka takes
-    log2(N - 1) of the number of rows there), so the scale of weights matters: with weights that
-    sum to less than 2 there is no cut.
+    and Orange, except where two cuts are equally good: here the lower one is taken, while in the
+    others rounding decides. Weight w counts as w copies of the row inside the criterion too (Weka
+    uses log2(N - 1) with the number of rows there). So the scale of the weights matters: with
+    weights that sum to less than 2 there is no cut.
 
     References
     ----------
@@ -176,8 +176,8 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
     def intervals_(self) -> list[list[str]]:
         """Labels of the intervals of each column; none for a discrete column.
 
-        Bounds are rounded to four significant digits, or as many more as are needed to part the
-        rows of `fit` in the same way.
+        Bounds are rounded to four significant digits, or to more if the rows of `fit` would
+        otherwise fall into other intervals.
         """
         check_is_fitted(self)
         labels: list[list[str]] = [[] for _ in self.cut_points_]
@@ -186,7 +186,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         return labels
 
     def summary(self) -> CutSummary:
-        """The intervals of the continuous columns, and what each column tells of the class."""
+        """The intervals of the continuous columns, and how informative each is about the class."""
         intervals = self.intervals_
         counts = [self.class_counts_[j] for j in self.schema_.continuous]
         return CutSummary(
@@ -223,7 +223,7 @@ class CutSummary:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """As a pandas data frame: one row a column, with its number of intervals, gain, labels."""
+        """As a pandas data frame: one line per column, with its intervals and information gain."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -238,13 +238,11 @@ class CutSummary:
 
 def _refuse_sparse(X: Any) -> None:
     if sp.issparse(X):
-        raise TypeError(
-            "X is a sparse table, but MDLDiscretizer takes dense ones: pass X.toarray()."
-        )
+        raise TypeError("X is sparse, but MDLDiscretizer needs a dense table: pass X.toarray().")
 
 
 def _columns(numeric: FloatArray) -> Iterator[FloatArray]:
-    """Columns in one piece each, some at a time, so that a large table is not copied whole."""
+    """Contiguous columns, a few at a time, so that a large table is never copied as a whole."""
     if numeric.flags.f_contiguous:
         yield from numeric.T
         return
@@ -252,7 +250,7 @@ def _columns(numeric: FloatArray) -> Iterator[FloatArray]:
     for start in range(0, n_columns, 16):
         part = numeric[:, start : start + 16]
         turned = np.empty(part.shape[::-1])
-        for row in range(0, n_rows, 256):  # parts that fit a core's cache are turned faster
+        for row in range(0, n_rows, 256):  # parts that fit into a cache are transposed faster
             turned[:, row : row + 256] = part[row : row + 256].T
         yield from turned
 
@@ -272,8 +270,8 @@ def _interval_labels(points: FloatArray, gaps: FloatArray) -> list[str]:
 
 
 def _rounded(point: float, low: float, high: float) -> str:
-    """A cut point in the fewest digits, from four up, that still parts low from high."""
-    texts = (f"{point:.{digits}g}" for digits in range(4, 18))  # 17 tell all floats apart
+    """A cut point in the fewest digits, at least four, that still separates low from high."""
+    texts = (f"{point:.{digits}g}" for digits in range(4, 18))  # 17 digits separate all floats
     return next(text for text in texts if low <= float(text) < high)
 
 
@@ -340,7 +338,7 @@ def _float_series(series: nw.Series[Any], codes: CodeArray) -> nw.Series[Any]:
 
 
 def _label_series(series: nw.Series[Any], codes: CodeArray, labels: list[str]) -> nw.Series[Any]:
-    """An ordered category, made from codes without a Python object a row."""
+    """An ordered category, made from codes without one Python object per row."""
     library = series.__native_namespace__()
     if series.implementation.is_polars():
         levels = library.Series([*labels, None], dtype=library.Enum(labels))

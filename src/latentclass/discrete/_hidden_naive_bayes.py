@@ -102,16 +102,16 @@ class HiddenNaiveBayes(DiscreteClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between cuts, half a Gaussian beyond the
+    outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
+    values is always cut between them. Columns with a single level are ignored.
 
     The model is p(k) prod_i sum_j W_ij P(x_i | x_j, k) with W_ij proportional to
-    I(X_i; X_j | class). This product does not sum to 1 over x, for every column leans on every
-    other: so `score_samples` ranks rows, but is not a log density, and the density of a row does
-    not add up over the values of a column. A missing cell leaves the product and the averages,
-    which is the model that would be learned without that column. `sample` draws the columns one
-    after the other, each given those before it. The objective of EM takes geometric means.
+    I(X_i; X_j | class). This product does not sum to 1 over x, because every column depends on
+    every other. So `score_samples` ranks rows but is not a log density, and summing over the values
+    of a column does not remove it. A missing cell is left out of the product and of the averages,
+    which gives the model that would be learned without that column. `sample` draws the columns one
+    after the other, each given those before it. The objective of EM uses geometric means.
 
     References
     ----------

@@ -16,9 +16,9 @@ from latentclass.discrete._structure_search import Sample, Score, order_by_infor
 class K2(NetworkClassifier):
     """Bayesian network classifier learned by K2.
 
-    The columns stand in an order; each takes as parents the class and, one by one, those columns
-    before it that raise the marginal likelihood of its table most. Fast and simple; what it finds
-    depends on the order.
+    The columns are put in an order. The parents of a column are the class and, added one at a time,
+    those earlier columns that raise the marginal likelihood of its table most. It is fast and
+    simple, but the result depends on the order.
 
     Parameters
     ----------
@@ -26,10 +26,10 @@ class K2(NetworkClassifier):
         Pseudo-count of every category (Laplace smoothing), in the score and in the estimates. 1
         gives the K2 metric of [1]_.
     max_parents : int, default=2
-        Most parents of a column, the class counted.
+        Maximum number of parents of a column, including the class.
     order : {"information", "columns"}, default="information"
-        The column that tells most about the class first; or as the table has them, which is
-        Weka's way.
+        Order of the columns. "information": the most informative about the class first.
+        "columns": as in the table, which is what Weka does.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask. All other columns are cut into bins (see
@@ -92,12 +92,13 @@ class K2(NetworkClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between cuts, half a Gaussian beyond the
+    outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
+    values is always cut between them. Columns with a single level are ignored.
 
-    Weka adds 0.5, in score and tables (`alpha=0.5, order="columns"`), and allows one parent unless
-    told otherwise, which is naive Bayes. Families of more than 2**18 entries are not considered.
+    Weka adds 0.5 to the counts, in the score and in the tables (`alpha=0.5, order="columns"`). By
+    default it allows one parent, which is naive Bayes. Tables of more than 2**18 entries are not
+    considered.
 
     References
     ----------
@@ -150,7 +151,7 @@ class K2(NetworkClassifier):
         check_option("order", self.order, ("information", "columns"))
 
     def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        del coding, names  # the codes are all that this search looks at
+        del coding, names  # this search looks at the codes alone
         order = np.arange(rows.codes.shape[1])
         if self.order == "information":
             order = order_by_information(rows)

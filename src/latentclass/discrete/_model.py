@@ -9,7 +9,7 @@ A subclass of `DiscreteModel` is a frozen dataclass that adds its own arrays aft
 
 It may also provide, where it knows a better way than the base,
 
-- `own_code_log_likelihood(codes, y)`: the column of each row's own class, without the others;
+- `own_code_log_likelihood(codes, y)`: the same for each row's own class, without the others;
 - `most_probable_codes(codes)`: rows with all missing codes filled; it may write into `codes`.
   `fill_in_turn` does it exactly where the largest density over the missing codes is known;
 - `latent(table, posterior, n_jobs)` and `latent_names(labels, columns)`, if the model has latent
@@ -37,10 +37,10 @@ from latentclass.estimator._fitted import (
 )
 
 MAX_COMPLETIONS = 4096
-"""Completions of one row that are all tried in the search for the most probable one."""
+"""Up to this many completions of a row are all tried to find the most probable one."""
 
 MAX_SWEEPS = 50
-"""Rounds over the missing cells where there are more: each sets one cell to its best at a time."""
+"""If there are more, missing cells are improved one at a time, in this many rounds at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +187,10 @@ class DiscreteModel(FittedModel):
     def fill_in_turn(
         self, codes: CodeArray, best_log_likelihood: Callable[[CodeArray], FloatArray]
     ) -> CodeArray:
-        """Fill the columns one after the other, each with the level that lets the rest do best.
+        """Fill the columns one after the other, each with the level from which the best is reached.
 
-        `best_log_likelihood` gives the log of the largest density of rows with each class, over all
-        that their missing cells can be. So the completion is the most probable one of all.
+        `best_log_likelihood` gives, for each row and class, the log of the largest density over
+        all values of the missing cells. So the result is the most probable completion.
         """
         for j, n_levels in enumerate(self.coding.n_levels):
             rows = np.flatnonzero(codes[:, j] < 0)
@@ -204,7 +204,7 @@ class DiscreteModel(FittedModel):
         return codes
 
     def _value(self, codes: CodeArray, columns: IndexArray) -> FloatArray:
-        """log of the largest joint probability with any class, numbers at their best."""
+        """log of the largest joint density over the classes, numbers at the mode of their bin."""
         peaks = self.coding.peaks()
         value: FloatArray = self.code_log_joint(codes).max(axis=1)
         for j in columns:

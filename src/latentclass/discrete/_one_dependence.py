@@ -1,5 +1,7 @@
 """Classifiers made of all tables P(column j | class, column i): AODE and hidden naive Bayes.
 
+AODE is from Webb, Boughton and Wang (2005), hidden naive Bayes from Zhang, Jiang and Su (2005).
+
 L levels of all columns are laid end to end (see `_counts`). A model's entries are the L
 single levels followed by the L * L pairs (parent level a, child level b), entry L + a L + b. The
 blocks of a column with itself are not used.
@@ -29,8 +31,8 @@ BLOCK_ENTRIES = 2**20
 """Entries of the indicators, or of the tables, that one block of rows needs."""
 
 PRODUCT_TIME, PICK_TIME, ADD_TIME = 0.12, 6.0, 0.6
-"""Nanoseconds, roughly: a multiplication within a matrix product; picking a row of a table, and
-adding each of its entries. Only their ratios matter, and only to speed."""
+"""Rough times in nanoseconds: one multiplication inside a matrix product; picking a row of a table;
+adding each of its entries. Only their ratios matter, and only for speed."""
 
 
 def pair_layout(
@@ -75,7 +77,7 @@ def pair_features(n_levels: tuple[int, ...]) -> Callable[[CodeArray], IndexArray
 
 
 def _pair_index(level: IndexArray, n_all: int) -> IndexArray:
-    """a L + b of each row's ordered pairs of different columns, (n_rows, n, n - 1); -1 missing."""
+    """a L + b for the ordered pairs of different columns, (n_rows, n, n - 1); -1 if missing."""
     n = level.shape[1]
     others = np.array([[j for j in range(n) if j != i] for i in range(n)], dtype=np.intp)
     others = others.reshape(n, max(n - 1, 0))
@@ -238,7 +240,12 @@ def aode_tables(
 
 
 def aode_log_likelihood(model: AODETables, codes: CodeArray) -> FloatArray:
-    """log p(observed columns | class), shape (n_rows, K)."""
+    """log p(observed columns | class), shape (n_rows, K).
+
+    The joint probability is, with q(a) = 1 if level a is frequent and r(x) = 1 if x has none,
+
+        Z p(x, k) = sum_i q(x_i) P(k, x_i) prod_j P(x_j | k, x_i) + r(x) P(k) prod_j P(x_j | k)
+    """
     n_rows, n = codes.shape
     total = np.empty((n_rows, len(model.log_total)))
     full = (codes >= 0).all(axis=1)
@@ -266,14 +273,14 @@ def _aode_complete(model: AODETables, level: IndexArray) -> FloatArray:
     terms -= top
     np.exp(terms, out=terms)
     total = terms[0].copy()
-    for term in terms[1:]:  # one after the other, whatever the number of rows
+    for term in terms[1:]:  # in a fixed order, so that the number of rows changes nothing
         total += term
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(total) + top)
 
 
 def _aode_with_holes(model: AODETables, level: IndexArray) -> FloatArray:
-    """The same with every level of a missing column in turn as super-parent."""
+    """The same for rows with holes: every level of a missing column in turn is a super-parent."""
     n_all, n_classes = model.log_super.shape
     children = model.log_child.transpose(1, 2, 0)
     shown = indicator_rows(level, n_all)
@@ -300,7 +307,7 @@ def _naive(model: AODETables, level: IndexArray) -> FloatArray:
     log_rare = model.log_rare
     shown = indicator_rows(level[rare], len(model.frequent)) @ model.log_single
     hidden = ~seen[rare]
-    # 0 times -inf: a column without rare value that is not hidden
+    # where, not a product: 0 times -inf would be NaN
     chance = np.where(hidden[:, :, None], log_rare, 0.0).sum(axis=1)
     out[rare] = model.log_class + shown + chance
     return out
@@ -413,7 +420,7 @@ def hidden_log_likelihood(model: HiddenTables, codes: CodeArray) -> FloatArray:
         mean[~seen.T] = 1.0
         with np.errstate(divide="ignore"):
             logs = np.log(mean, out=mean)
-        for log in logs:  # one after the other, whatever the number of rows
+        for log in logs:  # in a fixed order, so that the number of rows changes nothing
             total[start : start + size] += log
     return total
 

@@ -33,7 +33,8 @@ TIE = 1e-9
 def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ...], ...]:
     """Parent of each node in a tree of largest total weight, as a tuple of none or one.
 
-    Prim's algorithm from `root`; the weights are symmetric.
+    Prim's algorithm from `root`; the weights are symmetric. With conditional mutual information as
+    weights, it is the tree of TAN (Friedman, Geiger and Goldszmidt 1997, section 4).
     """
     n = len(weights)
     parents: list[tuple[int, ...]] = [()] * n
@@ -82,10 +83,11 @@ class Score(NamedTuple):
     Attributes
     ----------
     kind : {"aic", "bic", "k2"}
-        Log-likelihood less the number of parameters, or less half of it times the log of the
-        weight of all rows; or the log marginal likelihood under a Dirichlet prior.
+        "aic": the log-likelihood minus the number of parameters. "bic": minus half that number
+        times the log of the weight of all rows. "k2": the log marginal likelihood under a Dirichlet
+        prior (with `alpha=1` the metric of Cooper and Herskovits 1992).
     alpha : float
-        That prior's pseudo-count of each level.
+        Pseudo-count of each level in that prior.
     """
 
     kind: str
@@ -111,7 +113,7 @@ class Score(NamedTuple):
 
 
 class FamilyScorer:
-    """Gains of adding a parent to a family, all candidates at once, from one product of counts.
+    """Gains of adding a parent to a family, for all candidates at once, from one matrix product.
 
     A gain compares two families on the same rows: those in which the child, its parents and the
     candidate are observed.
@@ -169,7 +171,7 @@ class FamilyScorer:
 
 
 def search_k2(sample: Sample, score: Score, max_parents: int) -> Structure:
-    """K2: each attribute takes its best parents among those before it, one by one.
+    """K2 (Cooper and Herskovits 1992): each attribute adds its best parents among those before it.
 
     `max_parents` counts the class, which is a parent of all.
     """

@@ -16,24 +16,24 @@ from latentclass.engine._counts import conditional_mutual_information, level_off
 
 
 class TAN(NetworkClassifier):
-    """Tree-augmented naive Bayes: each column may lean on one other.
+    """Tree-augmented naive Bayes: each column may depend on one other column.
 
-    Given the class, the columns form a tree: that with the largest sum of conditional mutual
+    Given the class, the columns form a tree: the one with the largest sum of conditional mutual
     information along its arcs, which is the tree of highest likelihood. Choose it where columns
-    repeat each other, which makes naive Bayes too sure; it costs one pass over the rows and a table
-    of all pairs of levels. Missing cells are summed out along the tree.
+    repeat each other, which makes naive Bayes overconfident. It takes one pass over the rows and a
+    table of all pairs of levels. Missing cells are summed out along the tree.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Strength of the smoothing, in rows; 0 is maximum likelihood.
     smoothing : {"laplace", "marginal"}, default="laplace"
-        "laplace": `alpha` is added to every count. "marginal":
-        `alpha` rows are added to every distribution, spread as the column is spread over all
-        classes; with `alpha=5` this is TAN+ of [1]_.
+        "laplace": `alpha` is added to every count. "marginal": `alpha` rows are added to every
+        distribution, with the column's shares over all classes; with `alpha=5` this is TAN+ of
+        [1]_.
     root : str, int or None, default=None
-        Column (by name or position) at the root of the tree; None takes the one that tells most
-        about the class. It matters only by way of smoothing.
+        Column (by name or position) at the root of the tree; None takes the column that is most
+        informative about the class. The root changes the result only through the smoothing.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask. All other columns are cut into bins (see
@@ -96,13 +96,14 @@ class TAN(NetworkClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between cuts, half a Gaussian beyond the
+    outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
+    values is always cut between them. Columns with a single level are ignored.
 
-    Arcs are learned from the labelled rows in which both cells are observed, and tables from those
-    in which the whole family is; prediction sums missing cells out exactly. Weka's TAN weighs arcs
-    by a Bayesian score unless told otherwise (`-S ENTROPY` is ours) and adds 0.5.
+    Arcs are learned from the labelled rows in which both cells are observed, tables from the rows
+    in which the column and its parents are observed. Prediction sums missing cells out exactly. By
+    default, Weka's TAN weighs arcs by a Bayesian score and adds 0.5 to the counts; its option
+    `-S ENTROPY` weighs them as here.
 
     References
     ----------
@@ -179,7 +180,7 @@ class TAN(NetworkClassifier):
         place = (
             names.index(self.root) if isinstance(self.root, str) else int(self.root) % len(names)
         )
-        # a column of one level is not in the tree: the first of the rest takes its place
+        # a column of one level is not in the tree, so the first of the others is the root
         return positions.index(place) if place in positions else 0
 
     def _mass(self, rows: CodedRows) -> list[FloatArray]:

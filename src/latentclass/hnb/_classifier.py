@@ -34,31 +34,31 @@ from latentclass.hnb._reader import MAX_LENGTH, HierarchyReader, top_parts
 from latentclass.hnb._search import HierarchySettings
 
 LEAST_MASS = 1e-6
-"""Pseudo-count of a pair of levels within its state where `alpha` is smaller: a pair that no row
-shows is rare, but not impossible, or it could not be judged by its state."""
+"""Least pseudo-count of a combination within its state. A combination without rows is rare but not
+impossible, so that a row which shows it can be judged by its state."""
 
 
 class HNBClassifier(DiscreteClassifier):
-    """Hierarchical naive Bayes: pairs of columns are joined where that helps, into named states.
+    """Hierarchical naive Bayes: pairs of columns are joined by latent variables that read as rules.
 
-    Naive Bayes counts twice what two columns say together, and cannot see what they say only
-    together. Here such a pair gets a latent variable between it and the class; its states are
-    groups of the pair's combinations that say the same about the class, and so each is a rule over
-    the columns (`rules()`). Latent variables can be joined again. One is added as long as the
-    accuracy in cross-validation on the training rows rises, or the log-loss there falls and the
-    accuracy stays; with none this is naive Bayes. Choose it where the class follows rules and one
-    wants to read them. It costs a table of all pairs of levels, and a pass over the rows for every
-    latent variable.
+    Naive Bayes counts twice what two columns both say, and misses what they say only together. Here
+    such a pair gets a latent variable between it and the class. Its states are groups of the pair's
+    combinations that say the same about the class, so each state is a rule over the columns
+    (`rules()`). Latent variables can be joined again. Variables are added as long as the accuracy
+    in cross-validation on the training rows rises, or the log-loss falls at the same accuracy.
+    Without any, the model is naive Bayes. Choose it where the class follows rules that you want to
+    read. It needs a table of all pairs of levels, and a pass over the rows for every latent
+    variable.
 
     Parameters
     ----------
     n_candidates : int, default=10
-        Subsets of the training rows, each without a different part of this share, from which
-        candidates come at every step (kappa in [1]_). 1 takes all rows.
+        Number of subsets of the training rows that propose candidates at every step (kappa in
+        [1]_). Each leaves out another part of the rows, one in `n_candidates`. 1 takes all rows.
     pair_measure : {"chi2", "expected_kl"}, default="chi2"
-        How strongly two columns ask to be joined. "chi2": how surely they depend on each other
-        given the class. "expected_kl": how surely the two together say something else about the
-        class than each for itself (section 6.2 of [1]_), which leaves out pairs that do not matter.
+        How pairs of columns are ranked. "chi2": by how surely they depend on each other given the
+        class. "expected_kl": by how surely the two together say something about the class that
+        they do not say separately (section 6.2 of [1]_), which leaves out pairs that do not matter.
     cv : int, splitter or iterable, default=5
         Folds of the accuracy that decides whether a latent variable is kept: a number, a
         scikit-learn splitter, or a list of (training, test) row numbers in which no row is tested
@@ -66,17 +66,17 @@ class HNBClassifier(DiscreteClassifier):
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     collapse : {"greedy", "exact"}, default="greedy"
-        How combinations become states: by joining two at a time, or as the best of all groupings,
-        which is known for two classes only. Both by predictive description length.
+        How combinations become states, by predictive description length. "greedy": two are merged
+        at a time. "exact": the best of all groupings, for two classes only.
     search : {"subsets", "hill_climbing"}, default="subsets"
-        "subsets": each subset proposes the strongest pair that none before it has, and the best
-        of these candidates is taken; if none helps they propose once more, three times at most.
-        "hill_climbing": pairs in the order of the measure on all
-        rows, the first that helps is taken.
+        How a pair is chosen. "subsets": each subset proposes the strongest pair that no other
+        subset has proposed, and the best of these candidates is taken; if none helps, the subsets
+        propose again, up to three times. "hill_climbing": pairs are tried in the order of the
+        measure on all rows, and the first that helps is taken.
     n_models : int, default=1
-        Models with different subsets and folds that are averaged. The average of their p(x, class)
-        is a model itself, with all verbs; it is more accurate, but has several sets of rules
-        (`models_`), and takes so many times as long.
+        Number of models with different subsets and folds to average. The average of their
+        p(x, class) is itself a model with all methods. It is more accurate, but has several sets of
+        rules (`models_`) and takes `n_models` times as long.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask. All other columns are cut into bins (see
@@ -109,16 +109,16 @@ class HNBClassifier(DiscreteClassifier):
     cut_points_ : dict of str to array
         Cut points of each continuous column.
     models_ : list of HNBClassifier
-        The models that are averaged, each fitted; with `n_models=1` this one alone. The next four
-        attributes are those of a single model: with several, ask these.
+        The fitted models that are averaged; with `n_models=1` this model alone. The next four
+        attributes belong to a single model: with several, ask each of these.
     latent_children_ : dict of str to tuple of str
         The two variables below each latent variable, in the order in which they were added.
     n_states_ : dict of str to int
         Number of states of each latent variable.
     top_variables_ : list of str
-        Columns and latent variables right below the class, which naive Bayes judges by.
+        Columns and latent variables directly below the class.
     cv_scores_ : list of float
-        Accuracy in cross-validation without any latent variable, and after each.
+        Accuracy in cross-validation without latent variables, and after each was added.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
@@ -148,22 +148,27 @@ class HNBClassifier(DiscreteClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between cuts, half a Gaussian beyond the
+    outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
+    values is always cut between them. Columns with a single level are ignored.
 
-    Given the state of a latent variable, its two children have a joint table, the same in all
-    classes, so that p(x | class) sums to 1 over x. Missing cells are summed out along the
-    hierarchy. Structure is learned from the labelled rows; a table from the rows in which the
-    state is known.
+    Given the state of a latent variable, its two children have a joint table that is the same in
+    all classes, so p(x | class) sums to 1 over x. Missing cells are summed out along the hierarchy.
+    The structure is learned from the labelled rows, each table from the rows in which the state is
+    known.
 
-    Where we differ from [1]_: pairs are ranked by the log of the chi-square tail, for its
-    probability is 1 in floats for most pairs; as subsets then mostly agree on the strongest pair,
-    each proposes another; when a latent variable is joined again, its states may be made anew for
-    its partner; at equal accuracy the log-loss decides; equation (5) there is inverted; a
-    combination that no row shows gets the state that fits what its columns say apart; tables are
-    smoothed by `alpha`. Subsets and folds are drawn by a hash of what the rows hold: the order of
-    rows, columns and classes changes nothing (but for columns that agree in all their counts).
+    Where we differ from [1]_:
+
+    - Pairs are ranked by the log of the chi-square tail, because the probability itself is 1 in
+      floats for most pairs. Subsets then mostly agree on the strongest pair, so each proposes
+      another one.
+    - When a latent variable is joined again, its states may be made anew for its partner.
+    - At equal accuracy the log-loss decides.
+    - Equation (5) of the paper has its fraction upside down.
+    - A combination without rows gets the state that fits what its columns say separately.
+    - Tables are smoothed by `alpha`.
+    - Subsets and folds are drawn by a hash of the rows' values. So the order of rows, columns and
+      classes changes nothing, except for columns that agree in all their counts.
 
     References
     ----------
@@ -241,7 +246,7 @@ class HNBClassifier(DiscreteClassifier):
         return self._with(calibrate=False, cv=cv)
 
     def _with(self, **changed: Any) -> HNBClassifier:
-        """Unfitted, with other parameters; not by `clone`, for `cv` may be a generator."""
+        """An unfitted copy with other parameters; no `clone`, because `cv` may be a generator."""
         return type(self)(**(self.get_params(deep=False) | changed))
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
@@ -259,8 +264,8 @@ class HNBClassifier(DiscreteClassifier):
         members: list[HNBClassifier] = []
         for seed in [self.random_state, *more.tolist()]:
             one = self._with(n_models=1, calibrate=False, random_state=seed)
-            told = None if members else progress
-            one._store(training, one._learn_one(training, coding, rows, folds, told))
+            shown = None if members else progress
+            one._store(training, one._learn_one(training, coding, rows, folds, shown))
             members.append(one)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
@@ -280,8 +285,8 @@ class HNBClassifier(DiscreteClassifier):
         fold, n_folds, left_out = given_folds(training, self.cv)
         if left_out is not None:
             raise ValueError(
-                f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier's "
-                "folds learn from all rows that they do not test. Give such folds."
+                f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier learns "
+                "from all rows that a fold does not test. Pass folds that use all rows."
             )
         return Folds(fold[training.labelled], n_folds)
 
@@ -326,7 +331,7 @@ class HNBClassifier(DiscreteClassifier):
 
     @property
     def models_(self) -> list[HNBClassifier]:
-        """The models that are averaged, each fitted; with `n_models=1` this one alone."""
+        """The fitted models that are averaged; with `n_models=1` this model alone."""
         check_is_fitted(self)
         return self._members or [self]
 
@@ -354,7 +359,7 @@ class HNBClassifier(DiscreteClassifier):
 
     @property
     def top_variables_(self) -> list[str]:
-        """Columns and latent variables right below the class."""
+        """Columns and latent variables directly below the class."""
         return self._reader("top_variables_").top_variables
 
     @property
@@ -368,17 +373,17 @@ class HNBClassifier(DiscreteClassifier):
         Parameters
         ----------
         max_length : int or None, default=300
-            A rule with more characters is told by the states of the latent variables below it,
-            whose own rules stand above. None writes all out over the columns.
+            A rule with more characters is written with the states of the latent variables below
+            it, whose own rules stand above. None writes every rule over the columns.
 
         Returns
         -------
         pandas.DataFrame
-            One row a state: `latent` and `state`; `rule`, which holds for exactly the rows in that
-            state; `support`, the weight of the labelled training rows known to be in it; and for
-            every class `P(label)`, its share among those (NaN without any). Bounds of intervals
-            are rounded to six digits; `cut_points_` has all. With several models, the first column
-            `model` is the place in `models_`.
+            One line per state: `latent` and `state`; `rule`, which holds for exactly the rows in
+            that state; `support`, the weight of the labelled training rows known to be in it; and
+            for every class `P(label)`, its share of the support (NaN without support). Bounds of
+            intervals are rounded to six digits; `cut_points_` has all of them. With several models
+            the first column, `model`, is the position in `models_`.
         """
         import pandas as pd
 
@@ -393,7 +398,7 @@ class HNBClassifier(DiscreteClassifier):
         return whole.reset_index("model").reset_index(drop=True)
 
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> RuleExplanation:
-        """Weight of evidence of each column, and of each variable below the class with its rule.
+        """Weight of evidence of each column, and of each variable below the class by its rule.
 
         Parameters
         ----------
@@ -403,9 +408,9 @@ class HNBClassifier(DiscreteClassifier):
         priors : optional
             As in `predict_proba`.
         """
-        told = super().explain(X, y, priors)
+        by_column = super().explain(X, y, priors)
         table = self._read(X)
-        target = label_codes(told.target, self.classes_, table.n_rows)
+        target = label_codes(by_column.target, self.classes_, table.n_rows)
         parts = top_parts(self._readers(), self._model.coded(table))
         weights = np.empty((table.n_rows, len(parts)))
         for place, part in enumerate(parts):
@@ -414,15 +419,15 @@ class HNBClassifier(DiscreteClassifier):
                 hidden = self.schema_.hide(hidden, self._model.coding.positions[leaf])
             with np.errstate(invalid="ignore"):
                 without = log_odds(self._log_posterior(hidden, priors), target)
-                weights[:, place] = told.log_odds - without
+                weights[:, place] = by_column.log_odds - without
         weights[np.isnan(weights)] = 0.0
         return RuleExplanation(
-            told.weights,
-            told.target,
-            told.log_odds,
-            told.prior_log_odds,
-            told.feature_names,
-            told.index,
+            by_column.weights,
+            by_column.target,
+            by_column.log_odds,
+            by_column.prior_log_odds,
+            by_column.feature_names,
+            by_column.index,
             [part.name for part in parts],
             weights,
             np.array([part.states for part in parts], dtype=np.int32).T,
@@ -434,8 +439,8 @@ class HNBClassifier(DiscreteClassifier):
     def to_network(self) -> list[BifVariable]:
         """The enlarged network of section 6.3 in the paper: the same model as an ordinary network.
 
-        A latent variable becomes two: its state below the class, and below that the pair of its
-        children's levels (`<name>_pair`), which decides both children.
+        A latent variable becomes two variables: its state below the class, and below the state the
+        pair of its children's levels (`<name>_pair`), which determines both children.
 
         Returns
         -------

@@ -64,7 +64,10 @@ def find_hierarchy(
 
 
 def top_layout(hierarchy: Hierarchy, rows: CodedRows, alpha: float) -> CountLayout:
-    """The tables P(top variable | class) for EM: smoothed by `alpha`, shares of all rows else."""
+    """The tables P(top variable | class) for EM, with pseudo-counts `alpha`.
+
+    Where there is neither count nor pseudo-count, they have the shares of all rows.
+    """
     codes, weight = _all_rows(rows)
     states = hierarchy.encode(codes)
     fallback = [np.empty(0)]

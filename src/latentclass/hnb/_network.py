@@ -25,11 +25,11 @@ def enlarged_network(
     root : BifVariable
         The class.
     names : list of str
-        Of the attributes and latent variables.
+        Names of the attributes and latent variables.
     levels : list of list
-        What each attribute's levels are called.
+        Names of each attribute's levels.
     taken : list of str
-        Names that a pair may not have, beside these.
+        Further names that a pair must not have.
 
     Returns
     -------

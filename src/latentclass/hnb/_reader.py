@@ -23,7 +23,7 @@ MAX_LENGTH = 300
 
 
 class TopPart(NamedTuple):
-    """A variable right below a class: its columns, its state in each row, what each state says."""
+    """A variable directly below the class: columns, state in each row, rule of each state."""
 
     name: str
     leaves: tuple[int, ...]
@@ -66,7 +66,7 @@ class HierarchyReader:
 
     @property
     def top_variables(self) -> list[str]:
-        """Columns and latent variables right below the class."""
+        """Columns and latent variables directly below the class."""
         return [self.names[v] for v in self.hierarchy.tops]
 
     def rules(self, labels: list[Any], max_length: int | None) -> Any:
@@ -141,7 +141,7 @@ class HierarchyReader:
 
 
 def top_parts(readers: Sequence[HierarchyReader], codes: CodeArray) -> list[TopPart]:
-    """The variables right below the class; of several hierarchies, a column only once."""
+    """The variables directly below the class; of several hierarchies, a column only once."""
     found: dict[str, TopPart] = {}
     for m, one in enumerate(readers):
         hierarchy = one.hierarchy

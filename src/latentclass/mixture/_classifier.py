@@ -81,32 +81,33 @@ class LatentVariableClassifier(GenerativeClassifier):
 
         P(y | x) = sum_c P(c | x) P(y | c, x)
 
-    Rows are divided into components, and each has a classifier of its own: divide and conquer,
-    without a division that is known beforehand. Mixture and classifiers are estimated together: a
-    training row's posterior over the components is proportional to P(c) P(x | c) P(y | c, x), so
-    that a component is a group of rows that look alike and that one classifier explains.
+    Rows are divided into components, and each component has its own classifier. The components need
+    not be known in advance: mixture and classifiers are estimated together. The posterior of a
+    training row over the components is proportional to P(c) P(x | c) P(y | c, x), so a component is
+    a group of similar rows that one classifier explains.
 
     By default the classifiers are naive Bayes: P(x | c) is a product over the columns, and
-    P(y | c, x) is proportional to P(y | c) times the product of the P(x_j | c, y). One component is
-    `NaiveBayes`. Any scikit-learn classifier with `predict_proba` can take its place.
+    P(y | c, x) is proportional to P(y | c) times the product of the P(x_j | c, y). With one
+    component this is `NaiveBayes`. Any scikit-learn classifier with `predict_proba` can be used
+    instead.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Classifier of each component; None is naive Bayes, with which all verbs work. Others are
-        given the continuous columns and then a column of 0 and 1 for each category. If `fit` takes
-        `sample_weight`, rows may belong to several components in part, else each belongs to its
-        most probable one, and weights are copies of it: see the notes.
+        Classifier of each component. None is naive Bayes, with which all methods work. Others get
+        the continuous columns, followed by a column of 0 and 1 for each category. If `fit` takes
+        `sample_weight`, a row may belong to several components in part; otherwise it belongs to its
+        most probable one, and weights become copies (see Notes).
     n_components : int or "auto", default=2
-        Components. "auto" tries 1 to `max_components` on held-out folds, and keeps the least number
-        whose log-loss is within one standard error of the lowest.
+        Number of components. "auto" tries 1 to `max_components` on held-out folds, and keeps the
+        smallest number whose log-loss is within one standard error of the lowest.
     search : {"em", "kmeans", "era", "anneal"}, default="era"
-        How components are looked for: see `LatentMixture`.
+        How components are searched for: see `LatentMixture`.
     average : bool, default=False
-        Predict by the mean of the models that "era" or "anneal" came by in the second half of its
-        iterations, and of the best one, instead of the best one alone.
+        Average the predictions of the best model and of those that "era" or "anneal" visited in the
+        second half of its iterations, instead of using the best model alone.
     max_components : int, default=4
-        Most components that "auto" tries.
+        Largest number of components that "auto" tries.
     temperatures : tuple of two floats, default=(4.0, 0.1)
         The first and the last temperature of "anneal".
     alpha : float, default=1.0
@@ -140,11 +141,11 @@ class LatentVariableClassifier(GenerativeClassifier):
     Attributes
     ----------
     n_components_ : int
-        Components of the model that was kept.
+        Number of components of the kept model.
     log_losses_ : dict of int to float
-        With "auto": held-out log-loss of each number of components that was tried.
+        With "auto", the held-out log-loss of each number of components that was tried.
     n_models_ : int
-        Models that predictions are the mean of; 1 without `average`.
+        Number of models that are averaged; 1 without `average`.
     component_weights_ : array of shape (n_components_,)
         P(c) of the best model, the largest first. This and the next three are of the best model.
     class_shares_ : array of shape (n_components_, n_classes)
@@ -188,32 +189,35 @@ class LatentVariableClassifier(GenerativeClassifier):
 
     Notes
     -----
-    What was built: the paper's equation 3 reads P(y | c, x) = sum P(x | c_k) P(y | c_k, x), which
-    is no distribution; its text weights the components by "the probability of the observation
-    belonging to the latent class", so P(c | x) it is. The paper multiplies "the probability of the
-    extrinsic class and the probability of the extrinsic class given the observation values" into
-    the posteriors of training rows; with naive Bayes the first is a factor of the second, and
-    comes once. P(x | c) is the paper's product over the columns, not the mixture over classes that
-    naive Bayes itself implies; with the latter the model would be `FiniteMixtureNaiveBayes`.
+    Where this differs from the paper: its equation 3 reads P(y | c, x) = sum P(x | c_k)
+    P(y | c_k, x), which is not a distribution. Its text weights the components by "the probability
+    of the observation belonging to the latent class", so here the weights are P(c | x). The paper
+    multiplies "the probability of the extrinsic class and the probability of the extrinsic class
+    given the observation values" into the posteriors of training rows. With naive Bayes the first
+    is a factor of the second, and enters once. P(x | c) is the paper's product over the columns,
+    not the mixture over classes that naive Bayes itself implies; with that mixture the model would
+    be `FiniteMixtureNaiveBayes`.
 
-    The classifiers are estimated from the rows of their component as the classifier estimates,
-    not so that the likelihood of the whole rises; so "em" may fall, and the best that was seen is
-    kept.
+    Each classifier is estimated from the rows of its component in its own way, not to maximise the
+    likelihood of the whole model. So the objective of "em" may fall, and the best parameters seen
+    are kept.
 
-    p(x) is exact under missing cells: they are integrated out of P(x | c). In P(y | c, x) naive
-    Bayes leaves their columns out. `transform` gives P(c | x) of the best model. `sample` draws x
-    given y by rejection; of a class that hardly any draw belongs to, by importance.
+    p(x) is exact with missing cells: they are integrated out of P(x | c). In P(y | c, x) naive
+    Bayes leaves out their columns. `transform` gives P(c | x) of the best model. `sample` draws x
+    given y by rejection, or by importance for a class that hardly any draw belongs to.
     `complete(how="expected")` uses the components alone, which know all columns, so it works with
     any `estimator`.
 
-    A component without rows is put on a row drawn at random, with the classifier of all rows; one
-    with rows of one class predicts that class, but for what `alpha` adds. Another `estimator`
-    learns from labelled rows only; rows without label still help to find the components. Where it
-    fails on the rows of a component, since they are too few, the classifier of all rows stands in.
+    A component without rows is moved to a row drawn at random and gets the classifier of all rows.
+    A component with rows of one class predicts that class, apart from what `alpha` adds. Another
+    `estimator` learns from labelled rows only, but unlabelled rows still help to find the
+    components. If it fails on the rows of a component because they are too few, the classifier of
+    all rows takes its place.
 
-    An `estimator` whose `fit` takes no `sample_weight`, such as a pipeline, is given each row as
-    often as its weight says, if all are whole numbers and 100000 in all at most. Other weights are
-    taken in proportion, rounded to copies: at least one of each row, about 10 a row in all at most.
+    An `estimator` whose `fit` takes no `sample_weight`, such as a pipeline, gets copies of each row
+    instead. If all weights are whole numbers with a sum of at most 100000, they are the numbers of
+    copies. Other weights are scaled and rounded: at least one copy of each row, and about 10 copies
+    per row on average at most.
 
     References
     ----------
@@ -342,7 +346,7 @@ class LatentVariableClassifier(GenerativeClassifier):
             if classifier.failure:
                 warn_user(
                     f"{type(self.estimator).__name__} could not learn from component {c}, which "
-                    f"has {classifier.failure}: the classifier of all rows stands in for its own. "
+                    f"has {classifier.failure}: it gets the classifier of all rows instead. "
                     "Use fewer components, or an estimator that learns from few rows."
                 )
 
@@ -500,7 +504,7 @@ def fitted_model(params: Any, rows: LabelledRows, coder: MatrixCoder | None) -> 
     layout, observed = rows.data.layout, observed_columns(rows.schema)
     classifiers: Classifiers
     if coder is None:
-        within = ProductComponents(params.cells, layout, observed)
+        within = ProductComponents(params.class_components, layout, observed)
         classifiers = NaiveBayesClassifiers(params.log_class, within)
     else:
         classifiers = FittedClassifiers(params.classifiers, coder)

@@ -4,15 +4,16 @@
     P(x | c) = prod_j P(x_j | c)
     P(y | c, x) proportional to P(y | c) prod_j P(x_j | c, y)
 
-(Davidson 2004, equations 2 and 3.) A training row's posterior over the components has P(y | c, x)
-in it; from what the search makes of the posteriors (see `_mixture_search`) the tables of all three
-factors are estimated. A row without label has the posterior of its x, and counts in each class by
-P(y | c, x).
+(Davidson 2004, equations 2 and 3.) The posterior of a training row over the components includes the
+factor P(y | c, x). The search turns the posteriors into responsibilities (see `_searches`), and the
+tables of all three factors are estimated from these. A row without label has the posterior of its x
+and counts in each class by P(y | c, x).
 
-The naive Bayes tables are estimated as naive Bayes estimates them, not by the P(y | c, x) that
-they give: so the objective, the log of p(x, y), need not rise, and the best that was seen is kept.
+The naive Bayes tables are estimated as naive Bayes does, not to maximise P(y | c, x). So the
+objective, log p(x, y), may fall, and the best parameters seen are kept.
 
-S counts starts, K components, Y classes; a *cell* is a component and a class.
+There are S starts, K components and Y classes. A *class component* is a pair of a component and a
+class.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class ClassifierParams(NamedTuple):
         P(c) and P(x | c), as in `MixtureParams`.
     log_class : array of shape (S, K, Y)
         log P(y | c).
-    cell_mean, cell_scale, cell_log_prob : arrays of shape (S, K * Y, ...)
+    class_mean, class_scale, class_log_prob : arrays of shape (S, K * Y, ...)
         P(x_j | c, y), as in `product.Params`.
     """
 
@@ -54,9 +55,9 @@ class ClassifierParams(NamedTuple):
     scale: FloatArray
     log_prob: FloatArray
     log_class: FloatArray
-    cell_mean: FloatArray
-    cell_scale: FloatArray
-    cell_log_prob: FloatArray
+    class_mean: FloatArray
+    class_scale: FloatArray
+    class_log_prob: FloatArray
 
     @property
     def mixture(self) -> MixtureParams:
@@ -64,14 +65,14 @@ class ClassifierParams(NamedTuple):
         return MixtureParams(*self[:4])
 
     @property
-    def cells(self) -> product.Params:
-        """P(x_j | c, y) of all starts, one after the other."""
+    def class_components(self) -> product.Params:
+        """P(x_j | c, y) of the class components of all starts, one after the other."""
         n_flat = self.log_class.size
         return product.Params(*(array.reshape(n_flat, array.shape[2]) for array in self[5:]))
 
 
 class ClassifierStats(NamedTuple):
-    """Statistics of the cells of S starts: row weight (S, K, Y), then `product.Stats`."""
+    """Statistics of the class components of S starts: weight (S, K, Y), then `product.Stats`."""
 
     row_weight: FloatArray
     weight: FloatArray
@@ -83,8 +84,10 @@ class ClassifierStats(NamedTuple):
 def log_conditional(
     params: ClassifierParams, rows: product.ProductRows, layout: product.Layout
 ) -> FloatArray:
-    """log P(y | c, x) of the observed cells, shape (n_rows, S, K, Y)."""
-    return log_class_posterior(product.log_density(params.cells, rows, layout), params.log_class)
+    """log P(y | c, x) given the observed cells, shape (n_rows, S, K, Y)."""
+    return log_class_posterior(
+        product.log_density(params.class_components, rows, layout), params.log_class
+    )
 
 
 def log_class_posterior(log_density: FloatArray, log_class: FloatArray) -> FloatArray:
@@ -108,8 +111,9 @@ def log_component(
 def drawn_shares(counts: FloatArray, pseudo_rows: float) -> FloatArray:
     """P(y | c) from the weight of each class in each component, shape (..., K, Y).
 
-    Shares are drawn to those of all components together, by the same factor in each component,
-    as if each had an even part of K * `pseudo_rows` more rows: so P(y) stays the share of all.
+    The shares are pulled towards those of all components together, as if K * `pseudo_rows` more
+    rows were spread over the components. The factor is the same for all components, so that P(y)
+    stays the overall share of the class.
     """
     n_components = counts.shape[-2]
     whole = counts.sum(axis=-2, keepdims=True)
@@ -132,7 +136,7 @@ class ClassifierSearch:
         Class codes, -1 for a row without label.
     n_classes : int
     mixture : MixtureProblem
-        Of the same rows: seeds components anew.
+        The mixture of the same rows, which makes starts and reseeds components.
     spans : list of slice
         Blocks of rows.
     n_jobs : int or None
@@ -152,14 +156,14 @@ class ClassifierSearch:
         rows = self.data.rows
         parts = [
             (k, index, product.ProductRows(rows.numeric[index], rows.codes[index]))
-            for k in [*range(self.n_classes), -1]  # statistics of rows without label are added
+            for k in [*range(self.n_classes), -1]  # rows without label last: theirs are added
             if (index := np.flatnonzero(self.y == k)).size
         ]
         object.__setattr__(self, "_parts", parts)
         object.__setattr__(self, "_units", row_units(self.data.weight))
 
     def starts(self, rngs: list[np.random.Generator]) -> ClassifierParams:
-        """Components about rows far apart, all with the classifier of all rows."""
+        """Make starts: components around rows far apart, each with the classifier of all rows."""
         mixture = self.data.starts(self.mixture, rngs)
         return self._with_one_classifier(mixture)
 
@@ -167,11 +171,11 @@ class ClassifierSearch:
         n_starts, n_components = mixture.log_weight.shape
         base = self.single()
         log_class = np.tile(base.log_class, (n_starts, n_components, 1))
-        cells = (np.tile(array, (n_starts, n_components, 1)) for array in base[5:])
-        return ClassifierParams(*mixture, log_class, *cells)
+        tables = (np.tile(array, (n_starts, n_components, 1)) for array in base[5:])
+        return ClassifierParams(*mixture, log_class, *tables)
 
     def single(self) -> ClassifierParams:
-        """The model of one component, naive Bayes, from the labelled rows."""
+        """Fit the model with one component, naive Bayes, to the labelled rows."""
         return self.m_step(self._stats(np.ones((1, len(self.y), 1)), None))
 
     def assign(
@@ -188,7 +192,7 @@ class ClassifierSearch:
         return stats, total / self.data.weight.sum()
 
     def _posteriors(self, params: ClassifierParams) -> tuple[FloatArray, FloatArray]:
-        """log P(c) P(x | c) P(y | c, x), and P(y | c, x) of the rows without label."""
+        """log P(c) P(x | c) P(y | c, x) of all rows, and P(y | c, x) of rows without label."""
         data = self.data
 
         def visit(span: slice) -> tuple[FloatArray, FloatArray]:
@@ -204,9 +208,10 @@ class ClassifierSearch:
         return np.concatenate(joint), np.concatenate(conditional)
 
     def _stats(self, share: FloatArray, conditional: FloatArray | None) -> ClassifierStats:
-        """Statistics of the cells; share (S, n_rows, K), conditional (unlabelled, S, K, Y).
+        """Statistics of the class components.
 
-        Without conditional, of the labelled rows only.
+        `share` has shape (S, n_rows, K), `conditional` (n_unlabelled, S, K, Y). Without
+        `conditional` only labelled rows count.
         """
         n_starts, _, n_components = share.shape
         n_flat, layout = n_starts * n_components, self.data.layout
@@ -236,7 +241,7 @@ class ClassifierSearch:
         flat = product.Stats(
             *(array.reshape(n_flat * n_classes, array.shape[2]) for array in stats[1:])
         )
-        cells = product.estimate(flat, prior, layout)
+        tables = product.estimate(flat, prior, layout)
         whole = product.estimate(_pool_classes(flat, n_classes), prior, layout)
         size = stats.row_weight.sum(axis=2)
         with np.errstate(divide="ignore"):
@@ -246,7 +251,7 @@ class ClassifierSearch:
             log_weight, *(array.reshape(n_starts, n_components, -1) for array in whole)
         )
         shape = (n_starts, n_components * n_classes)
-        shaped = (array.reshape(*shape, array.shape[1]) for array in cells)
+        shaped = (array.reshape(*shape, array.shape[1]) for array in tables)
         return ClassifierParams(*mixture, log_class, *shaped)
 
     def lost(self, params: ClassifierParams) -> BoolArray:
@@ -261,11 +266,11 @@ class ClassifierSearch:
     def reseed(
         self, params: ClassifierParams, dead: BoolArray, rngs: list[np.random.Generator]
     ) -> ClassifierParams:
-        """See `SearchProblem`; such a component has the classifier of all rows."""
+        """See `SearchProblem`; a reseeded component gets the classifier of all rows."""
         fresh = self._with_one_classifier(self.mixture.reseed(params.mixture, dead, rngs))
         shape = (*dead.shape, self.n_classes)
-        cells = np.broadcast_to(dead[:, :, None], shape).reshape(len(dead), -1)
-        masks = [dead, cells, cells, cells]
+        classes = np.broadcast_to(dead[:, :, None], shape).reshape(len(dead), -1)
+        masks = [dead, classes, classes, classes]
         classifiers = [
             np.where(mask[:, :, None], new, old)
             for mask, old, new in zip(masks, params[4:], fresh[4:], strict=True)
@@ -274,13 +279,13 @@ class ClassifierSearch:
 
 
 def _put_class(total: product.Stats, part: product.Stats, k: int, n_classes: int) -> None:
-    """Write the statistics of one class into those of all cells."""
+    """Write the statistics of one class into those of all class components."""
     for array, values in zip(total, part, strict=True):
         array.reshape(len(array) // n_classes, n_classes, array.shape[1])[:, k] = values
 
 
 def _pool_classes(stats: product.Stats, n_classes: int) -> product.Stats:
-    """Statistics of the components, all classes together."""
+    """Merge the statistics of all classes of each component."""
 
     def of_class(k: int) -> product.Stats:
         return product.Stats(*(array[k::n_classes] for array in stats))

@@ -1,7 +1,7 @@
-"""The mixture problem for many rows: its E-step in compiled loops.
+"""The mixture problem for many rows, with its E-step in compiled loops.
 
-A row's densities, shares and sums are made while it is in the core's cache, in a third of the time
-that matrix products take. Loading the loops costs more than that saves on small tables.
+Densities, shares and sums of a row are computed while it is in the processor's cache, in a third of
+the time of matrix products. On small tables, loading the loops costs more than it saves.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, MixtureStats
 from latentclass.mixture._padded_rows import (
     LOST,
-    PackedRows,
+    PaddedRows,
     log_constants,
-    pack_rows,
+    pad_rows,
     with_place,
 )
 
 LARGE = 2**19
-"""Rows times starts times components from which on the loops are used."""
+"""The loops are used if rows times starts times components are at least this many."""
 
 
 @dataclass(frozen=True)
 class LargeMixture(MixtureProblem):
-    """A `MixtureProblem` of rows in `blocks` alone, with the same answers but for rounding."""
+    """A `MixtureProblem` whose rows are all in `blocks`, with the same results up to rounding."""
 
-    _packed: list[PackedRows] = field(init=False, repr=False, compare=False)
+    _padded: list[PaddedRows] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        packed = [pack_rows(_with_blocks(self, [block])) for block in self.blocks]
-        object.__setattr__(self, "_packed", packed)
+        packed = [pad_rows(_with_blocks(self, [block])) for block in self.blocks]
+        object.__setattr__(self, "_padded", packed)
 
     def e_step(self, params: MixtureParams) -> tuple[MixtureStats, FloatArray]:
-        """Statistics and penalised log-likelihood per row (see `_em.Problem`)."""
-        parts = list(map_blocks(lambda rows: _share(rows, params), self._packed, self.n_jobs))
+        """Return the expected statistics and the penalised log-likelihood per row."""
+        parts = list(map_blocks(lambda rows: _share(rows, params), self._padded, self.n_jobs))
         if any(part is None for part in parts):
             return super().e_step(params)
         n_starts, n_components = params.log_weight.shape
@@ -59,14 +59,14 @@ class LargeMixture(MixtureProblem):
 def _with_blocks(
     problem: MixtureProblem, blocks: list[tuple[product.ProductRows, FloatArray]]
 ) -> MixtureProblem:
-    """A plain problem of other rows."""
+    """Make a plain problem of other rows."""
     return MixtureProblem(
         blocks, problem.known_rows, problem.known, problem.prior, problem.layout, problem.n_jobs
     )
 
 
 def make_large(problem: MixtureProblem) -> MixtureProblem:
-    """The problem with compiled loops."""
+    """Make the same problem with compiled loops."""
     return LargeMixture(
         problem.blocks,
         problem.known_rows,
@@ -78,9 +78,9 @@ def make_large(problem: MixtureProblem) -> MixtureProblem:
 
 
 def _share(
-    rows: PackedRows, params: MixtureParams
+    rows: PaddedRows, params: MixtureParams
 ) -> tuple[FloatArray, product.Stats, FloatArray] | None:
-    """Row weight, statistics, log-likelihood of a block; None where digits would be lost."""
+    """Row weight, statistics and log-likelihood of a block; None if digits would be lost."""
     from latentclass.mixture._responsibility_kernels import share_rows
 
     n_starts, n_components, p = params.mean.shape
@@ -93,13 +93,18 @@ def _share(
         log_likelihood,
     )  # fmt: skip
     first, second = sums[:, :, :p], sums[:, :, p : 2 * p]
-    cells = sums[:, :, 2 * p :]
+    cell_weight = sums[:, :, 2 * p :]
     if not rows.holed.size:
-        cells = np.repeat(row_weight[:, :, None], p, axis=2)
-    about = np.divide(first, cells, out=np.zeros_like(first), where=cells > 0)
-    scatter = second - cells * about * about
+        cell_weight = np.repeat(row_weight[:, :, None], p, axis=2)
+    about = np.divide(first, cell_weight, out=np.zeros_like(first), where=cell_weight > 0)
+    scatter = second - cell_weight * about * about
     if np.any(scatter < LOST * second):
         return None
-    flat = (cells, np.where(cells > 0, about + rows.shift, 0.0), scatter, counts[:, :, :-1])
+    flat = (
+        cell_weight,
+        np.where(cell_weight > 0, about + rows.shift, 0.0),
+        scatter,
+        counts[:, :, :-1],
+    )
     shaped = (array.reshape(n_starts * n_components, array.shape[2]) for array in flat)
     return row_weight, product.Stats(*shaped), log_likelihood

@@ -28,13 +28,14 @@ from latentclass.mixture._classifier_em import drawn_shares, log_component
 from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
 
 LEAST_SHARE = 1e-6
-"""A row that belongs to a component by less than this is left out of its classifier."""
+"""A row whose share in a component is less than this is left out of its classifier."""
 
 MOST_COPIES = 100_000
-"""Whole weights of no more than this in all are copies of rows, exactly."""
+"""Whole weights with at most this sum are turned into copies of rows exactly."""
 
 FINENESS, CLOSE = 10, 0.1
-"""Copies a row of other weights on average at most, and how near to the weights is near enough."""
+"""For other weights, the largest mean number of copies per row, and the relative error that is
+small enough."""
 
 
 class EstimatorParams(NamedTuple):
@@ -65,13 +66,13 @@ class ComponentClassifier:
     Attributes
     ----------
     classifier : object or None
-        A fitted classifier of class codes; None where the component has rows of one class only.
+        A fitted classifier of class codes; None if the component has rows of one class only.
     shares : array of shape (n_classes,)
-        P(y | c), drawn to the classes' overall shares.
+        P(y | c), pulled towards the overall shares of the classes.
     draw : float
-        Part of P(y | c, x) that is P(y | c), so that no class is impossible.
+        Weight of P(y | c) in P(y | c, x), so that no class is impossible.
     failure : str
-        Why the classifier is that of all rows; empty if it is the component's own.
+        Why the component has the classifier of all rows; empty if it has its own.
     """
 
     classifier: Any
@@ -91,11 +92,11 @@ class ComponentClassifier:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what has no `fit` and `predict_proba`."""
+    """Refuse an object without `fit` or `predict_proba`."""
     for verb in ("fit", "predict_proba"):
         if not hasattr(estimator, verb):
             raise ValueError(
-                f"estimator={estimator!r} has no {verb}. Give a scikit-learn classifier with fit "
+                f"estimator={estimator!r} has no {verb}. Pass a scikit-learn classifier with fit "
                 "and predict_proba, or None for naive Bayes."
             )
 
@@ -191,7 +192,7 @@ class FittedClassifiers:
 
 
 def _steps(estimator: Any) -> list[Any]:
-    """What the rows go through."""
+    """The steps of a pipeline, or the classifier itself."""
     steps = [step for _, step in getattr(estimator, "steps", [])]
     return [step for step in steps if step not in (None, "passthrough")] or [estimator]
 
@@ -201,10 +202,11 @@ def _takes_holes(estimator: Any) -> bool:
 
 
 def row_copies(weight: FloatArray) -> IndexArray:
-    """How often each row is given to a classifier that takes no weights.
+    """How many copies of each row a classifier gets that takes no weights.
 
-    Whole weights are copies. Others, and those of too many copies, are taken in proportion: of a
-    multiple of the least weight the least that is near enough, of `FINENESS` a row at most.
+    Whole weights are exact numbers of copies. Other weights, and whole weights with too large a
+    sum, are scaled and rounded: by the smallest multiple that is close enough to the weights, with
+    at most `FINENESS` copies per row on average.
     """
     total = weight.sum()
     if total <= MOST_COPIES and np.all(weight == np.rint(weight)):
@@ -230,16 +232,16 @@ class EstimatorSearch:
     ----------
     data : MixtureRows
     matrix : array of shape (n_rows, n_columns)
-        What the classifiers see.
+        The rows as the classifiers take them.
     y : array of int of shape (n_rows,)
         Class codes, -1 for a row without label.
     n_classes : int
     mixture : MixtureProblem
-        Of the same rows: its tables, and components seeded anew.
+        The mixture of the same rows, which makes starts and reseeds components.
     estimator : object
         Cloned for each component.
     seed : int
-        Of the clones whose own `random_state`, or that of a part of them, is None.
+        Random state of clones, and of parts of clones, that have none.
     """
 
     data: MixtureRows
@@ -265,7 +267,7 @@ class EstimatorSearch:
         object.__setattr__(self, "_single", single)
 
     def starts(self, rngs: list[np.random.Generator]) -> EstimatorParams:
-        """Components about rows far apart, all with the classifier of all rows."""
+        """Make starts: components around rows far apart, each with the classifier of all rows."""
         mixture = self.data.starts(self.mixture, rngs)
         return EstimatorParams(*mixture, np.full(mixture.log_weight.shape, self._single, object))
 
@@ -327,7 +329,7 @@ class EstimatorSearch:
                 name = type(self.estimator).__name__
                 error.add_note(f"{name} could not learn from all {len(rows)} labelled rows.")
                 raise
-            # all rows were learned from: so it is that these are too few, or too much alike
+            # it learned from all rows, so these are too few or too similar
             failure = f"{len(rows)} labelled rows ({type(error).__name__}: {error})"
             return ComponentClassifier(self._single.classifier, shares, draw, failure)
 
@@ -343,7 +345,7 @@ class EstimatorSearch:
         else:
             copies = np.repeat(rows, self._copies[rows])
             classifier.fit(self.matrix[copies], self.y[copies])
-        # some find only then that they have too few rows
+        # some classifiers notice only here that they had too few rows
         if not np.isfinite(classifier.predict_proba(self.matrix[rows[:1]])).all():
             raise ValueError("predict_proba gives numbers that are not finite")
         return classifier
@@ -360,7 +362,7 @@ class EstimatorSearch:
     def reseed(
         self, params: EstimatorParams, dead: BoolArray, rngs: list[np.random.Generator]
     ) -> EstimatorParams:
-        """See `SearchProblem`; such a component has the classifier of all rows."""
+        """See `SearchProblem`; a reseeded component gets the classifier of all rows."""
         mixture = self.mixture.reseed(params.mixture, dead, rngs)
         classifiers = params.classifiers.copy()
         classifiers[dead] = self._single
@@ -368,7 +370,7 @@ class EstimatorSearch:
 
 
 def _own(share: FloatArray, component: int, soft: bool) -> FloatArray:
-    """Share of a component in each row; all or nothing where a classifier takes no weights."""
+    """Share of a component in each row; 0 or 1 if the classifier takes no weights."""
     if soft:
         return share[:, component]
     return np.asarray(share.argmax(axis=1) == component, dtype=np.float64)

@@ -1,7 +1,7 @@
 """A mixture of products, searched by giving each row to one component.
 
-Compiled loops (see `_exclusive_kernels`); where no row stands for several, many iterations of a
-start run in one call.
+The loops are compiled (see `_hard_assignment_kernels`). If no row stands for several, many
+iterations of a start run in one call (see `_iteration_kernels`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from latentclass.engine._product_mixture import (
     MixtureStats,
     flat_params,
 )
-from latentclass.mixture._padded_rows import RUN, PackedRows, log_constants, pack_rows, with_place
+from latentclass.mixture._padded_rows import RUN, PaddedRows, log_constants, pad_rows, with_place
 from latentclass.mixture._searches import Chance, Run, collapsed, draw_chances, split_units
 
 
@@ -31,14 +31,14 @@ class MixtureSearch:
     Attributes
     ----------
     mixture : MixtureProblem
-        Whose rows are all in `blocks`.
+        All of its rows must be in `blocks`.
     """
 
     mixture: MixtureProblem
-    _rows: PackedRows = field(init=False, repr=False, compare=False)
+    _rows: PaddedRows = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rows", pack_rows(self.mixture))
+        object.__setattr__(self, "_rows", pad_rows(self.mixture))
 
     def assign(self, params: MixtureParams, chance: Chance) -> tuple[MixtureStats, FloatArray]:
         """See `SearchProblem`."""
@@ -62,12 +62,12 @@ class MixtureSearch:
         row_weight = np.empty((n_starts, n_components))
         sums = np.empty((n_components, rows.powers.shape[1]))
         counts = np.empty((n_starts, n_components, padded.log_prob.shape[2]))
-        cells, mean, scatter = (np.empty((n_starts, n_components, p)) for _ in range(3))
+        cell_weight, mean, scatter = (np.empty((n_starts, n_components, p)) for _ in range(3))
         for s in range(n_starts):
             who = (rows, component[s], share[s], row_weight[s], sums)
             sum_rows(*who, counts[s])
-            finish_sums(*who, cells[s], mean[s], scatter[s])
-        stats = MixtureStats(row_weight, cells, mean, scatter, counts[:, :, :-1].copy())
+            finish_sums(*who, cell_weight[s], mean[s], scatter[s])
+        stats = MixtureStats(row_weight, cell_weight, mean, scatter, counts[:, :, :-1].copy())
         penalty = product.log_prior(flat_params(params), self.mixture.prior)
         penalty = penalty.reshape(n_starts, n_components).sum(axis=1)
         return stats, (log_likelihood + penalty) / self.mixture.total_weight
@@ -75,11 +75,11 @@ class MixtureSearch:
     def run_steps(
         self, run: Run[MixtureParams, MixtureStats], starts: IndexArray, sharpness: FloatArray
     ) -> tuple[FloatArray, FloatArray, BoolArray, IndexArray]:
-        """Several iterations of some starts in one call: what `assign` and `m_step` would do.
+        """Run several iterations of some starts in one call, as `assign` and `m_step` would.
 
-        Changes the run's parameters and what it keeps. Returns the objective and the best so far
-        of each start's iterations, the components that it lost in its last one, and how many
-        iterations it took: it stops where it loses one.
+        Changes the parameters of the run and those that it keeps. Returns the objective and the
+        best one so far at each iteration of each start, the components that it lost in its last
+        iteration, and its number of iterations: a start stops when it loses a component.
         """
         from latentclass.mixture._iteration_kernels import run_steps
 
@@ -93,7 +93,7 @@ class MixtureSearch:
         lost = np.empty(params.log_weight.shape, dtype=bool)
 
         def visit(s: int) -> int:
-            # one start at a time: its numbers stay in the core's cache
+            # one start at a time, so that its numbers stay in the cache
             chance = run.rngs[starts[s]].random((len(sharpness), len(rows.weight)))
             return int(
                 run_steps(
@@ -110,12 +110,12 @@ class MixtureSearch:
 
     @property
     def n_rows(self) -> int:
-        """Rows, equal ones joined."""
+        """Number of rows, equal ones joined."""
         return len(self._rows.weight)
 
     @property
     def light(self) -> bool:
-        """Whether `run_steps` may be used: rows move as one, and the M-step is the plain one."""
+        """Whether `run_steps` can be used: no row is heavy, and the M-step is the plain one."""
         return not self._rows.heavy.size and type(self.mixture) is MixtureProblem
 
     def m_step(self, stats: MixtureStats) -> MixtureParams:

@@ -1,4 +1,8 @@
-"""Loops over rows for the searches that give each row to one component (see `_mixture_search`).
+"""Loops over rows for the searches that give each row to one component (see `_searches`).
+
+The component is drawn from P(c | x), or from this posterior to a power, where P(c | x) is
+proportional to P(c) prod_i P(x_i | c) (Davidson 2004, eq. 2). This is the exclusive random
+assignment of the paper's section "EM, K-Means and ERA algorithms".
 
 This module loads numba; import it only where a search runs.
 """
@@ -15,7 +19,7 @@ from latentclass.mixture._responsibility_kernels import compiled_loop, normalise
 
 if TYPE_CHECKING:
     from latentclass.engine._product_mixture import MixtureParams
-    from latentclass.mixture._padded_rows import PackedRows
+    from latentclass.mixture._padded_rows import PaddedRows
 
 
 @compiled_loop
@@ -27,7 +31,7 @@ def _draw(
     component: CodeArray,
     n: int,
 ) -> None:
-    """The component whose part of the row's shares `chance` falls into."""
+    """Pick the component in whose share `chance` falls."""
     for r in range(n):
         room[r] = chance[r] * total[r]
         component[r] = 0
@@ -40,7 +44,7 @@ def _draw(
 
 @compiled_loop
 def _best(shares: FloatArray, component: CodeArray, n: int) -> None:
-    """The first component with the largest share."""
+    """Pick the first component with the largest share."""
     for r in range(n):
         component[r] = 0
         for k in range(1, len(shares)):
@@ -50,7 +54,7 @@ def _best(shares: FloatArray, component: CodeArray, n: int) -> None:
 
 @compiled_loop
 def _heavy_shares(
-    rows: PackedRows,
+    rows: PaddedRows,
     end: int,
     place: int,
     first: int,
@@ -58,7 +62,7 @@ def _heavy_shares(
     total: FloatArray,
     heavy_share: FloatArray,
 ) -> int:
-    """Shares of the heavy rows before row `end`, from `place` on; the place of the next one."""
+    """Write the shares of the heavy rows before row `end`, and return the place of the next one."""
     while place < len(rows.heavy) and rows.heavy[place] < end:
         r = rows.heavy[place] - first
         for k in range(len(shares)):
@@ -69,7 +73,7 @@ def _heavy_shares(
 
 @compiled_loop
 def assign_rows(
-    rows: PackedRows,
+    rows: PaddedRows,
     params: MixtureParams,
     constant: FloatArray,
     s: int,
@@ -79,20 +83,21 @@ def assign_rows(
     heavy_share: FloatArray,
     space: FloatArray,
 ) -> float:
-    """One component a row, drawn from its posterior to the power `sharpness` (infinite: the best).
+    """Draw one component per row from its posterior to the power `sharpness`.
 
-    Returns the log-likelihood of the mixture itself.
+    With infinite sharpness each row gets its most probable component. Returns the log-likelihood of
+    the mixture itself.
 
     Parameters
     ----------
     rows, params, constant, s
         As in `share_run`.
     chance : array of shape (n_rows,)
-        Even on [0, 1); not used with infinite sharpness.
+        Uniform on [0, 1); not used with infinite sharpness.
     component, heavy_share : arrays of shape (n_rows,), (n_heavy, K)
-        Where the answers go: of a row that stands for several the shares are wanted.
+        The results are written here; for a row that stands for several, its shares.
     space : array of shape (2 K + SPACE, RUN)
-        Room to work in.
+        Working memory.
     """
     n_components = params.log_weight.shape[1]
     joint, raised = space[:n_components], space[n_components : 2 * n_components]
@@ -120,23 +125,23 @@ def assign_rows(
 
 @compiled_loop
 def sum_rows(
-    rows: PackedRows,
+    rows: PaddedRows,
     component: CodeArray,
     heavy_weight: FloatArray,
     row_weight: FloatArray,
     sums: FloatArray,
     counts: FloatArray,
 ) -> None:
-    """Sums over rows that belong to one component each, or in parts where they are heavy.
+    """Sum over the rows of each component; a heavy row may be divided among several.
 
     Parameters
     ----------
-    rows : PackedRows
+    rows : PaddedRows
     component : array of shape (n_rows,)
     heavy_weight : array of shape (n_heavy, K)
         Weight of the heavy rows in each component.
     row_weight, sums, counts : arrays of shape (K,), (K, n_sums), (K, n_places)
-        Where the answers go.
+        The results are written here.
     """
     n_components, n_sums = sums.shape
     row_weight[:] = 0.0
@@ -163,7 +168,7 @@ def sum_rows(
 
 @compiled_loop
 def _sum_squares(
-    rows: PackedRows,
+    rows: PaddedRows,
     component: CodeArray,
     heavy_weight: FloatArray,
     k: int,
@@ -184,25 +189,25 @@ def _sum_squares(
 
 @compiled_loop
 def finish_sums(
-    rows: PackedRows,
+    rows: PaddedRows,
     component: CodeArray,
     heavy_weight: FloatArray,
     row_weight: FloatArray,
     sums: FloatArray,
-    cells: FloatArray,
+    cell_weight: FloatArray,
     mean: FloatArray,
     scatter: FloatArray,
 ) -> None:
-    """Weight of the cells, means and sums of squares about them, (K, p), from `sum_rows`'s sums."""
+    """Compute the weight of the observed cells, their mean and scatter, (K, p), from the sums."""
     n_components, p = mean.shape
     for k in range(n_components):
         for j in range(p):
-            cells[k, j] = sums[k, 2 * p + j] if sums.shape[1] > 2 * p else row_weight[k]
+            cell_weight[k, j] = sums[k, 2 * p + j] if sums.shape[1] > 2 * p else row_weight[k]
             mean[k, j] = scatter[k, j] = 0.0
-            if cells[k, j] <= 0.0:
+            if cell_weight[k, j] <= 0.0:
                 continue
-            about, whole = sums[k, j] / cells[k, j], sums[k, p + j]
+            about, whole = sums[k, j] / cell_weight[k, j], sums[k, p + j]
             mean[k, j] = about + rows.shift[j]
-            scatter[k, j] = whole - cells[k, j] * about * about
+            scatter[k, j] = whole - cell_weight[k, j] * about * about
             if scatter[k, j] < LOST * whole:
                 scatter[k, j] = _sum_squares(rows, component, heavy_weight, k, j, mean[k, j])

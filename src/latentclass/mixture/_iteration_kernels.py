@@ -1,4 +1,8 @@
-"""Many iterations of ERA or annealing of a mixture in one call (see `_mixture_search`).
+"""Many iterations of ERA or annealing of a mixture in one call (see `_searches`).
+
+Each iteration draws a component for every row from P(c | x) to the power 1 / temperature
+(Davidson 2004, "Combining ERA with simulated annealing"), and then estimates P(c) and the
+P(x_i | c) of eq. (2) from the rows of each component.
 
 This module loads numba; import it only where a search runs.
 """
@@ -20,14 +24,14 @@ from latentclass.mixture._responsibility_kernels import SPACE, compiled_loop
 if TYPE_CHECKING:
     from latentclass.engine._product import Prior
     from latentclass.engine._product_mixture import MixtureParams
-    from latentclass.mixture._padded_rows import PackedRows
+    from latentclass.mixture._padded_rows import PaddedRows
 
 
 @compiled_loop
 def _measure(
-    rows: PackedRows, prior: Prior, params: MixtureParams, s: int, constant: FloatArray
+    rows: PaddedRows, prior: Prior, params: MixtureParams, s: int, constant: FloatArray
 ) -> float:
-    """`log_constants` of one start, and `product.log_prior` of it."""
+    """Compute `log_constants` of one start, and return its `product.log_prior`."""
     half = 0.5 * math.log(2.0 * math.pi)
     total = 0.0
     for k in range(constant.shape[0]):
@@ -46,7 +50,7 @@ def _measure(
 @compiled_loop
 def _estimate(
     row_weight: FloatArray,
-    cells: FloatArray,
+    cell_weight: FloatArray,
     average: FloatArray,
     scatter: FloatArray,
     counts: FloatArray,
@@ -55,15 +59,15 @@ def _estimate(
     params: MixtureParams,
     s: int,
 ) -> None:
-    """`product.estimate` of one start's components, and their log weights."""
+    """`product.estimate` for the components of one start, and their log weights."""
     n_components, n_numeric = average.shape
     whole = row_weight.sum()
     for k in range(n_components):
         share = row_weight[k] / whole
         params.log_weight[s, k] = math.log(share) if share > 0.0 else -np.inf
         for j in range(n_numeric):
-            params.mean[s, k, j] = average[k, j] if cells[k, j] > 0.0 else prior.mean[j]
-            size = cells[k, j] + prior.strength
+            params.mean[s, k, j] = average[k, j] if cell_weight[k, j] > 0.0 else prior.mean[j]
+            size = cell_weight[k, j] + prior.strength
             variance = prior.variance[j]
             if size > 0.0:
                 variance = (scatter[k, j] + prior.strength * variance) / size
@@ -83,7 +87,7 @@ def _estimate(
 
 @compiled_loop
 def _collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
-    """`_mixture_search.collapsed` of one component."""
+    """`_searches.collapsed` of one component."""
     if prior.strength > 0.0:
         return False
     for j in range(len(prior.variance)):
@@ -95,7 +99,7 @@ def _collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
 
 @compiled_loop
 def _keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
-    """Copy the parameters of one start, cell by cell: that compiles faster."""
+    """Copy the parameters of one start, number by number: this compiles faster."""
     for k in range(params.log_weight.shape[1]):
         kept.log_weight[s, k] = params.log_weight[s, k]
         for j in range(params.mean.shape[2]):
@@ -107,7 +111,7 @@ def _keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
 
 @compiled_loop
 def run_steps(
-    rows: PackedRows,
+    rows: PaddedRows,
     prior: Prior,
     offsets: IndexArray,
     chance: FloatArray,
@@ -122,24 +126,24 @@ def run_steps(
     best_so_far: FloatArray,
     lost: BoolArray,
 ) -> int:
-    """Several iterations of start s, for rows none of which is heavy; returns how many.
+    """Run several iterations of start s and return how many; no row may be heavy.
 
-    The same as the search's `observe` and `move` in turns. It goes on until it has taken as many
-    steps as it has rows of `chance`, (n_steps, n_rows), and of `sharpness`, or has lost a
+    Does the same as `observe` and `move` of the search in turns. It takes one step for each row of
+    `chance`, (n_steps, n_rows), and entry of `sharpness`, but stops after a step that loses a
     component.
 
-    Parameters, kept parameters (both with a place more, see `with_place`), `best`, `usable`,
-    `fresh`, all of S starts, are changed in place; `objective`, `best_so_far` (S, n_steps) and
-    `lost` (S, K) are where the answers go.
+    `params` and `kept` (both with an extra place, see `with_place`), `best`, `usable` and `fresh`
+    belong to all S starts and are changed in place. The results are written to `objective` and
+    `best_so_far`, (S, n_steps), and `lost`, (S, K).
     """
     _, n_components, n_numeric = params.mean.shape
     n_rows, n_sums = rows.powers.shape
     component, heavy_share = np.empty(n_rows, dtype=np.int32), np.empty((0, n_components))
     row_weight, sums = np.empty(n_components), np.empty((n_components, n_sums))
     counts = np.empty((n_components, params.log_prob.shape[2]))
-    cells = np.empty((n_components, n_numeric))
-    average, scatter = np.empty_like(cells), np.empty_like(cells)
-    constant = np.empty_like(cells)
+    cell_weight = np.empty((n_components, n_numeric))
+    average, scatter = np.empty_like(cell_weight), np.empty_like(cell_weight)
+    constant = np.empty_like(cell_weight)
     space = np.empty((2 * n_components + SPACE, RUN))
     total = rows.weight.sum()
     lost[s] = False
@@ -159,8 +163,8 @@ def run_steps(
         usable[s] = usable[s] or fit
         objective[s, step], best_so_far[s, step] = value, best[s]
         sum_rows(rows, component, heavy_share, row_weight, sums, counts)
-        finish_sums(rows, component, heavy_share, row_weight, sums, cells, average, scatter)
-        _estimate(row_weight, cells, average, scatter, counts, offsets, prior, params, s)
+        finish_sums(rows, component, heavy_share, row_weight, sums, cell_weight, average, scatter)
+        _estimate(row_weight, cell_weight, average, scatter, counts, offsets, prior, params, s)
         fresh[s] = narrow = False
         for k in range(n_components):
             small = _collapsed(params, prior, s, k)

@@ -57,27 +57,27 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         p(x) = sum_c p(c) prod_j p(x_j | c)
 
     A continuous column is Gaussian in each component, a binary or nominal one has a probability
-    for each category; missing cells are integrated out. It is a density (how usual is a row?), it
-    groups rows, and it fills in what is missing.
+    for each category. Missing cells are integrated out. The model gives the density of a row,
+    groups rows, and fills in missing cells.
 
-    Four searches differ in how a row's posterior over the components becomes its share in them.
-    "em" takes the posterior itself and climbs to the nearest top. "kmeans" gives each row to its
-    most probable component. "era", the exclusive random assignment of [1]_, draws one component
-    from the posterior: it is the stochastic EM of Celeux and Diebolt [2]_. It never settles; the
-    best parameters that it comes by are kept. "anneal" draws from the posterior to the power
-    1 / c, with a temperature c that falls.
+    There are four searches. They differ in how the posterior of a row over the components becomes
+    its share in them. "em" takes the posterior itself and climbs to the nearest local maximum.
+    "kmeans" gives each row to its most probable component. "era", the exclusive random assignment
+    of [1]_, draws one component from the posterior; it is the stochastic EM of Celeux and Diebolt
+    [2]_. It never settles, so the best parameters seen are kept. "anneal" draws from the posterior
+    to the power 1 / c, with a falling temperature c.
 
     Parameters
     ----------
     n_components : int or iterable of int, default=1
-        Components. Of several numbers the one that `criterion` finds best is kept.
+        Number of components. If there are several, the best by `criterion` is kept.
     search : {"em", "kmeans", "era", "anneal"}, default="em"
-        How components are looked for.
+        How components are searched for.
     criterion : {"bic", "aic", "cv"}, default="bic"
-        What decides between several numbers of components: Bayes's or Akaike's information
+        What decides between several numbers of components: the Bayesian or Akaike's information
         criterion, or the log-likelihood of held-out rows.
     n_folds : int, default=5
-        Folds of `criterion="cv"`.
+        Number of folds of `criterion="cv"`.
     temperatures : tuple of two floats, default=(4.0, 0.1)
         The first and the last temperature of "anneal".
     polish : bool, default=False
@@ -111,10 +111,10 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     Attributes
     ----------
     n_components_ : int
-        Components of the mixture that was kept.
+        Number of components of the kept mixture.
     criteria_ : dict of int to float
-        For each number of components that was tried, what `criterion` judged it by: BIC, AIC, or
-        minus twice the held-out log-likelihood. Lower is better. Empty if one was given.
+        The criterion of each number of components that was tried: BIC, AIC, or minus twice the
+        held-out log-likelihood. Lower is better. Empty if there was only one number.
     weights_ : array of shape (n_components_,)
         Share of each component, the largest first.
     means_, scales_ : arrays of shape (n_components_, n_continuous)
@@ -122,11 +122,11 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
     average_posterior_ : array of shape (n_components_,)
-        Mean posterior of a component among the training rows that it is most probable for: near 1
-        if its rows are clearly its own, NaN if it has none.
+        Mean posterior of each component over the training rows for which it is the most probable:
+        near 1 if the component is clearly separate, NaN if it has no such row.
     entropy_ : float
-        Relative entropy of the training rows' posteriors: 1 if each row's component is certain, 0
-        if all are even.
+        Relative entropy of the posteriors of the training rows: 1 if the component of each row is
+        certain, 0 if all components are equally probable.
     schema_ : Schema
         Names, kinds and categories of the columns.
     log_likelihood_ : float
@@ -152,17 +152,17 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
 
     Notes
     -----
-    With `prior=None` and continuous columns "em" takes the steps of scikit-learn's
-    `GaussianMixture(covariance_type="diag", reg_covar=0)`. A likelihood without prior has no
-    bound: a component on equal values can be as narrow as one likes. So parameters with a
-    component narrower than a thousandth of a column's standard deviation are kept only where
-    nothing else was found, and "era" and "anneal" put such a component elsewhere.
+    With `prior=None` and continuous columns, "em" takes the same steps as scikit-learn's
+    `GaussianMixture(covariance_type="diag", reg_covar=0)`. Without a prior the likelihood has no
+    bound, since a component on equal values can become arbitrarily narrow. So parameters with a
+    component narrower than a thousandth of the column's standard deviation are kept only if nothing
+    else was found, and "era" and "anneal" move such a component to another place.
 
-    A component without rows is put on a row drawn at random: by "em" and "kmeans" in the first
-    rounds only, so that they come to an end.
+    A component without rows is moved to a row drawn at random. "em" and "kmeans" do this in the
+    first rounds only, so that they come to an end.
 
-    Equal rows are joined first, in an order that depends on what they hold alone. A row of weight
-    2 draws two components, as two rows do. So weights are copies, and the order of rows does not
+    Equal rows are joined first, in an order that depends only on their values. A row of weight 2
+    draws two components, as two rows do. So weights are copies, and the order of rows does not
     matter.
 
     References
@@ -251,7 +251,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         X : array or data frame of shape (n_samples, n_features)
             Missing cells (NaN, None, NA) are integrated out.
         y : None
-            Not used; here for pipelines.
+            Ignored; it is there for pipelines.
         sample_weight : array-like of shape (n_samples,), optional
             Weight 3 is three copies of the row, weight 0 no row.
 
@@ -303,7 +303,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         return self.predict(X)
 
     def _check_parameters(self) -> list[int]:
-        """Refuse what makes no sense; the numbers of components to try."""
+        """Refuse bad parameters; return the numbers of components to try."""
         numbers = numbers_of_components(self.n_components)
         check_option("search", self.search, SEARCHES)
         check_option("criterion", self.criterion, ("bic", "aic", "cv"))
@@ -346,7 +346,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     def _search(
         self, data: MixtureRows, n_components: int, progress: FitProgress | None
     ) -> EMResult[MixtureParams]:
-        """The best mixture of so many components that is found."""
+        """The best mixture with this number of components that was found."""
         n_starts = self.n_init if n_components > 1 else 1
         seeds = np.random.SeedSequence(self._seed()).spawn(n_starts)
         rngs = [np.random.default_rng(seed) for seed in seeds]
@@ -408,7 +408,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     def _criterion(
         self, found: EMResult[MixtureParams], data: MixtureRows, rows: DistinctRows, k: int
     ) -> float:
-        """What `criterion` judges by; lower is better."""
+        """The value of `criterion`; lower is better."""
         if self.criterion != "cv":
             log_likelihood = data.weight @ data.log_density(found.params)
             price = 2.0 if self.criterion == "aic" else np.log(data.weight.sum())
@@ -513,12 +513,12 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         return float(np.average(values, weights=check_weight(sample_weight, len(values))))
 
     def bic(self, X: Any) -> float:
-        """Bayes's information criterion on a table: lower is better."""
+        """Bayesian information criterion of a table: lower is better."""
         values = self.score_samples(X)
         return float(-2.0 * values.sum() + np.log(len(values)) * self.n_parameters_)
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion on a table: lower is better."""
+        """Akaike's information criterion of a table: lower is better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IndexArray]:
@@ -534,7 +534,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         -------
         X : table in the container that `fit` was given
         component : array of shape (n_samples,)
-            The component that made each row.
+            The component that each row was drawn from.
         """
         check_is_fitted(self)
         check_number("n_samples", n_samples, low=1, whole=True)
@@ -553,7 +553,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         how : {"expected", "most_probable"}
             "expected": continuous cells get their mean, discrete ones their most probable
             category, given the row's observed cells. "most_probable": the values of the highest
-            density that is found from the components' own.
+            density that a search from the modes of the components finds.
 
         Returns
         -------
@@ -593,13 +593,13 @@ def check_temperatures(temperatures: Any) -> None:
             check_number("temperatures", value, low=0, strict=True)
     except ValueError:
         raise ValueError(
-            f"temperatures={temperatures!r} must be two numbers above 0, the first temperature "
-            "and the last."
+            f"temperatures={temperatures!r} must be two numbers above 0: the first and the last "
+            "temperature."
         ) from None
 
 
 def _relative_entropy(posterior: FloatArray, weight: FloatArray) -> float:
-    """1 less the mean entropy of the rows' posteriors, as a part of the most it could be."""
+    """1 minus the mean entropy of the posteriors divided by its maximum."""
     if posterior.shape[1] == 1:
         return 1.0
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,41 +13,41 @@ from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.mixture._searches import row_units
 
 RUN = 256
-"""Rows that are worked on together."""
+"""Number of rows that are processed together."""
 
 LOST = 1e-6
-"""A sum of squares that is less than this part of the terms it is the difference of has lost six
-of its sixteen digits, and is made anew."""
+"""A sum of squares is the difference of two larger terms. If it is less than this fraction of them,
+it has lost six of its sixteen digits and is computed again."""
 
 
-class PackedRows(NamedTuple):
-    """Rows as the loops want them.
+class PaddedRows(NamedTuple):
+    """Rows in the layout of the loops.
 
     Attributes
     ----------
     values, seen : arrays of shape (p, n_padded)
-        Continuous columns, 0 where missing; 1 where not. Rows of missing cells are added at the
-        end, up to a multiple of `RUN`.
+        Values of the continuous columns, 0 where missing; and 1 where observed, 0 where missing.
+        Rows of missing cells are added at the end, up to a multiple of `RUN`.
     whole, holed : arrays of int
         Continuous columns without missing cells, and with some.
     levels : array of shape (n_discrete, n_padded)
-        Places in the table of probabilities; the last place, which holds 0, for missing cells.
+        Places in the table of log probabilities. A missing cell has the last place, which holds 0.
     levels_by_row : array of shape (n_rows, n_discrete)
-        The same, without what was added.
+        The same, without the added rows.
     powers : array of shape (n_rows, n_sums)
-        What is summed over a component's rows, side by side: the values less the column's `shift`,
-        their squares, and, if some are missing, which are not.
+        What is summed over the rows of a component, side by side: the values minus the column's
+        `shift`, their squares, and, if cells are missing, which ones are observed.
     shift : array of shape (p,)
         The most frequent value, so that sums over rows that all have it are exact.
     weight : array of shape (n_rows,)
     plain : bool
         Whether all weights are 1.
     light : array of shape (n_rows,)
-        The weight of rows that move as one, 0 of the heavy ones.
+        Weight of the rows that choose one component; 0 for the heavy ones.
     heavy, units : arrays of shape (n_heavy,)
-        Rows, ascending, that stand for several, and for how many (see `row_units`).
+        Rows, in ascending order, that stand for several rows, and for how many (see `row_units`).
     log_unit : array of shape (p,)
-        log of the columns' units.
+        Logarithm of the columns' units.
     """
 
     values: FloatArray
@@ -66,8 +66,8 @@ class PackedRows(NamedTuple):
     log_unit: FloatArray
 
 
-def pack_rows(mixture: MixtureProblem) -> PackedRows:
-    """The rows of a problem's blocks."""
+def pad_rows(mixture: MixtureProblem) -> PaddedRows:
+    """Lay out the rows of all blocks of a problem."""
     numeric, codes = (np.concatenate([rows[part] for rows, _ in mixture.blocks]) for part in (0, 1))
     weight = np.concatenate([weight for _, weight in mixture.blocks])
     missing = np.isnan(numeric)
@@ -82,7 +82,7 @@ def pack_rows(mixture: MixtureProblem) -> PackedRows:
     powers = [about, about * about]
     if holes.any():
         powers.append(seen)
-    return PackedRows(
+    return PaddedRows(
         values=_by_run(values, 0.0),
         seen=_by_run(seen, 0.0),
         whole=np.flatnonzero(~holes),
@@ -101,7 +101,7 @@ def pack_rows(mixture: MixtureProblem) -> PackedRows:
 
 
 def _by_run(array: npt.NDArray[Any], empty: float) -> npt.NDArray[Any]:
-    """Columns on the first axis, rows up to a multiple of `RUN`."""
+    """Put columns on the first axis and pad the rows to a multiple of `RUN`."""
     n_rows, n_columns = array.shape
     out = np.full((n_columns, -(-n_rows // RUN) * RUN), empty, dtype=array.dtype)
     out[:, :n_rows] = array.T
@@ -114,11 +114,11 @@ def _most_frequent(column: FloatArray) -> float:
 
 
 def with_place(params: MixtureParams) -> MixtureParams:
-    """Parameters with a place more in `log_prob`, for missing cells."""
+    """Add a place to `log_prob` for missing cells."""
     nothing = np.zeros((*params.log_weight.shape, 1))
     return params._replace(log_prob=np.concatenate([params.log_prob, nothing], axis=2))
 
 
-def log_constants(rows: PackedRows, params: MixtureParams) -> FloatArray:
-    """log of scale, unit and sqrt(2 pi), shape (S, K, p)."""
+def log_constants(rows: PaddedRows, params: MixtureParams) -> FloatArray:
+    """log(scale * unit * sqrt(2 pi)), the constant of each Gaussian, shape (S, K, p)."""
     return np.asarray(np.log(params.scale) + (rows.log_unit + 0.5 * LOG_2PI))

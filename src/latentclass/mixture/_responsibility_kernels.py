@@ -1,10 +1,14 @@
-"""Loops over runs of rows: densities of a mixture's components, and each row's shares in them.
+"""Loops over runs of rows: the posterior of the components of a mixture.
 
-For each run of `RUN` rows the log-densities of all components are made side by side, rows
-innermost, so that the machine works on several rows at once; all that is needed of a row is then
-still in the core's cache. A run always has `RUN` rows (`PackedRows` has empty ones at its end): the
-compiler makes better loops of a number that it knows. One thread; the caller may run starts or
-blocks on several.
+    P(c | x) = P(c) prod_i P(x_i | c) / sum_c' P(c') prod_i P(x_i | c'),
+
+from the joint distribution of eq. (2) of Davidson (2004). The product is over the observed cells.
+
+For each run of `RUN` rows the log densities of all components are computed side by side, with rows
+in the inner loop, so that the processor works on several rows at once and finds them in its cache.
+A run always has `RUN` rows (`PaddedRows` adds empty ones at the end), because the compiler makes
+better loops when it knows the number. The loops use one thread; the caller may run starts or blocks
+in several.
 
 This module loads numba; import it only where a search runs.
 """
@@ -22,39 +26,38 @@ from latentclass.mixture._padded_rows import RUN
 
 if TYPE_CHECKING:
     from latentclass.engine._product_mixture import MixtureParams
-    from latentclass.mixture._padded_rows import PackedRows
+    from latentclass.mixture._padded_rows import PaddedRows
 
 
 SPACE = 4
-"""Rows of room to work in that `share_run` needs, of `RUN` numbers each."""
+"""Rows of working memory that `share_run` needs, with `RUN` numbers each."""
 
 LEAST_LOG = -700.0
-"""Shares below exp of this count as exp of this: next to the largest share they are nothing."""
+"""Smaller log shares are raised to this: relative to the largest share they are negligible."""
 
 ROUND = 6755399441055744.0
-"""1.5 * 2**52: a number of moderate size added to it loses its fraction, and stands in the last
-bits."""
+"""1.5 * 2**52: adding a number of moderate size rounds it to a whole number in the last bits."""
 
 LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """log 2 in two parts, so that a whole multiple of the first is exact."""
 
 FOLDS = 5
-"""How often sums of shares are multiplied in pairs before logarithms are taken. Each is between 1
-and the number of components: 32 of them make a number that is not too large."""
+"""How often sums of shares are multiplied in pairs before logarithms are taken. Each sum is between
+1 and the number of components, so the product of 32 of them does not overflow."""
 
 
-# "contract" lets a product and a sum be one instruction; nothing is reordered, so that results
-# do not depend on how many rows the machine takes at once
+# "contract" allows a product and a sum in one instruction. Nothing is reordered, so the results do
+# not depend on how many rows the processor takes at once.
 compiled_loop = compiled(error_model="numpy", fastmath={"contract"})
 
 
 @compiled_loop
 def exponentials(values: FloatArray, less: FloatArray, total: FloatArray) -> None:
-    """exp of values - less, which is at most 0, in place, to fifteen digits; added to `total`.
+    """Replace values by exp(values - less), to fifteen digits, and add them to `total`.
 
-    2**k times the exponential of what is left, |rest| <= log(2) / 2, by the polynomial through
-    Chebyshev's points, 1 at 0. Written out because the library's function would be called for one
-    number at a time.
+    The differences are at most 0. The result is 2**k times the exponential of the rest, with
+    |rest| <= log(2) / 2, by a polynomial through Chebyshev points that is 1 at 0. It is written out
+    because the library function would be called for one number at a time.
     """
     for r in range(RUN):
         value = max(values[r] - less[r], LEAST_LOG)
@@ -90,7 +93,7 @@ def _two_columns(
     per_two: float,
     at_two: float,
 ) -> None:
-    """Less the squared distances in two columns: each number of `out` is read and written once."""
+    """Subtract the squared distances in two columns, reading and writing `out` only once."""
     for r in range(RUN):
         first, second = one[r] * per_one - at_one, two[r] * per_two - at_two
         out[r] -= first * first + second * second
@@ -105,7 +108,7 @@ def _column_with_holes(
     at: float,
     constant: float,
 ) -> None:
-    """Less the squared distance and the constant, where the cell is there."""
+    """Subtract the squared distance and the constant where the cell is observed."""
     for r in range(RUN):
         distance = column[r] * per - at
         out[r] -= seen[r] * (distance * distance + constant)
@@ -114,13 +117,13 @@ def _column_with_holes(
 @compiled_loop
 def _begin(
     joint: FloatArray,
-    rows: PackedRows,
+    rows: PaddedRows,
     params: MixtureParams,
     constant: FloatArray,
     s: int,
     first: int,
 ) -> None:
-    """log weight + log density of the columns without holes."""
+    """Set `joint` to log P(c) + the log density of the columns without missing cells."""
     end, half = first + RUN, math.sqrt(0.5)
     for k in range(len(joint)):
         mine, mean, scale = joint[k], params.mean[s, k], params.scale[s, k]
@@ -130,8 +133,8 @@ def _begin(
         for r in range(RUN):
             mine[r] = begin
         for place in range(0, len(rows.whole), 2):
-            # (x - mean) / scale as x / scale - mean / scale, one instruction a row: rounded as
-            # if the mean were off in its last digit, for values are within [-1, 1]
+            # (x - mean) / scale as x / scale - mean / scale: one instruction per row. Values are
+            # within [-1, 1], so the rounding error is that of a mean off in its last digit.
             i = rows.whole[place]
             j, per_j = i, 0.0
             if place + 1 < len(rows.whole):
@@ -147,13 +150,13 @@ def _begin(
 @compiled_loop
 def _go_on(
     joint: FloatArray,
-    rows: PackedRows,
+    rows: PaddedRows,
     params: MixtureParams,
     constant: FloatArray,
     s: int,
     first: int,
 ) -> None:
-    """More log density: the columns with holes, and the discrete ones."""
+    """Add the log density of the columns with missing cells and of the discrete columns."""
     end, half = first + RUN, math.sqrt(0.5)
     for k in range(len(joint)):
         mine, mean, scale = joint[k], params.mean[s, k], params.scale[s, k]
@@ -172,7 +175,7 @@ def _go_on(
 
 @compiled_loop
 def _largest(joint: FloatArray, top: FloatArray) -> None:
-    """The largest over the components."""
+    """Find the largest value over the components."""
     for r in range(RUN):
         top[r] = joint[0, r]
     for k in range(1, len(joint)):
@@ -183,7 +186,7 @@ def _largest(joint: FloatArray, top: FloatArray) -> None:
 
 @compiled_loop
 def normalise(joint: FloatArray, less: FloatArray, total: FloatArray) -> None:
-    """Logarithms become shares relative to the largest, `less`; their sums."""
+    """Turn logarithms into shares relative to the largest, `less`, and sum them."""
     for r in range(RUN):
         total[r] = 0.0
     for k in range(len(joint)):
@@ -192,9 +195,9 @@ def normalise(joint: FloatArray, less: FloatArray, total: FloatArray) -> None:
 
 @compiled_loop
 def _log_sum(
-    rows: PackedRows, first: int, top: FloatArray, total: FloatArray, room: FloatArray
+    rows: PaddedRows, first: int, top: FloatArray, total: FloatArray, room: FloatArray
 ) -> float:
-    """Sum over a run's rows of weight * (top + log total). Overwrites `top` and `room`."""
+    """Sum weight * (top + log total) over the rows of a run. Overwrites `top` and `room`."""
     out, n = 0.0, min(RUN, len(rows.weight) - first)
     if not rows.plain:
         for r in range(n):
@@ -217,7 +220,7 @@ def _log_sum(
 
 @compiled_loop
 def share_run(
-    rows: PackedRows,
+    rows: PaddedRows,
     params: MixtureParams,
     constant: FloatArray,
     s: int,
@@ -227,35 +230,35 @@ def share_run(
     sharpness: float,
     space: FloatArray,
 ) -> float:
-    """Shares of a run of rows in the components of start s, and its log-likelihood.
+    """Compute the shares of a run of rows in the components of start s; return its log-likelihood.
 
     Parameters
     ----------
-    rows : PackedRows
+    rows : PaddedRows
     params : MixtureParams
-        A place more in `log_prob`, which holds 0, for missing cells.
+        With an extra place in `log_prob`, which holds 0, for missing cells.
     constant : array of shape (K, p)
-        log of scale, unit and sqrt(2 pi).
+        See `log_constants`.
     joint : array of shape (K, RUN)
-        Where the shares go, relative to the largest; their sum is `space[0]`.
+        The shares are written here, relative to the largest; their sum is in `space[0]`.
     raised : array of shape (K, RUN)
-        Where the logarithms of the shares times `sharpness` go, unless that is 1.
+        The log shares times `sharpness` are written here, unless that is 1.
     space : array of shape (SPACE, RUN)
-        Room to work in. `space[1]` is the logarithm of the largest share, 0 if that is 0.
+        Working memory. `space[1]` is the logarithm of the largest share, or 0 if that share is 0.
     """
     total, less, top, room = space[0], space[1], space[2], space[3]
-    # three functions, because the compiler does better with short ones
+    # three functions, because the compiler optimises short ones better
     _begin(joint, rows, params, constant, s, first)
     _go_on(joint, rows, params, constant, s, first)
     _largest(joint, top)
     for r in range(RUN):
-        # where no component can have made the row, all are as good
+        # if no component can have made the row, all get the same share
         less[r] = top[r] if top[r] > -np.inf else 0.0
     if sharpness != 1.0:
         for k in range(len(joint)):
             mine, into = joint[k], raised[k]
             for r in range(RUN):
-                # at most 0, times what may be infinite
+                # the share is at most 0, and the sharpness may be infinite
                 share = mine[r] - less[r]
                 into[r] = less[r] + (share * sharpness if share < 0.0 else 0.0)
     normalise(joint, less, total)
@@ -264,7 +267,7 @@ def share_run(
 
 @compiled_loop
 def share_rows(
-    rows: PackedRows,
+    rows: PaddedRows,
     params: MixtureParams,
     constant: FloatArray,
     row_weight: FloatArray,
@@ -272,10 +275,10 @@ def share_rows(
     counts: FloatArray,
     log_likelihood: FloatArray,
 ) -> None:
-    """Sums over rows that belong to each component by their posterior: EM's E-step.
+    """Sum over rows that belong to each component by their posterior: the E-step of EM.
 
-    The last four, of shapes (S, K), (S, K, n_sums), (S, K, n_places) and (S,), are where the
-    answers go; the rest is as in `share_run`.
+    The results are written to the last four arguments, of shapes (S, K), (S, K, n_sums),
+    (S, K, n_places) and (S,). The others are as in `share_run`.
     """
     n_starts, n_components, n_sums = sums.shape
     n_rows, n_discrete = rows.levels_by_row.shape

@@ -1,18 +1,20 @@
-"""EM, K-Means, ERA and annealing: ways to turn a row's posterior into responsibilities.
+"""EM, K-Means, ERA and annealing: four ways to turn posteriors into responsibilities.
 
-In each iteration a row's posterior over the components becomes its responsibilities, and the
-parameters are estimated from the rows by these (Davidson 2004):
+In each iteration the posterior P(c | x) of each row becomes its responsibilities, and the
+parameters are estimated from the rows with these weights (Davidson 2004, sections "EM, K-Means and
+ERA algorithms" and "Combining ERA with simulated annealing"):
 
-    "em"      the posterior itself: each row belongs in part to every component
-    "kmeans"  all to the most probable component
-    "era"     all to one component drawn from the posterior (exclusive random assignment; the
-              stochastic EM of Celeux and Diebolt 1985)
-    "anneal"  all to one component drawn from the posterior to the power 1 / c, where the
-              temperature c falls: above 1 nearly any component will do, at 1 it is "era", and
-              towards 0 it is "kmeans"
+    "em"      the posterior itself: each row belongs to every component in part
+    "kmeans"  the whole row to the most probable component
+    "era"     the whole row to one component drawn from the posterior (exclusive random
+              assignment; the stochastic EM of Celeux and Diebolt 1985)
+    "anneal"  the whole row to one component drawn from the posterior to the power 1 / c, with a
+              falling temperature c: far above 1 all components are nearly equal, at 1 it is "era",
+              and towards 0 it becomes "kmeans"
 
-The last two never settle. So the best parameters seen are kept, by the log-likelihood of the
-mixture (not of the assignment), with the trace of all. S counts starts, K components.
+The last two never settle. So the best parameters seen are kept, judged by the log-likelihood of the
+mixture (not of the assignment), and the objective of every iteration is recorded. There are S
+starts and K components.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ from latentclass.engine._product_mixture import COLLAPSED, MixtureParams
 SEARCHES = ("em", "kmeans", "era", "anneal")
 
 STEPS, DRAWS = 50, 2**17
-"""Most iterations of a start that are run in one call, and most numbers that are drawn for it."""
+"""Largest number of iterations of a start in one call, and of random numbers drawn for them."""
 
 MOST_UNITS = 1e15
-"""A row of more weight than this moves in units of more than 1: counts are whole numbers."""
+"""Largest number of units of a row: a heavier row has units of more than weight 1."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Rule:
     ----------
     search : {"em", "kmeans", "era", "anneal"}
     temperatures : (float, float)
-        Of "anneal": the first and the last; in between they fall by equal factors.
+        The first and the last temperature of "anneal". In between it falls by equal factors.
     """
 
     search: str
@@ -53,7 +55,7 @@ class Rule:
 
     @property
     def stochastic(self) -> bool:
-        """Whether chance plays a part, so that the search never settles."""
+        """Whether components are drawn at random, so that the search never settles."""
         return self.search in ("era", "anneal")
 
     def sharpness(self, iteration: int, n_iter: int) -> float:
@@ -66,16 +68,16 @@ class Rule:
 
 
 class Chance(NamedTuple):
-    """What an iteration needs to make responsibilities of posteriors.
+    """What an iteration needs to turn posteriors into responsibilities.
 
     Attributes
     ----------
     soft : bool
-        Whether the posterior itself is wanted.
+        Whether the responsibilities are the posterior itself.
     sharpness : float
-        Power of the posterior; infinite for the most probable component.
+        Power of the posterior; infinite to take the most probable component.
     rngs : list of numpy Generator
-        One a start.
+        One per start.
     """
 
     soft: bool
@@ -84,15 +86,15 @@ class Chance(NamedTuple):
 
 
 def row_units(weight: FloatArray) -> FloatArray:
-    """In how many units a row moves: as many as it stands for rows, so that weight 2 is two rows.
+    """Number of units of each row: a row of weight 2 stands for two rows.
 
-    Each unit chooses its component for itself and carries an equal part of the weight.
+    Each unit draws its own component and carries an equal part of the weight.
     """
     return np.clip(np.rint(weight), 1.0, MOST_UNITS)
 
 
 def draw_chances(chance: Chance, n_rows: int) -> FloatArray:
-    """Numbers on [0, 1), one a start and row; none are drawn where none are needed."""
+    """Draw one number on [0, 1) per start and row, or none if they are not needed."""
     if np.isinf(chance.sharpness):
         return np.zeros((len(chance.rngs), n_rows))
     out = np.empty((len(chance.rngs), n_rows))
@@ -102,7 +104,7 @@ def draw_chances(chance: Chance, n_rows: int) -> FloatArray:
 
 
 def split_units(share: FloatArray, units: FloatArray, chance: Chance) -> FloatArray:
-    """Shares (S, n_rows, K) made of each row's units, each drawn for itself."""
+    """Draw a component for each unit of each row; return the shares, (S, n_rows, K)."""
     if np.isinf(chance.sharpness):
         return _one_hot(share.argmax(axis=2), share.shape[2])
     counts = [
@@ -113,7 +115,7 @@ def split_units(share: FloatArray, units: FloatArray, chance: Chance) -> FloatAr
 
 
 def responsibilities(log_share: FloatArray, units: FloatArray, chance: Chance) -> FloatArray:
-    """Responsibilities from log posteriors, both of shape (S, n_rows, K)."""
+    """Turn log posteriors into responsibilities, both of shape (S, n_rows, K)."""
     if chance.soft:
         return np.asarray(np.exp(log_share))
     if np.isinf(chance.sharpness):
@@ -134,29 +136,29 @@ def _one_hot(component: IndexArray, n_components: int) -> FloatArray:
 
 
 class SearchProblem(Protocol[P, S]):
-    """What a search asks of a model; all arrays have the starts on their first axis."""
+    """What a search needs from a model. The first axis of all arrays is the start."""
 
     def assign(self, params: P, chance: Chance) -> tuple[S, FloatArray]:
-        """Statistics by responsibilities that `chance` makes, and the objective per row."""
+        """Make responsibilities; return the statistics by them and the objective per row."""
 
     def m_step(self, stats: S) -> P:
-        """Parameters estimated from the statistics."""
+        """Estimate the parameters from the statistics."""
 
     def lost(self, params: P) -> BoolArray:
-        """Components that stand for no rows, or for equal values only; shape (S, K)."""
+        """Mark components that have no rows, or equal values only; shape (S, K)."""
 
     def usable(self, params: P) -> BoolArray:
-        """Starts whose parameters may be kept as the best, shape (S,)."""
+        """Mark starts whose parameters may be kept as the best, shape (S,)."""
 
     def reseed(self, params: P, dead: BoolArray, rngs: list[np.random.Generator]) -> P:
-        """Give the dead components a new place in the data."""
+        """Move the dead components to a new place in the data."""
 
 
 def collapsed(params: MixtureParams, prior: product.Prior) -> BoolArray:
-    """Components far narrower than the column in some column that varies, shape (S, K).
+    """Mark components that are far narrower than the whole column in some column, shape (S, K).
 
-    They describe equal values, not a distribution; without a prior their likelihood has no bound.
-    With one there are none.
+    They describe equal values, not a distribution, and without a prior their likelihood has no
+    bound. With a prior there are none.
     """
     if prior.strength > 0:
         return np.zeros(params.log_weight.shape, dtype=bool)
@@ -166,15 +168,15 @@ def collapsed(params: MixtureParams, prior: product.Prior) -> BoolArray:
 
 @dataclass(frozen=True)
 class SearchResult(Generic[P]):
-    """What a search came to.
+    """The result of a search.
 
     Attributes
     ----------
     best : EMResult
-        Of the best start, with the best parameters it had; `history` is the best objective so
-        far, `histories` has the objective at each iteration of every start.
+        The best start with its best parameters. `history` is the best objective so far, and
+        `histories` has the objective at each iteration of every start.
     visited : list of P
-        Parameters of all starts at some iterations, if these were asked for.
+        Parameters of all starts at the iterations that `visit` asked for.
     """
 
     best: EMResult[P]
@@ -192,25 +194,25 @@ def run_search(
     visit: Callable[[int], bool] | None = None,
     on_iteration: Callable[[int, float], bool] | None = None,
 ) -> SearchResult[P]:
-    """Search from all starts at once, and keep the best parameters that were seen.
+    """Search from all starts at once and keep the best parameters seen.
 
     Parameters
     ----------
     problem : SearchProblem
     params : P
-        The starts' parameters.
+        Parameters of the starts.
     rule : Rule
     tol : float
-        "em" has settled when the objective per row changes by no more than this. "kmeans" has
-        when nothing changes any more.
+        "em" has settled when the objective per row changes by no more than this, "kmeans" when
+        nothing changes any more.
     max_iter : int
-        Most M-steps of a start, the one that made it included; "era" and "anneal" take them all.
+        Largest number of iterations of a start; "era" and "anneal" take all of them.
     rngs : list of numpy Generator
-        One a start, so that no start depends on another.
+        One per start, so that no start depends on another.
     visit : callable, optional
-        Whether the parameters of an iteration shall be returned.
+        Given an iteration, whether to return its parameters.
     on_iteration : callable, optional
-        Called with the iteration and the best objective; a true answer stops the search.
+        Called with the iteration and the best objective; the search stops if it returns true.
     """
     run = Run(problem, params, rule, rngs)
     if rule.stochastic and visit is None and getattr(problem, "light", False):
@@ -233,7 +235,7 @@ def run_search(
 
 
 class Run(Generic[P, S]):
-    """Where a batch of starts stands."""
+    """The state of a batch of starts."""
 
     def __init__(
         self,
@@ -257,14 +259,14 @@ class Run(Generic[P, S]):
         self._stats: S
 
     def observe(self, sharpness: float, tol: float) -> None:
-        """Assign the rows of all starts that still move; keep what is better than before."""
+        """Assign the rows of all starts that still move; keep parameters that are better."""
         starts = self.alive
         everyone = len(starts) == len(self.best)
         chance = Chance(self.rule.search == "em", sharpness, [self.rngs[s] for s in starts])
         params = self.params if everyone else take_starts(self.params, starts)
         stats, objective = self.problem.assign(params, chance)
         objective = np.where(np.isnan(objective), -np.inf, objective)
-        # components just put somewhere are no estimate
+        # reseeded components are not estimates
         usable, had = self.problem.usable(params) & ~self.fresh[starts], self.usable[starts]
         better = (usable & ~had) | ((usable == had) & (objective > self.best[starts]))
         if better.any():
@@ -281,16 +283,16 @@ class Run(Generic[P, S]):
         self.alive = starts[moving]
 
     def move(self) -> None:
-        """Estimate the parameters anew, and give components without rows a new place."""
+        """Estimate the parameters again, and reseed components without rows."""
         starts = self.alive
         params = self.problem.m_step(self._stats)
         if self.rule.search == "kmeans":
             before = take_starts(self.params, starts)
-            # sums are in another order: the same rows give the same numbers but for rounding
+            # sums may be in another order: the same rows give the same numbers up to rounding
             same = np.isclose(_numbers(params), _numbers(before), rtol=0.0, atol=1e-9).all(axis=1)
             self.settled[starts[same]] = True
         lost = self.problem.lost(params)
-        if not self.rule.stochastic:  # or they might never settle
+        if not self.rule.stochastic:  # otherwise the search might never settle
             lost &= (self.rounds[starts] < RESEED_ROUNDS)[:, None]
         self.fresh[starts] = lost.any(axis=1)
         if len(starts) == len(self.best):
@@ -304,9 +306,10 @@ class Run(Generic[P, S]):
         self.alive = starts[~self.settled[starts]]
 
     def race(self, max_iter: int, on_iteration: Callable[[int, float], bool] | None) -> bool:
-        """`observe` and `move` in turns, several iterations of a start in one call.
+        """Do `observe` and `move` in turns, with several iterations of a start in one call.
 
-        A callback is told of all iterations, as many at a time; whether none asked to stop.
+        Callbacks are called for all iterations, several at a time. Returns false if one asked to
+        stop.
         """
         problem: Any = self.problem
         n_steps = int(np.clip(DRAWS // max(problem.n_rows, 1), 1, STEPS))
@@ -314,7 +317,7 @@ class Run(Generic[P, S]):
         for first in range(0, max_iter, n_steps):
             goal = min(first + n_steps, max_iter)
             while np.any(taken < goal):
-                # starts that lost a component on the way are behind
+                # starts that lost a component are behind the others
                 begin = int(taken.min())
                 starts = np.flatnonzero(taken == begin)
                 sharpness = [self.rule.sharpness(i, max_iter) for i in range(begin, goal)]
@@ -333,7 +336,7 @@ class Run(Generic[P, S]):
         return True
 
     def _reseed(self, starts: IndexArray, lost: BoolArray) -> None:
-        """Give lost components of some starts a new place."""
+        """Move the lost components of some starts to a new place."""
         rngs = [self.rngs[s] for s in starts]
         params = self.problem.reseed(take_starts(self.params, starts), lost, rngs)
         self.put(self.params, starts, params)
@@ -347,7 +350,7 @@ class Run(Generic[P, S]):
             array[index] = values
 
     def result(self, *, finished: bool) -> EMResult[P]:
-        """The books of `EMResult`; a search that never settles has converged when it is done."""
+        """Return the best start; a search that never settles has converged when it is done."""
         starts, objective, best = map(np.concatenate, zip(*self.books, strict=True))
         order = np.argsort(starts, kind="stable")
         n_iter = np.bincount(starts, minlength=len(self.best))
@@ -375,6 +378,6 @@ class Run(Generic[P, S]):
 
 
 def _numbers(params: tuple[Any, ...]) -> FloatArray:
-    """All numbers of each start."""
+    """All parameters of each start as one row of numbers."""
     numbers = [array for array in params if array.dtype != object]
     return np.concatenate([array.reshape(len(array), -1) for array in numbers], axis=1)

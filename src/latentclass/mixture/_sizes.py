@@ -1,4 +1,4 @@
-"""How many components a mixture may have: the numbers to try, and the best of those tried."""
+"""How many components a mixture has: the numbers to try, and the best of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from latentclass._validation import check_number
 
 ROUNDING = 1e-9
-"""Criteria that differ by a smaller part than this are equal."""
+"""Criteria with a smaller relative difference are equal."""
 
 
 def numbers_of_components(given: Any) -> list[int]:
@@ -17,7 +17,7 @@ def numbers_of_components(given: Any) -> list[int]:
     several = isinstance(given, Iterable) and not isinstance(given, str)
     numbers = list(given) if several else [given]
     if not numbers:
-        raise ValueError("n_components is empty: give a number of components, or some to try.")
+        raise ValueError("n_components is empty: pass a number of components, or several to try.")
     try:
         for k in numbers:
             check_number("n_components", k, low=1, whole=True)
@@ -30,7 +30,7 @@ def numbers_of_components(given: Any) -> list[int]:
 
 
 def fewest_of_the_best(criteria: dict[int, float]) -> int:
-    """The least number of components whose criterion is the lowest, but for rounding."""
+    """The smallest number of components whose criterion is the lowest, up to rounding."""
     best = min(criteria, key=lambda k: criteria[k])
 
     def as_good(k: int) -> bool:

@@ -1,4 +1,4 @@
-"""Naive Bayes with a hidden variable beside the class."""
+"""Naive Bayes with a hidden variable in addition to the class."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
 
         p(x, c) = p(c) sum_h p(h | c) prod_j p(x_j | c, h)
 
-    Given the class and the hidden variable's state the columns are independent. Summed over the
-    states they are not: so columns may depend on each other within a class, and a continuous one
-    need not be bell-shaped. This is the finite mixture augmented naive Bayes of Monti and Cooper
-    [1]_, for continuous, binary and nominal columns. Missing cells are integrated out; rows
-    without label are learned from by EM.
+    Given the class and the state of the hidden variable, the columns are independent. Summed over
+    the states they are not, so columns may depend on each other within a class, and a continuous
+    column need not be bell-shaped. This is the finite mixture augmented naive Bayes of Monti and
+    Cooper [1]_, for continuous, binary and nominal columns. Missing cells are integrated out, and
+    EM learns from rows without label.
 
     Parameters
     ----------
     n_components : int or "bic", default="bic"
-        States of the hidden variable. "bic" fits 1 to `max_components` and keeps the number with
-        the highest BIC. 1 is `NaiveBayes`.
+        Number of states of the hidden variable. "bic" fits 1 to `max_components` and keeps the
+        number with the highest BIC. With 1 this is `NaiveBayes`.
     max_components : int, default=4
-        Most states that "bic" tries.
+        Largest number of states that "bic" tries.
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
@@ -78,10 +78,10 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     Attributes
     ----------
     n_components_ : int
-        States of the hidden variable, the same number in all classes.
+        Number of states of the hidden variable, the same in all classes.
     bic_ : dict of int to float
-        BIC of each number of components that was tried: log-likelihood less half the number of
-        parameters times the log of the weight of all rows; higher is better.
+        BIC of each number of components that was tried: the log-likelihood minus half the number of
+        parameters times the log of the weight of all rows. Higher is better.
     component_weights_ : array of shape (n_classes, n_components_)
         p(h | class).
     means_, scales_ : arrays of shape (n_classes, n_components_, n_continuous)
@@ -120,19 +120,19 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     -----
     `transform` gives p(class, h | x), one column for each class and state.
 
-    The paper's abstract speaks of a finite mixture superimposed on the attributes of naive Bayes;
-    whether the hidden variable depends on the class we could not read there. Here it does,
-    p(h | c): the model with p(h) is the special case of equal rows, state h of one class has
-    nothing to do with state h of another anyway, and with all rows labelled each class is then
-    a mixture of its own, which EM fits at the cost of that class's rows alone.
+    The paper's abstract speaks of a finite mixture superimposed on the attributes of naive Bayes.
+    It does not say whether the hidden variable depends on the class. Here it does, p(h | c), for
+    three reasons. The model with p(h) is a special case. State h of one class has nothing to do
+    with state h of another. And if all rows are labelled, each class is a separate mixture, so EM
+    visits only the rows of that class.
 
-    BIC counts, beside those of class and hidden variable, two parameters for each continuous
-    column and one less than its categories for each discrete one, in each component; a column that
-    never varies counts for nothing. A fit with a component narrower than a thousandth of its
-    class's standard deviation in some column is not chosen.
+    BIC counts the parameters of the class and of the hidden variable, and in each component two
+    parameters for each continuous column and k - 1 for a discrete column with k categories. A
+    constant column counts for nothing. A fit is not chosen if a component is narrower than a
+    thousandth of the standard deviation of its class in some column.
 
-    The starts depend neither on the order of rows, columns or classes, nor on whether a row stands
-    there twice or with weight 2.
+    The starts do not depend on the order of rows, columns or classes, nor on whether a row is given
+    twice or with weight 2.
 
     References
     ----------

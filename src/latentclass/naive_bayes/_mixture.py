@@ -31,15 +31,15 @@ from latentclass.naive_bayes._mixture_model import MixtureNaiveBayesModel
 class MixtureNaiveBayes(ProductClassifier):
     """Naive Bayes with a mixture of Gaussians for each continuous column in each class.
 
-    Given the class the columns are independent, as in `NaiveBayes`; but a continuous column may
-    have several humps, a long tail or a spike. The number of components is chosen by BIC for each
-    column in each class on the labelled rows. This is the NB/M of Langseth and Nielsen [1]_.
-    Missing cells are integrated out; rows without label are learned from by EM.
+    Given the class, the columns are independent, as in `NaiveBayes`. But a continuous column may
+    have several modes, a long tail or a spike. The number of components is chosen by BIC on the
+    labelled rows, for each column in each class. This is the NB/M of Langseth and Nielsen [1]_.
+    Missing cells are integrated out, and EM learns from rows without label.
 
     Parameters
     ----------
     max_components : int, default=5
-        Most components of a column in a class. 1 is `NaiveBayes`.
+        Largest number of components of a column in a class. With 1 this is `NaiveBayes`.
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
@@ -74,13 +74,13 @@ class MixtureNaiveBayes(ProductClassifier):
     Attributes
     ----------
     n_components_ : array of shape (n_classes, n_continuous)
-        Components of each continuous column in each class.
+        Number of components of each continuous column in each class.
     component_weights_, component_means_, component_scales_ : arrays
         Share, mean and standard deviation of each component, of shape (n_classes, n_continuous,
         n_components_.max()), sorted by mean; NaN where a column has fewer.
     means_, scales_ : arrays of shape (n_classes, n_continuous)
-        Mean and standard deviation of each continuous column in each class, its components taken
-        together.
+        Mean and standard deviation of each continuous column in each class, over all its
+        components.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
@@ -114,19 +114,19 @@ class MixtureNaiveBayes(ProductClassifier):
     Notes
     -----
     The paper says that the number of components is chosen "for each attribute" by BIC, and shows
-    one class's mixture. Here it is chosen for each attribute in each class: given the class the
-    mixtures have no parameter in common, so BIC is highest when each is chosen for itself, and a
-    rare class gets few components. k components cost 3 k - 1 parameters, BIC's sample size is the
-    weight of the class's rows whose cell is observed, and k is tried only where these are 3 k - 1
-    rows and k distinct values at least. A mixture one of whose components is narrower than a
-    thousandth of the column's standard deviation in the class is not chosen: with `prior=None`
-    its likelihood has no bound.
+    the mixture of one class. Here it is chosen for each attribute in each class. Given the class,
+    the mixtures share no parameters, so BIC is highest if each is chosen separately, and a rare
+    class gets few components. k components have 3 k - 1 parameters, and the sample size of BIC is
+    the weight of the rows of the class with an observed cell. k is tried only if there are at least
+    3 k - 1 such rows and k distinct values. A mixture is not chosen if one of its components is
+    narrower than a thousandth of the standard deviation of the column in the class, because with
+    `prior=None` its likelihood has no bound.
 
     `history_`, `n_iter_`, `converged_` and `restarts_` describe the EM over all rows that follows
     the choice of the components. It has one start.
 
-    Equal values are grouped and sorted first, so that weights are copies to the bit, and neither
-    the order of rows nor that of columns matters.
+    Equal values are grouped and sorted first. So a row of weight 2 counts exactly as two rows, and
+    the order of rows and columns does not matter.
 
     References
     ----------

@@ -89,12 +89,13 @@ class NaiveBayes(ProductClassifier):
 
     Notes
     -----
-    With `prior=None` continuous columns give scikit-learn's `GaussianNB(var_smoothing=0)`;
-    discrete ones give its `CategoricalNB` and `BernoulliNB` with the same `alpha`. A class in
-    which a column has no value gets that column's overall mean and variance, or even
-    probabilities. A standard deviation is at least 1e-12 of half the column's range; in a column
-    that never varies it is the size of its value. Weights are copies to the bit but for the folds
-    of `calibrate` and the random starts, which see rows.
+    With `prior=None` continuous columns give the same model as scikit-learn's
+    `GaussianNB(var_smoothing=0)`, and discrete ones the same as its `CategoricalNB` and
+    `BernoulliNB` with the same `alpha`. If a column has no value in a class, the class gets the
+    mean and variance of the whole column, or equal probabilities. A standard deviation is at least
+    1e-12 of half the column's range; in a constant column it is the absolute value of the constant.
+    A row of weight 2 counts exactly as two rows, except in the folds of `calibrate` and in the
+    random starts, which see rows.
 
     References
     ----------
