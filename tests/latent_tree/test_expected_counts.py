@@ -63,7 +63,7 @@ def test_the_log_likelihood_is_the_weighted_sum_over_rows(weights, n_leaves):
     tree = random_tables(shape, rng, zeros=0.1)
     codes = observed_codes(tree, sample_nodes(tree, 60, rng))
     if weights[0] == 0.0:
-        codes[::7] = rng.integers(0, 3, codes[::7].shape)  # some cannot be
+        codes[::7] = rng.integers(0, 3, codes[::7].shape)  # some are impossible
     rows = group_rows(codes)
     n_rows = len(rows.blocks[0].codes)
     weight = np.resize(weights, n_rows)
