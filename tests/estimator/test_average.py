@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from latentclass.engine._logspace import split_log
 from latentclass.estimator._average import Average, log_mean
 
 PRIORS = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
@@ -79,22 +80,25 @@ class TestRules:
         assert_allclose(average.shares[:, 2], 0.5)
 
 
-class TestPosteriorsAndDensities:
-    def test_they_are_averaged_apart(self):
-        rng = np.random.default_rng(1)
-        posterior, density = rng.dirichlet(np.ones(3), (2, 4)), rng.random((2, 4))
-        found = Average(PRIORS, "posteriors").mix_posteriors(np.log(posterior), np.log(density))
+class TestRatio:
+    def test_it_is_the_mean_posterior_over_the_mean_prior(self):
+        posterior = np.random.default_rng(1).dirichlet(np.ones(3), (2, 4))
+        found = Average(PRIORS, "posteriors").log_ratio(np.log(posterior))
         for r in range(4):
-            product = posterior[:, r].mean(axis=0) * density[:, r].mean()
-            assert_allclose(np.exp(found[r]), product / PRIORS.mean(axis=0), rtol=1e-12)
+            expected = posterior[:, r].mean(axis=0) / PRIORS.mean(axis=0)
+            assert_allclose(np.exp(found[r]), expected, rtol=1e-12)
+
+    def test_times_the_mean_density_it_is_what_the_rule_gives(self, evidence):
+        average = Average(PRIORS, "posteriors")
+        posterior, density = split_log(evidence + np.log(PRIORS)[:, None])
+        found = average.log_ratio(posterior) + log_mean(density)[:, None]
+        assert_allclose(found, average.mix(evidence), rtol=1e-12)
 
     def test_of_a_class_without_rows_nothing_is_known(self):
         average = Average(np.array([[1.0, 0.0], [1.0, 0.0]]), "posteriors")
         with np.errstate(divide="ignore"):
             posterior = np.log(np.tile([1.0, 0.0], (2, 4, 1)))
-        density = np.log([[1.0, 2.0, 3.0, 4.0], [3.0, 2.0, 1.0, 4.0]])
-        found = average.mix_posteriors(posterior, density)
-        assert_allclose(np.exp(found), np.array([[2.0, 2.0, 2.0, 4.0]] * 2).T, rtol=1e-12)
+        assert_array_equal(average.log_ratio(posterior), np.zeros((4, 2)))
 
 
 def test_class_prior_and_shares_are_those_of_the_mixed_joint():

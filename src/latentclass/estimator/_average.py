@@ -61,19 +61,21 @@ class Average:
             if self.rule == "joints":
                 return self._mix_joints(evidence, np.log(self.shares))
             log_priors = np.log(self.priors)
-        combined = self.mix_posteriors(*split_log(evidence + log_priors[:, None]))
+        posterior, density = split_log(evidence + log_priors[:, None])
+        combined = self._divide_by_prior(log_mean(posterior) + log_mean(density)[:, None])
         return np.where(self.class_prior > 0, combined, log_mean(evidence))
 
-    def mix_posteriors(self, posterior: FloatArray, density: FloatArray) -> FloatArray:
-        """log p(row | class) by the rule "posteriors", from what each model says about the row.
+    def log_ratio(self, posterior: FloatArray) -> FloatArray:
+        """log P(class | row) / P(class) of the average by the rule "posteriors".
 
-        `posterior` is log P(class | row), (n_models, rows, classes), `density` is log p(row),
-        (n_models, rows). For a class without any row the result is log p(row).
+        `posterior` is log P(class | row) of each model, (n_models, rows, classes). The ratio of a
+        class without any row is 1: nothing is known about it.
         """
-        class_prior, size = self.class_prior, log_mean(density)[:, None]
+        return np.where(self.class_prior > 0, self._divide_by_prior(log_mean(posterior)), 0.0)
+
+    def _divide_by_prior(self, log_values: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            combined = log_mean(posterior) + size - np.log(class_prior)
-        return np.where(class_prior > 0, combined, size)
+            return np.asarray(log_values - np.log(self.class_prior))
 
     def _mix_joints(self, evidence: FloatArray, log_shares: FloatArray) -> FloatArray:
         total = np.full(evidence.shape[1:], -np.inf)

@@ -10,7 +10,7 @@ import numpy as np
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
-from latentclass.estimator._average import Average
+from latentclass.estimator._average import Average, log_mean
 from latentclass.estimator._fitted import (
     FittedModel,
     Posterior,
@@ -22,11 +22,11 @@ from latentclass.mixture._classifier_em import log_class_posterior
 from latentclass.naive_bayes._components import ProductComponents
 
 ROUNDS, BATCH = 60, 4096
-"""`sample_table` draws this many rows at a time; after so many rounds it looks for rare classes."""
+"""`sample_table` draws `BATCH` rows per round, and looks for rare classes after `ROUNDS` rounds."""
 
 RARE, RESAMPLED = 16, 256
-"""A class is rare if it gets fewer rows per round than the first number. In each further round it
-gets the second number of rows, drawn by importance."""
+"""A class is rare if it gets fewer than `RARE` rows per round. Then each further round draws up to
+`RESAMPLED` rows of it by importance."""
 
 SWEEPS, STEPS = 20, (1.0, 0.3, 0.1, 0.03, 0.01)
 """Most rounds of the search for the most probable cells, and its steps in standard deviations."""
@@ -109,7 +109,7 @@ class LatentVariableModel(FittedModel):
         check_shape("class shares", shares, (*self.log_weight.shape, None))
         check_distribution("class shares", shares)
         priors = (np.exp(self.log_weight)[:, :, None] * shares).sum(axis=1)
-        priors /= priors.sum(axis=1, keepdims=True)
+        priors /= priors.sum() / len(priors)
         object.__setattr__(self, "average", Average(priors, "posteriors"))
         object.__setattr__(self, "class_prior", self.average.class_prior)
 
@@ -130,7 +130,8 @@ class LatentVariableModel(FittedModel):
         log_share, density = split_log(self._log_joint(block))
         mixed = log_share[..., None] + self.classifiers.log_conditional(block)
         posterior = log_sum_exp(np.moveaxis(mixed, 2, -1))  # (rows, models, classes)
-        return self.average.mix_posteriors(np.moveaxis(posterior, 1, 0), density.T)
+        ratio = self.average.log_ratio(np.moveaxis(posterior, 1, 0))
+        return ratio + log_mean(density.T)[:, None]
 
     def _log_joint(self, block: Block) -> FloatArray:
         """log P(c) P(x | c), shape (n_rows, n_models, n_components)."""

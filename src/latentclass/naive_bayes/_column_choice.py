@@ -68,7 +68,7 @@ class PairProblem:
     spread: Spread
 
     def e_step(self, params: RunParams) -> tuple[RunStats, FloatArray]:
-        """Statistics and penalised log-likelihood per row (see `_em.Problem`)."""
+        """Return the expected statistics and the penalised log-likelihood per row."""
         pairs = params.pair.astype(np.intp)
         samples, parts = take_pairs(self.samples, pairs), ColumnComponents(*params[1:])
         log_likelihood, moments = expect_values(samples, parts)
@@ -76,7 +76,7 @@ class PairProblem:
         return RunStats(params.pair, *moments), objective / pair_weight(samples)
 
     def m_step(self, stats: RunStats) -> RunParams:
-        """Parameters of highest penalised likelihood."""
+        """Return the parameters with the highest penalised likelihood."""
         spread = self._spread(stats.pair.astype(np.intp))
         return RunParams(stats.pair, *estimate_parts(Moments(*stats[1:]), spread))
 
@@ -84,12 +84,12 @@ class PairProblem:
         return Spread(self.spread.strength, self.spread.variance[pairs])
 
     def to_vector(self, params: RunParams) -> FloatArray:
-        """The pair, then log weights, means and log scales."""
+        """Return the pair, then log weights, means and log scales."""
         columns = (params.log_weight, params.mean, np.log(params.scale))
         return np.concatenate([params.pair[:, None], *columns], axis=1)
 
     def from_vector(self, vector: FloatArray) -> RunParams:
-        """Invert `to_vector`, weights made to sum to one."""
+        """Invert `to_vector`; weights are normalised."""
         log_weight, mean, log_scale = np.split(vector[:, 1:], 3, axis=1)
         return RunParams(
             vector[:, 0], *bounded_components(log_normalise(log_weight), mean, log_scale)

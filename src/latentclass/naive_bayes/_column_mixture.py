@@ -50,7 +50,7 @@ def mixed_columns(n_components: IndexArray) -> IndexArray:
 
 
 def used_parts(n_components: IndexArray) -> BoolArray:
-    """Which components of the mixed columns there are, shape (K, n_mixed, most components)."""
+    """Which components of the mixed columns exist, shape (K, n_mixed, most components)."""
     mixed = mixed_columns(n_components)
     return np.asarray(np.arange(n_components.max(initial=1)) < n_components[:, mixed, None])
 
@@ -93,7 +93,7 @@ def distinct_values(
 
 
 def take_pairs(samples: ColumnValues, pairs: IndexArray) -> ColumnValues:
-    """The values of some pairs, of each as often as it is named."""
+    """The values of some pairs; a pair may be named several times."""
     length = samples.length[pairs]
     first = np.cumsum(length) - length
     place = np.arange(length.sum()) + np.repeat(samples.first[pairs] - first, length)
@@ -101,7 +101,7 @@ def take_pairs(samples: ColumnValues, pairs: IndexArray) -> ColumnValues:
 
 
 def pair_weight(samples: ColumnValues) -> FloatArray:
-    """Weight of all rows with a value of each pair."""
+    """Weight of the rows of each pair."""
     return np.add.reduceat(samples.weight, samples.first) if len(samples.first) else np.zeros(0)
 
 
@@ -124,7 +124,7 @@ def _shares(distance: FloatArray, constant: FloatArray) -> tuple[FloatArray, Flo
 def expect_values(samples: ColumnValues, parts: ColumnComponents) -> tuple[FloatArray, Moments]:
     """Log-likelihood (R,) of the values of each pair, and the statistics of its components.
 
-    Sums are taken about the present means and in units of the present scales, so that narrow
+    Sums are taken around the current means and in units of the current scales, so that narrow
     components lose no digits.
     """
 
@@ -156,13 +156,14 @@ def moments_about(
 
 
 def merge_moments(a: Moments, b: Moments) -> Moments:
+    """Merge the statistics of two sets of rows."""
     none = np.zeros(0)
     merged = product.merge_stats(product.Stats(*a, none), product.Stats(*b, none))
     return Moments(merged.weight, merged.mean, merged.scatter)
 
 
 def estimate_parts(moments: Moments, spread: Spread) -> ColumnComponents:
-    """Mixtures of highest likelihood, or posterior density, given their components' statistics."""
+    """Return the mixtures with the highest likelihood, or posterior density, given statistics."""
     weight, mean, scatter = moments
     total = weight.sum(axis=-1, keepdims=True)
     rows = weight + spread.strength
@@ -176,7 +177,7 @@ def estimate_parts(moments: Moments, spread: Spread) -> ColumnComponents:
 def log_spread_prior(
     parts: ColumnComponents, spread: Spread, used: BoolArray | bool = True
 ) -> FloatArray:
-    """log density of the prior on the variances in use, up to a constant, summed over them."""
+    """Log density of the prior, up to a constant, summed over the variances in use."""
     ratio = spread.variance / parts.scale**2
     each = -0.5 * spread.strength * (2.0 * np.log(parts.scale) + ratio)
     total: FloatArray = np.where(used, each, 0.0).sum(axis=-1)
@@ -186,7 +187,7 @@ def log_spread_prior(
 def bounded_components(
     log_weight: FloatArray, mean: FloatArray, log_scale: FloatArray
 ) -> ColumnComponents:
-    # all values are within [-1, 1]: parameters far outside are an extrapolation gone wrong
+    """Clip parameters: values are in [-1, 1], so larger ones come from a wrong extrapolation."""
     scale = np.exp(np.clip(log_scale, np.log(product.SCALE_FLOOR), np.log(PARAMETER_LIMIT)))
     return ColumnComponents(log_weight, np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT), scale)
 
@@ -223,7 +224,7 @@ def mixture_peaks(parts: ColumnComponents) -> tuple[FloatArray, FloatArray]:
     """Where each mixture's density is highest, and its log there; `parts` of shape (..., k).
 
     The modes are fixed points of x = sum of shares * mean / scale^2 over sum of shares / scale^2;
-    one is looked for from each component's mean.
+    a search starts at the mean of each component.
     """
     log_weight, mean, scale = (np.moveaxis(array, -1, 0)[:, None] for array in parts)
     constant = log_weight - np.log(scale)

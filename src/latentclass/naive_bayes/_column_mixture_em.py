@@ -20,7 +20,12 @@ from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
 from latentclass.engine._logspace import log_normalise, split_log
 from latentclass.engine._parallel import map_blocks
-from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, MixtureStats
+from latentclass.engine._product_mixture import (
+    MixtureParams,
+    MixtureProblem,
+    MixtureStats,
+    flat_params,
+)
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._column_choice import column_values
 from latentclass.naive_bayes._column_mixture import (
@@ -73,17 +78,17 @@ class ColumnMixtureProblem:
     Attributes
     ----------
     plain : MixtureProblem
-        Of all columns that are Gaussian in every class, and the discrete ones.
+        The problem of the other columns: those that are Gaussian in every class, and discrete ones.
     mixed : list of arrays of shape (n_rows, p)
         The mixed columns of the rows in `plain.blocks`.
     labelled : list of (ColumnValues, pairs)
         Values of the mixed columns in labelled rows; pairs are class * p + column.
     used : array of shape (K, p, k)
-        Which components there are.
+        Which components exist.
     spread : Spread
         Prior on the variances, `variance` of shape (p, 1).
     unit : array of shape (p,)
-        Of the mixed columns.
+        Units of the mixed columns.
     """
 
     plain: MixtureProblem
@@ -94,40 +99,19 @@ class ColumnMixtureProblem:
     unit: FloatArray
 
     def e_step(self, params: ColumnMixtureParams) -> tuple[ColumnMixtureStats, FloatArray]:
-        """Statistics and penalised log-likelihood per row (see `_em.Problem`)."""
-        plain, layout = MixtureParams(*params[:4]), self.plain.layout
-        flat = product.Params(*(array[0] for array in plain[1:]))
+        """Return the expected statistics and the penalised log-likelihood per row."""
+        plain = MixtureParams(*params[:4])
         parts = ColumnComponents(*(array[0] for array in params[4:]))
-        n_classes = len(flat.mean)
         known, explained = self.plain.known_part(plain)
         total = float(explained[0]) + self.log_prior(parts)
         row_weight = self.plain.known_rows.copy()
-        stats = product.empty_stats(n_classes, layout)
+        stats = product.empty_stats(len(row_weight), self.plain.layout)
         sums = np.zeros((3, *self.used.shape))
-
-        def visit(
-            item: tuple[tuple[product.ProductRows, FloatArray], FloatArray],
-        ) -> tuple[float, FloatArray, product.Stats, FloatArray]:
-            (rows, weight), numeric = item
-            columns = [
-                column_shares(parts, numeric[:, j], j, self.unit) for j in range(numeric.shape[1])
-            ]
-            log_joint = product.log_density(flat, rows, layout) + params.log_weight[0]
-            for _, _, log_density in columns:
-                log_joint += log_density.T
-            log_share, log_total = split_log(log_joint)
-            responsibility = np.exp(log_share) * weight[:, None]
-            part_sums = np.empty_like(sums)
-            for j, (distance, share, _) in enumerate(columns):
-                share *= np.where(np.isnan(numeric[:, j]), 0.0, responsibility.T)
-                for power in range(3):
-                    part_sums[power, :, j] = share.sum(axis=2).T
-                    share *= distance
-            part = product.soft_stats(rows, responsibility, layout)
-            return float(weight @ log_total), responsibility.sum(axis=0), part, part_sums
-
         items = list(zip(self.plain.blocks, self.mixed, strict=True))
-        for log_likelihood, rows, part, part_sums in map_blocks(visit, items, self.plain.n_jobs):
+        results = map_blocks(
+            lambda item: self._expect_block(plain, parts, *item), items, self.plain.n_jobs
+        )
+        for log_likelihood, rows, part, part_sums in results:
             total += log_likelihood
             row_weight += rows
             stats = product.merge_stats(stats, part)
@@ -141,8 +125,38 @@ class ColumnMixtureProblem:
         objective = np.array([(total + labelled_likelihood) / self.plain.total_weight])
         return ColumnMixtureStats(*(array[None] for array in gathered)), objective
 
+    def _expect_block(
+        self,
+        plain: MixtureParams,
+        parts: ColumnComponents,
+        block: tuple[product.ProductRows, FloatArray],
+        numeric: FloatArray,
+    ) -> tuple[float, FloatArray, product.Stats, FloatArray]:
+        """What a block of unlabelled rows adds: log-likelihood, weight of the classes, statistics.
+
+        The last are sums of powers 0, 1 and 2 of (x - mean) / scale, for each class, mixed column
+        and component.
+        """
+        (rows, weight), layout = block, self.plain.layout
+        columns = [
+            column_shares(parts, numeric[:, j], j, self.unit) for j in range(numeric.shape[1])
+        ]
+        log_joint = product.log_density(flat_params(plain), rows, layout) + plain.log_weight[0]
+        for _, _, log_density in columns:
+            log_joint += log_density.T
+        log_share, log_total = split_log(log_joint)
+        responsibility = np.exp(log_share) * weight[:, None]
+        sums = np.empty((3, *self.used.shape))
+        for j, (distance, share, _) in enumerate(columns):
+            share *= np.where(np.isnan(numeric[:, j]), 0.0, responsibility.T)
+            for power in range(3):
+                sums[power, :, j] = share.sum(axis=2).T
+                share *= distance
+        part = product.soft_stats(rows, responsibility, layout)
+        return float(weight @ log_total), responsibility.sum(axis=0), part, sums
+
     def log_prior(self, parts: ColumnComponents) -> float:
-        """log density of the prior on the mixtures' variances, up to a constant."""
+        """Log density of the prior on the variances of the mixtures, up to a constant."""
         return float(log_spread_prior(parts, self.spread, self.used).sum())
 
     def _expect_labelled(self, parts: ColumnComponents) -> tuple[float, Moments]:
@@ -171,7 +185,7 @@ class ColumnMixtureProblem:
         return np.asarray(out.sum(axis=0))
 
     def m_step(self, stats: ColumnMixtureStats) -> ColumnMixtureParams:
-        """Parameters of highest penalised likelihood."""
+        """Return the parameters with the highest penalised likelihood."""
         plain = self.plain.m_step(MixtureStats(*stats[:5]))
         parts = estimate_parts(Moments(*stats[5:]), self.spread)
         return ColumnMixtureParams(*plain, *self._masked(parts))
@@ -184,13 +198,13 @@ class ColumnMixtureProblem:
         )
 
     def to_vector(self, params: ColumnMixtureParams) -> FloatArray:
-        """Coordinates of the other columns, then those of the components in use."""
+        """Return the coordinates of the other columns, then those of the components in use."""
         columns = (params.part_log_weight, params.part_mean, np.log(params.part_scale))
         plain = self.plain.to_vector(MixtureParams(*params[:4]))
         return np.concatenate([plain, *(array[:, self.used] for array in columns)], axis=1)
 
     def from_vector(self, vector: FloatArray) -> ColumnMixtureParams:
-        """Invert `to_vector`, probabilities made to sum to one."""
+        """Invert `to_vector`; probabilities are normalised."""
         n_used = int(self.used.sum())
         n_plain = vector.shape[1] - 3 * n_used
         columns = []

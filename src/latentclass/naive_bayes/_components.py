@@ -109,7 +109,7 @@ class ProductComponents:
         return Block(numeric, codes)
 
     def peaks(self) -> tuple[FloatArray, FloatArray]:
-        """Where each column's density is highest, and its log there less a constant.
+        """Where the density of each column is highest, and its log there minus a constant.
 
         The constant is the same for all components.
         """

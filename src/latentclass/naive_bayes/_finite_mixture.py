@@ -1,4 +1,4 @@
-"""Naive Bayes with a hidden variable beside the class."""
+"""Naive Bayes with a hidden variable in addition to the class."""
 
 from __future__ import annotations
 
