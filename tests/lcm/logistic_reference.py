@@ -102,7 +102,7 @@ def em_step(rows, y, weight, model, xi, prior):
     n_classes, n_components = len(model["mu"]), len(model["columns"])
     q, n = len(model["mu"][0]), len(rows[0])
     objective = log_prior(model, prior)
-    cell_weight = np.zeros((n_classes, n_components))
+    component_weight = np.zeros((n_classes, n_components))
     first, second = np.zeros((n_classes, q)), np.zeros((n_classes, q))
     gram = np.zeros((n_components, n, q + 1, q + 1))
     cross = np.zeros((n_components, n, q + 1))
@@ -127,7 +127,7 @@ def em_step(rows, y, weight, model, xi, prior):
             longer = np.concatenate([[1.0], mean])
             moments = np.outer(longer, longer)
             moments[1:, 1:] += covariance
-            cell_weight[k, m] += r
+            component_weight[k, m] += r
             first[k] += r * mean
             second[k] += r * (np.diag(covariance) + mean**2)
             for j, cell in enumerate(cells):
@@ -142,11 +142,11 @@ def em_step(rows, y, weight, model, xi, prior):
                     gram[m, j] -= 2 * r * lam(new[j]) * moments
                     cross[m, j] += r * (cell - 0.5) * longer
     next_model = {
-        "log_weight": np.log(cell_weight / cell_weight.sum()),
-        "mu": first / cell_weight.sum(axis=1)[:, None],
+        "log_weight": np.log(component_weight / component_weight.sum()),
+        "mu": first / component_weight.sum(axis=1)[:, None],
         "columns": [],
     }
-    by_class = cell_weight.sum(axis=1)[:, None]
+    by_class = component_weight.sum(axis=1)[:, None]
     next_model["gamma"] = second / by_class - next_model["mu"] ** 2
     next_model["gamma"] = (next_model["gamma"] * by_class + prior["latent"]) / (
         by_class + prior["latent"]

@@ -239,7 +239,7 @@ def test_canonical_form_is_the_same_model():
         params = problem.m_step(problem.e_step(params)[0])
     after = lcm.canonical(params)
     for old, new in zip(
-        lcm.to_cells(params)[0].gaussians, lcm.to_cells(after)[0].gaussians, strict=True
+        lcm.to_components(params)[0].gaussians, lcm.to_components(after)[0].gaussians, strict=True
     ):
         assert_allclose(new, old, rtol=1e-8, atol=1e-10)
     share = np.exp(log_sum_exp(after.log_weight))[..., None]

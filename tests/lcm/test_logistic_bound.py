@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 
 from latentclass.lcm._hybrid_em import HybridParams
 from latentclass.lcm._hybrid_posterior import (
-    Cell,
+    ClassComponent,
     gaussian_draws,
     grid_points,
     integrate,
@@ -271,7 +271,9 @@ def test_points_average_over_the_posterior():
     draws = gaussian_draws(moments[0, 0, 0], spread_points(2048, 2))
     share = np.exp(draws.log_weight)[..., None]
     assert_allclose((share * draws.z).sum(axis=1), moments[0, 0, 0, 1:3].T, atol=1e-9)
-    exact = Cell.of(params, 0, 0, 0).draws(read_rows(rows), moments[0, 0, 0], grid_points(25, 2))
+    exact = ClassComponent.of(params, 0, 0, 0).draws(
+        read_rows(rows), moments[0, 0, 0], grid_points(25, 2)
+    )
     weight = np.exp(exact.log_weight - exact.log_weight.max())
     mean = (weight[..., None] * exact.z).sum(axis=1) / weight.sum(axis=1)[:, None]
     # the bound's posterior is near the true one, and not it

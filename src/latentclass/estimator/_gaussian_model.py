@@ -432,7 +432,7 @@ def flatten_starts(components: ClassComponents) -> ClassComponents:
 
 
 def weigh(share: FloatArray, shift: FloatArray) -> FloatArray:
-    """Sum over cells of share (n_rows, K) times shift (n_rows, K, n)."""
+    """Sum over class components of share (n_rows, K) times shift (n_rows, K, n)."""
     return np.asarray((share[:, None] @ shift)[:, 0])
 
 

@@ -10,24 +10,24 @@ from latentclass.lcm._hybrid_classifier import MixedClassifier
 class BinaryLCMClassifier(MixedClassifier):
     """Latent classification model of binary columns: images in black and white, words, flags.
 
-    A few latent Gaussian variables, independent given the class, set the log-odds of every
-    column; so columns may depend on each other as strongly as they like. With several components
-    each has its own map from latent variables to columns.
+    A few latent Gaussian variables, independent given the class, determine the log-odds of every
+    column. So the columns themselves may depend on each other as strongly as they like. Each of
+    several components has its own map from latent variables to columns.
 
         P(y) P(m | y) N(z; mu_y, diag gamma_y) prod_j P(x_j | z, m),
         log-odds of x_j = 1 given z, m:  w_mj' z + b_mj
 
-    EM raises Jaakkola and Jordan's lower bound of the likelihood, and by default the classes are
-    compared by it. Missing cells are left out of it exactly, rows without label are learned from.
-    Columns of other kinds are explained as in `HybridLCMClassifier`, which this model is with the
-    settings for many binary columns.
+    EM maximises Jaakkola and Jordan's lower bound on the likelihood, and by default the bound is
+    also used to compare the classes. Missing cells are integrated out exactly, and rows without
+    label are learned from. The model is `HybridLCMClassifier` with defaults for many binary
+    columns, and treats columns of other kinds in the same way.
 
     Parameters
     ----------
     n_latent : int, default=10
         Number of latent variables.
     n_components : int, default=1
-        Components M; 1 is the paper's bLCM, more its mbLCM.
+        Number of components; 1 is the paper's bLCM, more is its mbLCM.
     prior : float or None, default=1.0
         Strength of the MAP prior: every weight has a normal prior with mean 0 and variance 1 /
         prior. None is maximum likelihood.
@@ -79,9 +79,10 @@ class BinaryLCMClassifier(MixedClassifier):
 
     Notes
     -----
-    The paper raises the bound up to ten times in every EM iteration. Once is enough: the bound
-    rises at every iteration all the same. Appendix C of the paper updates the components without
-    regard to the class, and eq. (9) the bound's numbers by the prior; here both are corrected.
+    The paper raises the bound up to ten times in every EM iteration. Once is enough, since the
+    bound still rises at every iteration. Two formulas of the paper are corrected here: Appendix C
+    updates the components without regard to the class, and eq. (9) uses the prior mean of the
+    latent variables where it needs their posterior mean.
 
     References
     ----------

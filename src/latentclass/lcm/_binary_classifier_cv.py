@@ -40,8 +40,8 @@ COMPONENTS = (1, 2)
 class BinaryLCMClassifierCV(MixedClassifier):
     """Latent classification model of binary columns whose size is found by cross-validation.
 
-    The numbers of latent variables and components are tried out in folds of the training rows;
-    the model is then fitted to all of them with the best pair.
+    Pairs of numbers of latent variables and components are tried in folds of the training rows.
+    Then the model with the best pair is fitted to all rows.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class BinaryLCMClassifierCV(MixedClassifier):
     Notes
     -----
     The paper's wrapper is `search="exhaustive"`, `scoring="accuracy"`, `cv=10`,
-    `select="accuracy"`, `n_init=10`, `max_iter=50`. With one pair to try nothing is searched.
+    `select="accuracy"`, `n_init=10`, `max_iter=50`. With only one pair there is no search.
 
     References
     ----------

@@ -40,21 +40,21 @@ def _reads_rows_once(model: Any) -> bool:
 class LCMClassifier(LatentClassifier):
     """Latent classification model: a naive Bayes classifier over latent variables.
 
-    The columns are explained by a few latent Gaussian variables which are independent given the
-    class; so attributes may depend on each other as strongly as they like. With several components
-    the map from latent variables to attributes bends: each component has its own plane.
+    A few latent Gaussian variables, independent given the class, explain the columns. So the
+    columns themselves may depend on each other as strongly as they like. With several components
+    the map from latent variables to columns is no longer linear: each component has its own plane.
 
         P(y) P(m | y) N(z; mu_y, diag gamma_y) N(x; L_m z + eta_m, diag theta_m)
 
-    Missing cells are integrated out exactly, rows without label are learned from. Binary and
-    nominal columns are taken as independent of the rest given the class.
+    Missing cells are integrated out exactly, and rows without label are learned from. Binary and
+    nominal columns are treated as independent of all others given the class.
 
     Parameters
     ----------
     n_latent : int, default=2
         Number of latent variables; may exceed the number of columns.
     n_components : int, default=1
-        Components M; 1 is the linear model, which reads the table once.
+        Number of components; 1 is the linear model, which reads the table once.
     noise : {"tied", "untied"}, default="tied"
         "tied": one noise variance for each continuous column. "untied": one for each column in each
         component.
@@ -107,7 +107,7 @@ class LCMClassifier(LatentClassifier):
     loadings_ : array of shape (n_components, n_continuous, n_latent)
         Change of each column with each latent variable.
     offsets_ : array of shape (n_components, n_continuous)
-        Columns where all latent variables are 0.
+        Value of each column where all latent variables are 0.
     noise_variances_ : array of shape (n_components, n_continuous)
         Variance that the latent variables do not explain; equal rows if tied. It is in squared
         units: inf (or 0) for columns so large (or small) that a square leaves the range of doubles.
@@ -145,14 +145,15 @@ class LCMClassifier(LatentClassifier):
 
     Notes
     -----
-    Columns are standardised inside, so units of measurement do not matter. The learned attributes
-    and `transform` are those of the best start, in this convention: over all rows each latent
-    variable has mean 0 and variance 1; they come in falling order of the variance they explain;
-    each one's largest loading (in standardised columns) is positive. With two classes or more
-    there is no rotation to choose: the latent variables are independent in every class.
+    Columns are standardised internally, so units of measurement do not matter. The learned
+    attributes and `transform` describe the best start, in a standard form: over all rows each
+    latent variable has mean 0 and variance 1; latent variables are sorted by the variance they
+    explain, largest first; and the largest loading of each (in standardised columns) is positive.
+    With two or more classes the rotation is determined, since the latent variables are independent
+    in every class.
 
-    With `select="average"` the density, samples and completion are those of all starts mixed,
-    and the class probabilities are the starts' own, averaged: the density would give nearly all
+    With `select="average"` the density, samples and completion come from the mixture of all starts.
+    The class probabilities are the average over the starts, since the mixture would give nearly all
     weight to one of them.
 
     References
@@ -231,15 +232,15 @@ class LCMClassifier(LatentClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows of a linear model: the same as `fit` on all rows so far.
 
-        Only sums over the rows are kept, so any number of rows may come. `fit` keeps no such sums:
-        after it the first call begins anew.
+        Only sums over the rows are kept, so the number of rows is not limited. `fit` keeps no such
+        sums: after it the first call begins anew.
 
         Parameters
         ----------
         X : table of complete continuous columns
         y : array-like of labels, all known
         classes : array-like, optional
-            All labels that will ever come; by default those of the first call.
+            All labels that will occur; by default those of the first call.
         sample_weight : array-like, optional
 
         Returns
@@ -252,7 +253,7 @@ class LCMClassifier(LatentClassifier):
 
     @available_if(_reads_rows_once)  # type: ignore[untyped-decorator]
     def fit_chunks(self, chunks: Iterable[tuple[Any, ...]], classes: Any = None) -> Self:
-        """Learn a linear model from chunks of rows, read once: more rows than memory holds.
+        """Learn a linear model from chunks of rows that need not fit into memory together.
 
         Parameters
         ----------

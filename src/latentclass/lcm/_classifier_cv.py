@@ -32,15 +32,15 @@ COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
 """The paper's numbers of components."""
 
 FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
-"""Those of them that halving tries: results change slowly with many components."""
+"""The numbers that halving tries: with many components results change slowly."""
 
 
 class LCMClassifierCV(LatentClassifier):
     """Latent classification model whose size is found by cross-validation.
 
-    The numbers of latent variables and components are tried out in folds of the training rows;
-    the model is then fitted to all of them with the best pair. All folds and restarts of a
-    candidate run in one batch.
+    Pairs of numbers of latent variables and components are tried in folds of the training rows.
+    Then the model with the best pair is fitted to all rows. All folds and starts of a candidate run
+    in one batch.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ class LCMClassifierCV(LatentClassifier):
 
     Notes
     -----
-    Columns are standardised once, over all training rows; nothing else of a test part reaches the
-    model that it tests. With one pair to try nothing is searched.
+    Columns are standardised once, over all training rows. Nothing else about the test rows of a
+    fold reaches the model that they test. With only one pair there is no search.
 
     References
     ----------
@@ -272,7 +272,7 @@ class LCMClassifierCV(LatentClassifier):
 
 
 def _spaced(most: int) -> list[int]:
-    """1, 2, 3, ... up to `most`, farther apart as they grow."""
+    """Return 1, 2, 3, ... up to `most`, with growing distances."""
     values = [1]
     while values[-1] < most:
         values.append(min(most, values[-1] + max(1, values[-1] // 2)))

@@ -1,15 +1,16 @@
 """Discriminative training: gradient ascent on the conditional bound, from where EM stopped.
 
-What is raised is, over the labelled rows,
+The objective, over the labelled rows, is
 
     sum log P(y | x) + share * sum log p(x, y) + log prior,
 
-with the bounds in place of the probabilities. At the bound's posteriors the gradient of a bound
-is that of the expected complete log-likelihood (the posteriors are at their best), so it is made of
-the E-step's statistics, each class and component of a row weighted by what it has more or less
-than it should. The bound's xi follow the parameters, a step at a time.
+with bounds in place of the probabilities. Langseth and Nielsen (2009, section 5.2) leave such
+training to future research. The posteriors under the bound maximise it, so the gradient of a bound
+is that of the expected complete log-likelihood. It is therefore a sum of E-step statistics, in
+which each class component of a row is weighted by how much it should be raised or lowered. The xi
+of the bound follow the parameters, one update per step.
 
-How many steps are good is told by rows held out (`_held_rows`).
+The number of steps is chosen on held-out rows (`engine._content_holdout`).
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ from latentclass.lcm._logistic_bound import (
 )
 
 RATE = 0.03
-"""Step of Adam, in coefficients and logarithms of variances."""
+"""Step size of Adam, for coefficients and logarithms of variances."""
 
 DECAYS = (0.9, 0.99)
-"""Memory of Adam for slopes and their squares."""
+"""Decay rates of Adam for slopes and for their squares."""
 
 WARM_STEPS = 6
-"""Steps of xi before the first gradient."""
+"""Updates of xi before the first gradient."""
 
 
 class Slopes(NamedTuple):
-    """Parameters as Adam moves them: variances by their logarithms."""
+    """Parameters, or slopes, in the form that Adam uses: variances by their logarithms."""
 
     log_weight: FloatArray
     coefficient: FloatArray
@@ -64,15 +65,15 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class ConditionalProblem:
-    """Rows with labels, and what is raised over them.
+    """Labelled rows, and the objective over them.
 
     Attributes
     ----------
     data : HybridData
-        Labelled blocks alone count.
+        Labelled rows only.
     prior : Prior
     share : float
-        Weight of the joint likelihood beside the conditional one.
+        Weight of the joint likelihood relative to the conditional one.
     """
 
     data: HybridData
@@ -80,7 +81,7 @@ class ConditionalProblem:
     share: float
 
     def start_xi(self, params: HybridParams) -> list[FloatArray]:
-        """xi of all classes of the rows of each block, near their best."""
+        """Return xi for all classes of the rows of each block, near their best values."""
         n_classes = params.log_weight.shape[1]
         design = params_design(params)
         at_prior = prior_xi(design, params.latent_mean, params.latent_variance)
@@ -97,7 +98,7 @@ class ConditionalProblem:
     def gradient(
         self, params: HybridParams, xi: list[FloatArray]
     ) -> tuple[Slopes, FloatArray, list[FloatArray]]:
-        """Slopes per row, the objective per row (S,), and the next xi."""
+        """Return the slopes per row, the objective per row (S,), and the next xi."""
         n_classes = params.log_weight.shape[1]
         design = params_design(params)
 
@@ -125,26 +126,26 @@ class ConditionalProblem:
         assert total is not None
         weight = self.data.total_weight
         slopes = self._slopes(params, total)
-        # a slope that is 0 by symmetry must be 0: Adam would make steps of its rounding errors
+        # a slope that is 0 by symmetry must be exactly 0: Adam would follow its rounding errors
         even = Slopes(*(np.round(slope / weight, 10) for slope in slopes))
         return even, objective / weight, moved
 
     def _shares(
         self, joint: FloatArray, y: IndexArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Objective (S,), and by how much each item should be raised, (S, M, items)."""
+        """Return the objective (S,), and by how much each item should be raised, (S, M, items)."""
         n_starts, n_components, n_items = joint.shape
         n_rows = len(y)
-        by_cell = joint.reshape(n_starts, n_components, -1, n_rows)
-        n_classes = by_cell.shape[2]
-        by_class = log_sum_exp(np.moveaxis(by_cell, 1, -1))  # (S, Y, R)
+        by_component = joint.reshape(n_starts, n_components, -1, n_rows)
+        n_classes = by_component.shape[2]
+        by_class = log_sum_exp(np.moveaxis(by_component, 1, -1))  # (S, Y, R)
         log_total = log_sum_exp(np.swapaxes(by_class, 1, 2))  # (S, R)
         own = by_class[:, y, np.arange(n_rows)]
         value = ((1.0 + self.share) * own - log_total) @ weight
-        everything = np.exp(by_cell - log_total[:, None, None])
-        # other classes may be better beyond what exp can hold
+        everything = np.exp(by_component - log_total[:, None, None])
+        # other classes may be so much better that exp would overflow
         is_own = y == np.arange(n_classes)[:, None]
-        mine = np.exp(np.where(is_own, by_cell - own[:, None, None], -np.inf))
+        mine = np.exp(np.where(is_own, by_component - own[:, None, None], -np.inf))
         share = ((1.0 + self.share) * mine - everything) * weight
         return value, share.reshape(n_starts, n_components, n_items)
 
@@ -172,13 +173,13 @@ class ConditionalProblem:
         log_noise = 0.5 * (rest / params.noise - weight + level)
 
         mean, variance = params.latent_mean, params.latent_variance
-        by_class = stats.cell_weight.sum(axis=2)[..., None]
+        by_class = stats.component_weight.sum(axis=2)[..., None]
         about = stats.latent_square - 2.0 * mean * stats.latent_total + by_class * mean**2
         drawn = prior.latent * (1.0 / variance - 1.0)
         share = np.exp(params.log_weight)
-        cells = stats.cell_weight + prior.component
+        weights = stats.component_weight + prior.component
         return Slopes(
-            cells - share * cells.sum(axis=(1, 2), keepdims=True),
+            weights - share * weights.sum(axis=(1, 2), keepdims=True),
             slope,
             log_noise,
             (stats.latent_total - by_class * mean) / variance,
@@ -186,7 +187,7 @@ class ConditionalProblem:
         )
 
     def climb(self, params: HybridParams) -> Iterator[HybridParams]:
-        """Parameters after 0, 1, 2, ... steps of Adam, without end."""
+        """Yield the parameters after 0, 1, 2, ... steps of Adam, without end."""
         yield params
         xi = self.start_xi(params)
         place = _to_slopes(params)
@@ -214,7 +215,7 @@ def _blend(old: Slopes, new: Slopes, memory: float) -> Slopes:
 
 def _to_slopes(params: HybridParams) -> Slopes:
     return Slopes(
-        # a component without any share stays as good as without
+        # a component with no share keeps practically none
         np.maximum(params.log_weight, -50.0),
         params.coefficient,
         np.log(params.noise),

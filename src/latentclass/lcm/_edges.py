@@ -1,15 +1,17 @@
-"""Which latent variables an attribute depends on: Geiger and Heckerman's metric, greedily.
+"""Learn which latent variables an attribute depends on, by Geiger and Heckerman's metric.
 
-The moments of the completed data (structural EM) are scored as if they were data. An attribute
-x_i with l parents P among q latent variables has, in each component, the score
+This is the structure learning of Langseth and Nielsen (2005, section 4.1). The moments of the
+completed data (structural EM) are scored as if they were data. An attribute x_i with l parents P
+among q latent variables has, in each component, the score
 
     log G((N + a + l + 1) / 2) - log G((a + l + 1) / 2) + (a + 2 l + 1) / 2 log t
         - (N + a + l + 1) / 2 log s - 1 / 2 log |R_P|
 
-up to a constant, with N the component's weight, R the posterior scatter of (x_i, z), s its residual
-variance of x_i given P, and the prior scatter t I on a = 2 pseudo-rows beyond the dimension. All
-components share the parents, so their scores add up. Adding or dropping one parent changes s and
-|R_P| by quantities that the inverse of R_P gives at once: all single changes are scored together.
+up to a constant. N is the weight of the component, R the posterior scatter of (x_i, z), and s the
+residual scatter of x_i given P. The prior scatter is t I, on a = 2 pseudo-rows more than the
+dimension. All components share the parents, so their scores are added. The changes of s and |R_P|
+when one parent is added or dropped follow from the inverse of R_P, so all single changes are scored
+together.
 """
 
 from __future__ import annotations
@@ -26,25 +28,26 @@ PRIOR_MEAN = 1.0
 """Pseudo-rows on the mean (Geiger and Heckerman's alpha_mu)."""
 
 PRIOR_EXTRA = 2.0
-"""Pseudo-rows on the scatter beyond the dimension (alpha_w - d), the least that has a mean."""
+"""Pseudo-rows on the scatter beyond the dimension (alpha_w - d): the smallest for which its mean
+exists."""
 
 PRIOR_SCALE = PRIOR_MEAN * (PRIOR_EXTRA - 1.0) / (PRIOR_MEAN + 1.0)
 """Prior scatter t of each variable."""
 
 
 ROUNDS = 6
-"""Most times that the edges are learned anew."""
+"""Maximum number of times that the edges are learned."""
 
 STEPS = 20
-"""EM iterations between two times."""
+"""EM iterations before each of these times."""
 
 
 def learn_structure(
     problem: LCMProblem, params: LCMParams, rngs: list[np.random.Generator], max_iter: int
 ) -> LCMParams:
-    """Structural EM: some EM steps and the best edges for them in turn, until the edges stay.
+    """Structural EM: alternate EM steps and the best edges for them, until the edges stay the same.
 
-    At most `max_iter` EM steps are spent on it, or those of one turn.
+    At most `max_iter` EM steps are taken, or those of one round if that is more.
     """
     n_starts = len(params.weighting)
     for _ in range(max(1, min(ROUNDS, max_iter // STEPS))):
@@ -58,7 +61,7 @@ def learn_structure(
             accelerate=True,
             keep=n_starts,
         )
-        # results come best first: back to the order of the starts
+        # results are sorted, best first: restore the order of the starts
         order = np.argsort(result.order)
         params = take_starts(result.params, order)
         stats, _ = problem.e_step(params)
@@ -70,11 +73,11 @@ def learn_structure(
 
 
 BLOCK_VALUES = 2**21
-"""Numbers that a temporary array may hold (16 MB)."""
+"""Maximum size of a temporary array, in numbers (16 MB)."""
 
 
 def learn_edges(stats: LCMStats) -> BoolArray:
-    """Best edges of every attribute by greedy search from the present ones: (S, n, q)."""
+    """Return the best edges of every attribute, (S, n, q), by greedy search."""
     scatter = _scatter(stats)
     n_starts, n, q = stats.edges.shape
     weight = stats.gram[..., -1, -1]
@@ -97,7 +100,7 @@ def learn_edges(stats: LCMStats) -> BoolArray:
 def _climb(
     parents: BoolArray, latent: FloatArray, beside: FloatArray, own: FloatArray, weight: FloatArray
 ) -> BoolArray:
-    """For each family add or drop the parent that raises its score most, until none does."""
+    """In each family, add or drop the parent that raises the score most, until none does."""
     parents = parents.copy()
     moving = np.arange(len(parents))
     for _ in range(2 * parents.shape[1]):
@@ -114,10 +117,10 @@ def _climb(
 
 
 def _scatter(stats: LCMStats) -> FloatArray:
-    """Posterior scatter of (z, x) in each component, shape (S, M, q + n, q + n).
+    """Return the posterior scatter of (z, x) in each component, shape (S, M, q + n, q + n).
 
-    Latent variables are first brought to mean 0 and variance 1 over all rows, since the prior
-    takes all variables for equally wide. Between attributes the scatter is not known, nor needed.
+    Latent variables are first scaled to mean 0 and variance 1 over all rows, since the prior is the
+    same for all variables. The scatter between attributes is neither known nor needed.
     """
     gram, cross, square = stats.gram, stats.cross, stats.square
     n, q = cross.shape[2], cross.shape[3] - 1
@@ -153,10 +156,11 @@ def _scatter(stats: LCMStats) -> FloatArray:
 def score_changes(
     parents: BoolArray, latent: FloatArray, beside: FloatArray, own: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Gain in score by adding or dropping each latent variable as a parent, shape (F, q).
+    """Return the gain in score by adding or dropping each latent variable as a parent, (F, q).
 
-    Of F families: parents (F, q); latent (F, M, q, q), beside (F, M, q), own (F, M): scatter of z,
-    of z with the attribute, and of the attribute; weight (F, M).
+    There are F families, each an attribute of one start. `parents` has shape (F, q). `latent`
+    (F, M, q, q), `beside` (F, M, q) and `own` (F, M) are the scatter of z, of z with the attribute,
+    and of the attribute. `weight` has shape (F, M).
     """
     n_parents = parents.sum(axis=1)[:, None, None]
     inside = (parents[:, :, None] & parents[:, None, :])[:, None]
@@ -182,7 +186,7 @@ def score_changes(
 
 
 def _score(weight: FloatArray, residual: FloatArray, n_parents: npt.ArrayLike) -> FloatArray:
-    """The score's terms that do not hold |R_P|."""
+    """Return the terms of the score that do not contain |R_P|."""
     a = PRIOR_EXTRA + np.asarray(n_parents) + 1.0
     smallest = np.finfo(float).tiny
     return np.asarray(

@@ -1,12 +1,13 @@
-"""Latent classification models: EM from the moments of the cells.
+"""EM for latent classification models, from the moments of the class components.
 
     P(y) P(m | y) N(z; mu_y, diag gamma_y) N(x; L_m z + eta_m, diag theta_m)
 
-z are q latent variables, m one of M components, theta the noise: one for all components (tied)
-or one for each (untied). Given class and component x is Gaussian with mean L mu + eta and
-covariance L diag(gamma) L' + diag(theta), and E[z | x] is linear in x. So what the M-step needs
-of the rows are the moments of each cell (`_cells.expect`), and its own cost is free of the number
-of rows. S counts starts; all arrays have them first.
+z are q latent variables, m is one of M components, and theta is the noise, one for all components
+(tied) or one for each (untied). Given the class and the component, x is Gaussian with mean
+L mu + eta and covariance L diag(gamma) L' + diag(theta), and E[z | x] is linear in x. So the M-step
+of Langseth and Nielsen (2005, section 4.2 and Appendix B) needs only the moments of each class
+component (`engine._class_components.expect`), and its cost does not depend on the number of rows.
+There are S starts, on the first axis of all arrays.
 
 The prior (MAP) is in units of pseudo-rows of a standardised column: see `Prior`.
 """
@@ -33,13 +34,14 @@ from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._numeric import divide
 
 NOISE_FLOOR = 1e-6
-"""Least noise variance, in a column's own variance."""
+"""Smallest noise variance, relative to the variance of the column."""
 
 LATENT_FLOOR = 1e-8
-"""Least variance of a latent variable in a class."""
+"""Smallest variance of a latent variable in a class."""
 
 STEEP = 1e7
-"""Signal to noise above which the factors lose too many digits for rows that show few columns."""
+"""Signal-to-noise ratio above which the factored form loses too many digits for rows with few
+observed cells."""
 
 PARAMETER_LIMIT = 1e4
 """Bound on extrapolated parameters."""
@@ -94,14 +96,14 @@ class LCMParams(NamedTuple):
 class LCMStats(NamedTuple):
     """Expected moments of the complete data.
 
-    weighting (S,); edges (S, n, q); cell_weight (S, Y, M); latent_total, latent_square (S, Y, q):
-    of z and z^2 by class; gram (S, M, q + 1, q + 1): of (z, 1)(z, 1)' by component; cross (S, M,
-    n, q + 1): of x (z, 1)'; square (S, M, n): of x^2; counts (S, Y, L).
+    weighting (S,); edges (S, n, q); component_weight (S, Y, M); latent_total, latent_square
+    (S, Y, q): of z and z^2 by class; gram (S, M, q + 1, q + 1): of (z, 1)(z, 1)' by component;
+    cross (S, M, n, q + 1): of x (z, 1)'; square (S, M, n): of x^2; counts (S, Y, L).
     """
 
     weighting: IndexArray
     edges: BoolArray
-    cell_weight: FloatArray
+    component_weight: FloatArray
     latent_total: FloatArray
     latent_square: FloatArray
     gram: FloatArray
@@ -111,7 +113,7 @@ class LCMStats(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """z given x in each cell: mean `intercept` + `slope` x, covariance `spread`.
+    """z given x in each class component: mean `intercept` + `slope` x, covariance `spread`.
 
     Shapes (S, Y, M, q), (S, Y, M, q, n), (S, Y, M, q, q).
     """
@@ -121,10 +123,12 @@ class Regression(NamedTuple):
     spread: FloatArray
 
 
-def to_cells(params: LCMParams, *, holes: bool = True) -> tuple[ClassComponents, Regression]:
-    """Gaussian of x, and regression of z on x, in each cell.
+def to_components(params: LCMParams, *, holes: bool = True) -> tuple[ClassComponents, Regression]:
+    """Return the Gaussian of x, and the regression of z on x, in each class component.
 
-    Without `holes` the covariances of x are not filled in: only conditioning needs them.
+    The regression is E[Z | x, y, m] of Langseth and Nielsen (2005, Appendix B), with the offset
+    that is missing there. Without `holes` the covariances of x are not computed: only conditioning
+    on some of the columns needs them.
     """
     loadings, noise, gamma = params.loadings, params.noise, params.latent_variance
     n, q = loadings.shape[2:]
@@ -201,17 +205,17 @@ class LCMProblem:
     offset: bool = True
 
     rounding: ClassVar[float] = 1e-8
-    """What rounding may take from the objective where the noise is at its floor."""
+    """Relative fall of the objective that rounding can cause where the noise is at its floor."""
 
     def e_step(self, params: LCMParams) -> tuple[LCMStats, FloatArray]:
         """Expected moments of the complete data, and the objective per row."""
         holes = any(group.patterns is not None for group in self.data.groups)
-        cells, regression = to_cells(params, holes=holes)
-        stats, log_likelihood = expect(self.data, cells)
+        components, regression = to_components(params, holes=holes)
+        stats, log_likelihood = expect(self.data, components)
         weight, total, square, counts = stats
         intercept, slope, spread = regression
         q = intercept.shape[-1]
-        # E z, E x z' and E z z' of each cell, from its moments of x
+        # E z, E x z' and E z z' of each class component, from its moments of x
         moved = (slope @ total[..., None])[..., 0]
         z_total = weight[..., None] * intercept + moved
         cross = square @ np.swapaxes(slope, 3, 4)
@@ -241,10 +245,14 @@ class LCMProblem:
         return expected, objective / self.data.total_weight[params.weighting]
 
     def m_step(self, stats: LCMStats) -> LCMParams:
-        """Parameters of highest expected penalised likelihood."""
+        """Return the parameters of highest expected penalised likelihood.
+
+        These are the updating rules of Langseth and Nielsen (2005, section 4.2) with a prior. The
+        noise uses the whole quadratic form: the short form there holds only without a prior.
+        """
         prior = self.prior
         log_weight, latent_mean, latent_variance = latent_parameters(
-            stats.cell_weight, stats.latent_total, stats.latent_square, prior
+            stats.component_weight, stats.latent_total, stats.latent_square, prior
         )
         latent_variance = np.maximum(latent_variance, LATENT_FLOOR)
 
@@ -277,7 +285,7 @@ class LCMProblem:
         """Loadings and offset, shape (S, M, n, q + 1): each attribute on its latent parents."""
         gram = stats.gram.copy()
         diagonal = np.einsum("smqq->smq", gram)
-        # as small as rounding: lets a component without rows, or latent variables that are one, be
+        # as small as rounding: for a component without rows, or latent variables that coincide
         diagonal += 1e-13 * diagonal + np.finfo(float).tiny ** 0.5
         diagonal[..., :-1] += self.prior.loading
         if self.offset and stats.edges.all():
@@ -341,11 +349,11 @@ class LCMProblem:
         )
 
     def starts(self, weighting: IndexArray, rngs: list[np.random.Generator]) -> LCMParams:
-        """Parameters to start from, one for each generator: the start of weighting[s] is drawn.
+        """Draw initial parameters, one start per generator; start s uses weighting[s].
 
-        Chance sets the loadings, and draws a row for each of several components to lie on; the
-        latent variables begin alike in all classes. Nothing depends on the order of rows, columns
-        or classes, and a row of weight two is the row twice.
+        The loadings are random, and each of several components is centred on a random row. The
+        latent variables have the same distribution in all classes at first. Nothing depends on the
+        order of rows, columns or classes, and a row of weight two counts as two rows.
         """
         n_classes = self.data.labelled.shape[1]
         n, q, m = self.data.n_columns, self.n_latent, self.n_components
@@ -354,7 +362,7 @@ class LCMProblem:
         loadings = np.empty((n_starts, m, n, q))
         offsets = np.zeros((n_starts, m, n))
         for s, (g, rng) in enumerate(zip(weighting, rngs, strict=True)):
-            # half of each column's variance by the latent variables, half noise
+            # the latent variables explain half of each column's variance, noise the other half
             loadings[s] = np.sqrt(0.5 / q) * rng.standard_normal((m, n, q))[:, ranks[g]]
             if m > 1:
                 direction = rng.standard_normal(n)[ranks[g]]
@@ -386,21 +394,21 @@ def regress_masked(gram: FloatArray, cross: FloatArray, allowed: BoolArray) -> F
 
 
 def latent_parameters(
-    cell_weight: FloatArray, total: FloatArray, square: FloatArray, prior: Prior
+    component_weight: FloatArray, total: FloatArray, square: FloatArray, prior: Prior
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log P(y, m), and mean and variance of the latent variables in each class.
 
     Parameters
     ----------
-    cell_weight : array of shape (S, Y, M)
+    component_weight : array of shape (S, Y, M)
     total, square : arrays of shape (S, Y, q)
         Sums of the latent variables and of their squares.
     prior : Prior
     """
-    share = cell_weight + prior.component
+    share = component_weight + prior.component
     with np.errstate(divide="ignore"):
         log_weight = np.log(share / share.sum(axis=(1, 2), keepdims=True))
-    class_weight = cell_weight.sum(axis=2)[..., None]
+    class_weight = component_weight.sum(axis=2)[..., None]
     mean = divide(total, class_weight)
     about = square - mean * total + prior.latent
     drawn = class_weight + prior.latent

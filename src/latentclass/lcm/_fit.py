@@ -16,7 +16,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, gather
 from latentclass.estimator._reading import Training
 from latentclass.lcm._edges import learn_structure
-from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_cells
+from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_components
 from latentclass.lcm._model import LCMModel
 
 P = TypeVar("P", bound=tuple[Any, ...])
@@ -93,7 +93,7 @@ def fit_data(
         starts = learn_structure(problem, starts, rngs, settings.max_iter)
     result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
     params = canonical(result.params)
-    inside = expect(data, to_cells(take_starts(params, [0]))[0])[1][0]
+    inside = expect(data, to_components(take_starts(params, [0]))[0])[1][0]
     return Learned(
         LCMModel(measured.scaling, measured.level_offsets, params),
         FitRecord.of(result, float(inside) + measured.outside),
@@ -138,7 +138,7 @@ def training_accuracy(
     table, y, weight = labelled.table, labelled.y, labelled.weight
 
     def score(params: LCMParams) -> FloatArray:
-        components, _ = to_cells(params)
+        components, _ = to_components(params)
 
         def visit(span: slice) -> FloatArray:
             numeric, codes = table.block(span)

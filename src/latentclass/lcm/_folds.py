@@ -1,7 +1,8 @@
-"""Cross-validation of latent classification models, all folds and restarts in one batch.
+"""Cross-validation of latent classification models, with all folds and starts in one batch.
 
-A fold is a weighting of the rows with its test rows at 0. So one run of EM fits every restart of
-every fold; for the linear model a fold's moments are those of all rows less its own.
+A fold is a weighting of the rows in which its test rows have weight 0. So one run of EM fits every
+start of every fold. For the linear model, the moments of a fold are those of all rows minus those
+of its test rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from latentclass.engine._class_components import ComponentData, gather_rows, log
 from latentclass.engine._em import run_groups
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.lcm._edges import learn_structure
-from latentclass.lcm._em import LCMParams, LCMProblem, to_cells
+from latentclass.lcm._em import LCMParams, LCMProblem, to_components
 from latentclass.lcm._fit import LCMSettings
 
 
@@ -29,12 +30,12 @@ class FoldedRows:
         Standardised continuous columns and codes of the discrete ones.
     y, weight : arrays of shape (N,)
     fold : array of shape (N,)
-        The fold whose test part a row is in; -1 for a row that is in none (without label).
+        The fold that tests a row; -1 for a row that no fold tests.
     n_folds, n_classes : int
     offsets : array
-        Where each discrete column's levels begin.
+        First level of each discrete column.
     left_out : array of shape (n_folds, N), optional
-        Rows that a fold neither learns from nor tests; None is none.
+        Rows that a fold neither learns from nor tests; None if there are none.
     """
 
     values: FloatArray
@@ -48,11 +49,11 @@ class FoldedRows:
     left_out: BoolArray | None = None
 
     def gather(self, n_components: int, width: int) -> ComponentData:
-        """Rows for the E-step, one weighting a fold."""
+        """Prepare the rows for the E-step, with one weighting per fold."""
         if n_components > 1 or self.left_out is not None:
             every = np.arange(len(self.y))
             return self._gather(every, self._training_weights(), n_components == 1, width)
-        # rows that no fold tests are learned from in all, like those that hide something
+        # rows that no fold tests are learned from in all folds, like incomplete rows
         hidden = (self.y < 0) | np.isnan(self.values).any(axis=1) | (self.fold < 0)
         data = self._gather(np.flatnonzero(hidden), self._training_weights(), True, width)
         known = np.flatnonzero(~hidden)
@@ -60,7 +61,7 @@ class FoldedRows:
             self._gather(known[self.fold[known] == fold], self.weight[None], True, width)
             for fold in range(self.n_folds)
         ]
-        # each fold learns from the sums of all rows less those of its test part
+        # each fold learns from the sums of all rows minus those of its test rows
         sums, counts, labelled, weight = (
             np.concatenate(arrays)
             for arrays in zip(
@@ -98,15 +99,15 @@ class FoldedRows:
 
     def log_joint(self, params: LCMParams, rows: IndexArray) -> FloatArray:
         """log p(x, class) of some rows under each start, shape (S, n_rows, Y)."""
-        cells, _ = to_cells(params)
-        joint = log_joint_rows(cells, self.values[rows], self.codes[rows], self.offsets)
+        components, _ = to_components(params)
+        joint = log_joint_rows(components, self.values[rows], self.codes[rows], self.offsets)
         return log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)
 
 
 def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -> FloatArray:
     """log P(class | x) of each row under the model of the fold that tests it, shape (N, Y).
 
-    Rows that no fold tests get NaN. The same seed gives the same result, whatever else is run.
+    Rows that no fold tests get NaN. The same seed gives the same result, whatever else is fitted.
     """
     n_folds, n_init = rows.n_folds, settings.n_init
     width = n_folds * n_init * settings.n_components

@@ -118,23 +118,23 @@ class MixedClassifier(LatentClassifier):
 class HybridLCMClassifier(MixedClassifier):
     """Latent classification model of continuous, binary and nominal columns together.
 
-    All columns are explained by a few latent Gaussian variables, which are independent given the
-    class. Given them a continuous column is Gaussian, a binary one follows a logistic regression,
-    a nominal one a chain of them.
+    A few latent Gaussian variables, independent given the class, explain all columns. Given these,
+    a continuous column is Gaussian, a binary one follows a logistic regression, and a nominal one a
+    sequence of logistic regressions.
 
         P(y) P(m | y) N(z; mu_y, diag gamma_y) prod_j p(x_j | z, m)
 
-    The likelihood of discrete columns has no closed form. EM raises Jaakkola and Jordan's lower
-    bound, and by default the classes are compared by it. Missing cells are left out of it
-    exactly, rows without label are learned from. On continuous columns alone the model is
-    `LCMClassifier`, on binary ones alone `BinaryLCMClassifier`.
+    The likelihood of discrete columns has no closed form. EM maximises Jaakkola and Jordan's lower
+    bound, and by default the bound is also used to compare the classes. Missing cells are
+    integrated out exactly, and rows without label are learned from. With continuous columns only,
+    the model is `LCMClassifier`; with binary columns only, it is `BinaryLCMClassifier`.
 
     Parameters
     ----------
     n_latent : int, default=5
         Number of latent variables.
     n_components : int, default=1
-        Components M; each has its own map from latent variables to columns.
+        Number of components; each has its own map from latent variables to columns.
     noise : {"tied", "untied"}, default="tied"
         "tied": one noise variance for each continuous column. "untied": one for each column in each
         component.
@@ -154,9 +154,8 @@ class HybridLCMClassifier(MixedClassifier):
         nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
         exactly to many digits, by a grid of points; for `n_latent` up to 3.
     power_transform : bool, default=True
-        Bend continuous columns until they are nearer to a Gaussian (Yeo and Johnson's power
-        transform): a long tail then does not outweigh all other columns. Without discrete columns
-        nothing is bent.
+        Bring continuous columns nearer to a Gaussian (Yeo and Johnson's power transform), so that a
+        long tail does not outweigh all other columns. Not used without discrete columns.
     discriminative : bool, default=True
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps and the temperature are chosen on held-out rows. A fifth of the rows is held
@@ -194,8 +193,8 @@ class HybridLCMClassifier(MixedClassifier):
     component_prior_ : array of shape (n_classes, n_components)
         Probability of each component given the class, P(m | y).
     loadings_, offsets_, noise_variances_ : arrays
-        Of the continuous columns, as in `LCMClassifier`; of bent ones, scaled to the mean and
-        standard deviation that they had.
+        Of the continuous columns, as in `LCMClassifier`. Transformed columns are scaled to their
+        original mean and standard deviation.
     weights_ : array of shape (n_components, n_sticks, n_latent)
         Change of each yes-or-no question's log-odds with each latent variable.
     intercepts_ : array of shape (n_components, n_sticks)
@@ -229,10 +228,10 @@ class HybridLCMClassifier(MixedClassifier):
     restart_histories_ : list of list of float
         `history_` of every start.
     n_steps_ : int
-        With `discriminative=True`: gradient steps taken.
+        With `discriminative=True`: number of gradient steps taken.
     held_out_ : array
-        With `discriminative=True`: log-loss of the rows held out after every fifth step, by
-        temperature (1, 1.5, 2, 3, 5), until eight looks brought nothing lower.
+        With `discriminative=True`: log-loss of the held-out rows after every fifth step, by
+        temperature (1, 1.5, 2, 3, 5). It ends when eight evaluations brought no improvement.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -240,18 +239,19 @@ class HybridLCMClassifier(MixedClassifier):
 
     Notes
     -----
-    A nominal column is a row of yes-or-no questions, the commonest category first: is it this
-    one; if not, is it the next; and so on. Each is a binary column, observed only where the ones
-    before it were answered by no. So the bound stays a proven one; but which category comes first
-    changes the model a little.
+    A nominal column becomes a sequence of yes-or-no questions, the most frequent category first: is
+    it this one; if not, is it the next one; and so on. Each question is a binary column, observed
+    only if the answer to all earlier ones was no. So the bound remains a proven bound, but the
+    order of the categories has a small influence on the model.
 
-    The most probable completion of a bent column is most probable on its bent scale.
+    The most probable completion of a transformed column is the most probable value on its
+    transformed scale.
 
     With `predict_method="bound"`, `score_samples` and `predict_joint_log_proba` are lower bounds
-    too: they do not sum to 1 over all x.
+    too, so the densities do not integrate to 1.
 
-    With `select="average"` the density, samples and completion are those of all starts mixed,
-    and the class probabilities are the starts' own, averaged.
+    With `select="average"` the density, samples and completion come from the mixture of all starts.
+    The class probabilities are the average over the starts.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Rows of mixed columns in blocks, and what the starts of EM ask of them."""
+"""Rows of mixed columns in blocks, and what the starts of EM need to know about them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from latentclass.lcm._logistic_bound import HybridRows, read_rows
 
 
 class HybridBlock(NamedTuple):
-    """Some rows, all labelled or none; `items` are their places on the last axis of xi.
+    """Some rows, either all labelled or all unlabelled, and their places on the last axis of xi.
 
-    An unlabelled row is an item for each class, all rows of a class in a run.
+    A labelled row is one item. An unlabelled row is one item per class; items are sorted by class.
     """
 
     rows: HybridRows
@@ -29,7 +29,7 @@ class HybridBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class HybridData:
-    """Rows as the E-step wants them.
+    """Rows in the form that the E-step needs.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class HybridData:
 
     @cached_property
     def item_scale(self) -> FloatArray:
-        """Root of the items' weights: in distances, weight two is the row twice."""
+        """Square root of the item weights, so that in distances weight two counts as two rows."""
         weight = np.empty(self.n_items)
         for block in self.blocks:
             repeats = len(block.label) // len(block.weight)
@@ -71,7 +71,7 @@ def gather_blocks(
     pseudo: FloatArray,
     n_jobs: int | None = None,
 ) -> HybridData:
-    """Sort rows that come in parts (rows, class codes, weights) into blocks."""
+    """Sort parts (rows, class codes, weights) into blocks."""
     blocks: list[HybridBlock] = []
     first = 0
     labelled_weight = np.zeros(n_classes)
@@ -96,9 +96,9 @@ def gather_blocks(
 
 
 def column_places(data: HybridData) -> tuple[IndexArray, FloatArray]:
-    """A place for each column that moves with it (see `_cells.column_ranks`), and its share of 1.
+    """Rank the columns by their contents (see `_class_components.column_ranks`).
 
-    The second array, smoothed, is of the logistic columns.
+    Also returns the smoothed share of 1 in each logistic column.
     """
     n_classes, (n_gaussian, n_logistic) = len(data.labelled), data.n_columns
     sums = np.zeros((3, n_classes, n_gaussian + n_logistic))
@@ -117,7 +117,7 @@ def column_places(data: HybridData) -> tuple[IndexArray, FloatArray]:
     share = count / np.maximum(count.sum(axis=0), np.finfo(float).tiny)
     mean, spread = (divide(part, count) for part in sums[1:])
     key = (share * (mean**2 + 0.3 * spread**2)).sum(axis=0)
-    # rounded: of two columns that differ by rounding only, the order must not hang on it
+    # rounding errors must not decide the order of equal columns
     key = np.round(key, 6)
     order = np.lexsort((np.round(_relations(data, key), 6), key))
     ranks = np.empty_like(order)
@@ -127,9 +127,9 @@ def column_places(data: HybridData) -> tuple[IndexArray, FloatArray]:
 
 
 def _relations(data: HybridData, key: FloatArray) -> FloatArray:
-    """A number for each column made of its relations to the others, which tells apart equal keys.
+    """Compute a number for each column from its relations to the others, to separate equal keys.
 
-    Each row is given a random number by the columns' keys, and each class by its rows.
+    Each row gets a random number by the keys of the columns, and each class one by its rows.
     """
     different, number = np.unique(key, return_inverse=True)
     total = np.zeros(len(key))
@@ -151,7 +151,7 @@ def _relations(data: HybridData, key: FloatArray) -> FloatArray:
 
 
 def _numbers(rows: HybridRows) -> FloatArray:
-    """Values and half signs of rows, (n, R), 0 in holes."""
+    """Return values and half signs of rows, (n, R), 0 if missing."""
     seen = read_rows(rows)
     return np.concatenate([seen.values, seen.kappa])
 
@@ -159,10 +159,10 @@ def _numbers(rows: HybridRows) -> FloatArray:
 def draw_items(
     data: HybridData, direction: FloatArray, chance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Values and signs of rows at given shares of the weight, rows sorted along a direction.
+    """Draw rows: those at given shares (`chance`) of the weight, sorted along a direction.
 
-    So rows are drawn by their weight, and which ones does not depend on how they are stored. Holes
-    are 0.
+    So a row is drawn in proportion to its weight, and the draw does not depend on the order of the
+    rows. Returns their values and signs, 0 if missing.
     """
     n_gaussian, _ = data.n_columns
     along, weight, places = [], [], []

@@ -1,16 +1,18 @@
-"""Latent classification models of mixed columns: EM on a lower bound.
+"""EM on a lower bound for latent classification models of mixed columns.
 
     P(y) P(m | y) N(z; mu_y, diag gamma_y) prod_j p(x_j | z, m)
 
-A continuous column is Gaussian given z (as in `_lcm`), a binary one logistic,
-P(x_j = 1 | z, m) = sigma(w_mj' z + b_mj). A nominal column is broken like a stick into binary
-ones: is it its commonest category; if not, the next; and so on, each observed only where the
-ones before it were not taken. So one bound (`_logistic`) serves all, and the sum over rows of
-log sum_m P(y, m) exp(bound) is a lower bound of the log-likelihood.
+Given z, a continuous column is Gaussian (as in `_em`), and a binary one is logistic,
+P(x_j = 1 | z, m) = sigma(w_mj' z + b_mj). A nominal column becomes several binary ones by stick
+breaking: is it the most frequent category; if not, is it the next one; and so on. Each question is
+observed only if the answer to all earlier ones was no. So one bound (`_logistic_bound`) serves all
+columns, and the sum over rows of log sum_m P(y, m) exp(bound) is a lower bound on the
+log-likelihood.
 
 The bound has one free number xi for each logistic cell and component. They are part of the
-parameters: an E-step takes the posteriors at xi, then moves xi to its best for these, and the
-M-step uses the moved xi. Each of these steps can only raise the bound.
+parameters: an E-step computes the posteriors at xi, then moves xi to its best value for these, and
+the M-step uses the new xi. Each of these steps can only raise the bound. The updates are those of
+Langseth and Nielsen (2009, section 5.2 and Appendix C), with a prior.
 """
 
 from __future__ import annotations
@@ -48,15 +50,15 @@ from latentclass.lcm._logistic_bound import (
 )
 
 XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(PARAMETER_LIMIT)))
-"""Bounds on the logarithm of extrapolated xi."""
+"""Range of the logarithm of extrapolated xi."""
 
 
 class HybridParams(NamedTuple):
-    """Parameters of S models; Gaussian columns are standardised, and come first.
+    """Parameters of S models; Gaussian columns are standardised and come first.
 
     log_weight (S, Y, M) = log P(y, m); coefficient (S, M, n, q + 1): offset and weights of each
-    column; noise (S, M or 1, n_c); latent_mean, latent_variance (S, Y, q); xi (S, M, n_b, items),
-    the bound's own numbers, single precision: any value gives a bound.
+    column; noise (S, M or 1, n_c); latent_mean, latent_variance (S, Y, q); xi (S, M, n_b, items):
+    the free numbers of the bound, in single precision, since any value gives a bound.
     """
 
     log_weight: FloatArray
@@ -70,13 +72,13 @@ class HybridParams(NamedTuple):
 class HybridStats(NamedTuple):
     """Expected statistics.
 
-    cell_weight (S, Y, M); latent_total, latent_square (S, Y, q); gram (S, M, n, f): features of
-    z, in logistic columns weighted by their curvature; cross (S, M, n, q + 1): kappa or x times
-    (1, z); square (S, M, n_c): x^2; offset (S, M, n_b): b of the model that made the statistics;
-    xi as in the parameters, moved.
+    component_weight (S, Y, M); latent_total, latent_square (S, Y, q); gram (S, M, n, f): features
+    of z, in logistic columns weighted by their curvature; cross (S, M, n, q + 1): kappa or x times
+    (1, z); square (S, M, n_c): x^2; offset (S, M, n_b): b of the model that the
+    statistics were computed with; xi as in the parameters, after its step.
     """
 
-    cell_weight: FloatArray
+    component_weight: FloatArray
     latent_total: FloatArray
     latent_square: FloatArray
     gram: FloatArray
@@ -106,7 +108,7 @@ class HybridProblem:
     prior: Prior
 
     rounding: ClassVar[float] = 1e-8
-    """What rounding may take from the objective where the noise is at its floor."""
+    """Relative fall of the objective that rounding can cause where the noise is at its floor."""
 
     def e_step(self, params: HybridParams) -> tuple[HybridStats, FloatArray]:
         """Expected statistics, and the objective per row."""
@@ -130,7 +132,7 @@ class HybridProblem:
     def _visit(
         self, params: HybridParams, design: Design, block: HybridBlock, xi: npt.NDArray[np.float32]
     ) -> tuple[FloatArray, HybridStats]:
-        """Log-likelihood and statistics of a block; its new xi go to `xi`."""
+        """Return log-likelihood and statistics of a block, and write its new xi into `xi`."""
         n_classes = params.log_weight.shape[1]
         rows = block.rows if block.labelled else block.rows.repeat(n_classes)
         seen = read_rows(rows)
@@ -143,23 +145,23 @@ class HybridProblem:
         return log_total @ block.weight, stats
 
     def m_step(self, stats: HybridStats) -> HybridParams:
-        """Parameters of highest expected penalised bound."""
+        """Return the parameters of highest expected penalised bound."""
         prior = self.prior
         log_weight, latent_mean, variance = latent_parameters(
-            stats.cell_weight, stats.latent_total, stats.latent_square, prior
+            stats.component_weight, stats.latent_total, stats.latent_square, prior
         )
 
         n_gaussian = stats.square.shape[2]
         gram = unpack_features(stats.gram)
         cross = stats.cross.copy()
-        # pseudo-counts at z = 0: a factor each, whose xi is best at the offset itself
+        # pseudo-counts at z = 0: one factor each, whose best xi is the offset itself
         ones, zeros = prior.alpha * self.data.pseudo
         pseudo = (ones + zeros) * curvature(np.maximum(np.abs(stats.offset), LEAST_XI))
         gram[:, :, n_gaussian:, 0, 0] += pseudo
         cross[:, :, n_gaussian:, 0] += 0.5 * (ones - zeros)
         system = gram.copy()
         diagonal = np.einsum("smiqq->smiq", system)
-        # as small as rounding: lets a component without rows, or a column without values, be
+        # as small as rounding: for a component without rows, or a column without values
         diagonal += 1e-13 * diagonal + np.finfo(float).tiny ** 0.5
         diagonal[..., 1:] += prior.loading
         coefficient = np.asarray(np.linalg.solve(system, cross[..., None])[..., 0], dtype=float)
@@ -223,11 +225,11 @@ class HybridProblem:
         )
 
     def starts(self, rngs: list[np.random.Generator]) -> HybridParams:
-        """Parameters to start from, one for each generator.
+        """Draw initial parameters, one start per generator.
 
-        Chance sets the weights, and draws a row for each of several components to lie on; the
-        latent variables begin alike in all classes. Nothing depends on the order of rows, columns
-        or classes, and a row of weight two is the row twice.
+        The weights are random, and each of several components is centred on a random row. The
+        latent variables have the same distribution in all classes at first. Nothing depends on the
+        order of rows, columns or classes, and a row of weight two counts as two rows.
         """
         n_classes = len(self.data.labelled)
         n_gaussian, n_logistic = self.data.n_columns
@@ -236,7 +238,7 @@ class HybridProblem:
         coefficient = np.empty((len(rngs), m, n, q + 1))
         level = np.concatenate([np.zeros(n_gaussian), np.log(chance / (1.0 - chance))])
         for s, rng in enumerate(rngs):
-            # half of a column's variance by the latent variables; logits about as wide as 1
+            # half of a column's variance is explained; logits have a spread of about 1
             coefficient[s, ..., 1:] = rng.standard_normal((m, n, q))[:, ranks]
             coefficient[s, ..., 1:] *= np.sqrt(0.5 / q)
             coefficient[s, ..., 0] = level
@@ -272,10 +274,10 @@ def collect_stats(
     share: FloatArray,
     n_latent: int,
 ) -> HybridStats:
-    """Statistics of items (see `HybridStats`), `offset` and `xi` left empty.
+    """Return the statistics of items (see `HybridStats`), with `offset` and `xi` left empty.
 
-    `moments` (S, M, f, items); `xi` (S, M, n_b, items) tells the curvatures; `share` (S, M, items)
-    the weight of each item in each component.
+    `moments` has shape (S, M, f, items); `xi` (S, M, n_b, items) gives the curvatures; `share`
+    (S, M, items) is the weight of each item in each component.
     """
     q = n_latent
     turned = np.swapaxes(moments, 2, 3)
@@ -302,7 +304,7 @@ def collect_stats(
 
 
 def params_design(params: HybridParams) -> Design:
-    """The parameters as the E-step wants them."""
+    """Return the parameters in the form that the E-step needs."""
     return make_design(params.coefficient, params.noise, params.latent_mean, params.latent_variance)
 
 
@@ -310,11 +312,11 @@ def _shares(joint: FloatArray, block: HybridBlock) -> tuple[FloatArray, FloatArr
     """Weight of each item in each component, (S, M, items), and log p(row), (S, R)."""
     n_starts, n_components, n_items = joint.shape
     n_rows = len(block.weight)
-    # an unlabelled row is shared out over classes and components, a labelled one over these
-    cells = joint.reshape(n_starts, -1, n_rows) if not block.labelled else joint
-    top = cells.max(axis=1)
+    # an unlabelled row is shared among all class components, a labelled one among the components
+    joined = joint.reshape(n_starts, -1, n_rows) if not block.labelled else joint
+    top = joined.max(axis=1)
     top[np.isneginf(top)] = 0.0
-    shares = np.exp(cells - top[:, None])
+    shares = np.exp(joined - top[:, None])
     total = shares.sum(axis=1)
     with np.errstate(divide="ignore"):
         log_total = top + np.log(total)
@@ -348,7 +350,7 @@ def log_prior(params: HybridParams, prior: Prior, pseudo: FloatArray) -> FloatAr
 
 
 def canonical(params: HybridParams) -> HybridParams:
-    """The same models with each latent variable in its standard form (see `_lcm.canonical`)."""
+    """The same models with each latent variable in its standard form (see `_em.canonical`)."""
     share = np.exp(params.log_weight)
     by_class = share.sum(axis=2)[..., None]
     centre = (by_class * params.latent_mean).sum(axis=1)

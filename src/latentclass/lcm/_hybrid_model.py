@@ -19,7 +19,7 @@ from latentclass.estimator._gaussian_model import Scaling, join_tables
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams
 from latentclass.lcm._hybrid_posterior import (
-    Cell,
+    ClassComponent,
     Points,
     gaussian_draws,
     grid_points,
@@ -250,14 +250,14 @@ class HybridModel(LatentModel):
         for s, y, m in np.ndindex(*joint.shape[:3]):
             mine = np.flatnonzero(share[s, y, m] > MIN_SHARE)
             weight = share[s, y, m, mine][:, None]
-            cell, near = Cell.of(params, s, y, m), moments[s, y, m][:, mine]
+            one, near = ClassComponent.of(params, s, y, m), moments[s, y, m][:, mine]
             if points is None:
                 draws = gaussian_draws(near, drawn)
             else:
-                draws = cell.draws(take_seen(seen, mine), near, points)
+                draws = one.draws(take_seen(seen, mine), near, points)
             by_point = np.exp(log_normalise(draws.log_weight))[..., None]
-            a = draws.z @ cell.weights.T + cell.offset
-            means = self._mean_values(a[..., :n_gaussian], by_point, cell.noise, hidden[mine])
+            a = draws.z @ one.weights.T + one.offset
+            means = self._mean_values(a[..., :n_gaussian], by_point, one.noise, hidden[mine])
             values[mine] += weight * means
             for place, log_prob in columns.categories(a[..., n_gaussian:]):
                 chances[place][mine] += weight * (by_point * np.exp(log_prob)).sum(axis=1)

@@ -1,9 +1,9 @@
-"""What fitted latent classification models of mixed columns say of rows.
+"""Inference with a fitted model of mixed columns.
 
-The bound on log p(row | y, m) is raised step by step, as the E-step does once an iteration: first
-with one prior for all classes, which is where most of the way lies, then class by class. A row
-leaves when a step gains it nothing more, and classes that are out of the question for a row are
-not followed; what a row gets does not depend on the others.
+The bound on log p(row | y, m) is raised in steps (Algorithm 1 of Langseth and Nielsen, 2009), first
+with one prior for all classes, which does most of the work, then class by class. A row is finished
+when a step no longer raises its bound. Classes that are far too improbable for a row are not
+followed. The result for a row does not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ COMMON_STEPS = 2
 """Steps with the prior of all classes together."""
 
 CLASS_STEPS = 2
-"""Steps with each class's own prior. More raise the bounds of all classes much alike: on the digits
-of the paper, accuracy stays and log-loss rises a little, at four times the cost."""
+"""Steps with each class's own prior. More steps raise the bounds of all classes by similar amounts:
+on the paper's digits accuracy does not change and log-loss rises a little, at four times the
+cost."""
 
 MOMENT_STEPS = 20
-"""Most such steps where the posteriors of z are wanted."""
+"""Maximum number of such steps if the posteriors of z are needed."""
 
 GAIN = 1e-3
-"""A row has converged when a step raises its bound by no more than this part of it, as in the
-paper."""
+"""A row has converged when the relative gain of its bound is at most this, as in the paper."""
 
 FURTHER = 0.5
-"""xi goes this much further than its best, on the logarithmic scale: fewer steps are needed."""
+"""How far xi is moved beyond its best value, on the logarithmic scale: it saves steps."""
 
 HOPELESS = 30.0
-"""A class this far below the best of a row, in log p, is not followed any further."""
+"""A class whose log p is this far below that of a row's best class is not followed any further."""
 
 
 class Bounds(NamedTuple):
-    """Bounds `log_bound` (S, Y, M, R), and posterior moments of z, (S, Y, M, f, R), if asked."""
+    """Bounds `log_bound` (S, Y, M, R) and, on request, posterior moments of z, (S, Y, M, f, R)."""
 
     log_bound: FloatArray
     moments: FloatArray | None
 
 
 def raise_bounds(params: HybridParams, rows: HybridRows, *, moments: bool = False) -> Bounds:
-    """Bounds on log p(row | y, m) of some rows."""
+    """Return bounds on log p(row | y, m) of some rows."""
     design = params_design(params)
     seen = read_rows(rows)
     n_starts, n_classes, n_components = params.log_weight.shape
@@ -104,18 +104,18 @@ def raise_bounds(params: HybridParams, rows: HybridRows, *, moments: bool = Fals
 
 
 def _take_sums(sums: Sums, rows: IndexArray) -> Sums:
-    """Some of the rows, copied."""
+    """Return a copy of some rows."""
     return Sums(*(np.take(part, rows, axis=-1) for part in sums))
 
 
 def _step(design: Design, moments: FloatArray, xi: FloatArray, *, further: bool) -> FloatArray:
-    """Move xi to its best for the posterior, or further in the same direction."""
+    """Move xi to its best value for the posterior, or further in the same direction."""
     best = best_xi(design, moments)
     return np.maximum(best * (best / xi) ** FURTHER, LEAST_XI) if further else best
 
 
 def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
-    """xi that the classes' priors taken as one Gaussian lead to, shape (S, M, n_b, R)."""
+    """Return xi after some steps with one Gaussian prior for all classes, shape (S, M, n_b, R)."""
     share = np.exp(log_sum_exp(params.log_weight))[..., None]
     mean = (share * params.latent_mean).sum(axis=1, keepdims=True)
     square = params.latent_variance + (params.latent_mean - mean) ** 2
@@ -132,7 +132,7 @@ def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
 
 
 def take_seen(seen: Seen, rows: IndexArray) -> Seen:
-    """Some of the rows."""
+    """Return some of the rows."""
     if len(rows) == seen.kappa.shape[1]:
         return seen
     return Seen(
@@ -150,14 +150,14 @@ def log_bounds_given_class(params: HybridParams, log_bound: FloatArray) -> Float
 
 
 class Points(NamedTuple):
-    """Points (P, q) and log-weights (P,): sums over them stand for averages over N(0, I)."""
+    """Points (P, q) and log-weights (P,): weighted sums approximate averages over N(0, I)."""
 
     points: FloatArray
     log_weight: FloatArray
 
 
 def spread_points(n_points: int, q: int) -> Points:
-    """Points of low discrepancy, in pairs of opposite sign: the same at every call."""
+    """Return points of low discrepancy in pairs of opposite sign, the same at every call."""
     from scipy.stats import norm, qmc
 
     half = qmc.Sobol(q, scramble=True, rng=np.random.default_rng(0)).random(n_points // 2)
@@ -167,7 +167,7 @@ def spread_points(n_points: int, q: int) -> Points:
 
 
 def grid_points(n_nodes: int, q: int) -> Points:
-    """Gauss and Hermite's points on a grid."""
+    """Return the points of Gauss-Hermite quadrature on a grid."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
     log_weights = np.log(weights / weights.sum())
     places = np.indices((n_nodes,) * q).reshape(q, -1).T
@@ -175,13 +175,13 @@ def grid_points(n_nodes: int, q: int) -> Points:
 
 
 POINT_NUMBERS = 2**21
-"""Numbers that logits at points may take at once (16 MB)."""
+"""Maximum size of a block of logits at points, in numbers (16 MB)."""
 
 
 class Draws(NamedTuple):
     """Points z (R, P, q) in the latent space of each row, and log-weights (R, P).
 
-    Averages over the posterior of z are weighted averages over the points.
+    Weighted averages over the points approximate averages over the posterior of z.
     """
 
     z: FloatArray
@@ -189,7 +189,7 @@ class Draws(NamedTuple):
 
 
 def gaussian_draws(moments: FloatArray, points: Points) -> Draws:
-    """Points of the bound's posterior, from its moments (f, R)."""
+    """Return points of the posterior under the bound, from its moments (f, R)."""
     full = unpack_features(moments.T)
     mean = full[:, 0, 1:]
     covariance = full[:, 1:, 1:] - mean[:, :, None] * mean[:, None, :]
@@ -199,8 +199,12 @@ def gaussian_draws(moments: FloatArray, points: Points) -> Draws:
     return Draws(z, np.broadcast_to(points.log_weight, z.shape[:2]))
 
 
-class Cell(NamedTuple):
-    """One class and component of one model: columns' `offset` (n,) and `weights` (n, q)."""
+class ClassComponent(NamedTuple):
+    """Parameters of one class component.
+
+    `offset` (n,) and `weights` (n, q) are those of the columns, `noise` (n_c,) that of the Gaussian
+    columns, `mean` and `variance` (q,) those of z.
+    """
 
     offset: FloatArray
     weights: FloatArray
@@ -209,19 +213,19 @@ class Cell(NamedTuple):
     variance: FloatArray
 
     @classmethod
-    def of(cls, params: HybridParams, s: int, y: int, m: int) -> Cell:
-        """Class y and component m of model s."""
+    def of(cls, params: HybridParams, s: int, y: int, m: int) -> ClassComponent:
+        """Return those of class y and component m of model s."""
         coefficient = params.coefficient[s, m]
         noise = params.noise[s, min(m, params.noise.shape[1] - 1)]
         mean, variance = params.latent_mean[s, y], params.latent_variance[s, y]
         return cls(coefficient[:, 0], coefficient[:, 1:], noise, mean, variance)
 
     def draws(self, seen: Seen, moments: FloatArray, points: Points) -> Draws:
-        """Points of the posterior itself; their weights sum to p(row | y, m).
+        """Return points of the exact posterior, whose weights sum to p(row | y, m).
 
-        The points are placed by the Gaussian that has the bound's posterior mean and the
-        curvature of the logistic factors themselves there: importance sampling if they are
-        spread, adaptive quadrature if they lie on a grid.
+        The points are placed by a Gaussian that has the posterior mean under the bound and the
+        exact curvature of the logistic factors at this mean. With points of low discrepancy this
+        is importance sampling, with a grid adaptive quadrature.
         """
         n_gaussian = len(self.noise)
         mean = moments[1 : len(self.mean) + 1].T
@@ -259,15 +263,15 @@ class Cell(NamedTuple):
 def integrate(
     params: HybridParams, rows: HybridRows, moments: FloatArray, points: Points
 ) -> FloatArray:
-    """log p(row | y, m) by sums over points about the posterior, shape (S, Y, M, R)."""
+    """log p(row | y, m) as a sum over points around the posterior mean, shape (S, Y, M, R)."""
     seen = read_rows(rows)
     n_starts, n_classes, n_components = params.log_weight.shape
     out = np.empty((n_starts, n_classes, n_components, rows.n_rows))
     size = max(1, POINT_NUMBERS // max(1, params.coefficient.shape[2] * len(points.points)))
     for s, y, m in np.ndindex(n_starts, n_classes, n_components):
-        cell = Cell.of(params, s, y, m)
+        one = ClassComponent.of(params, s, y, m)
         for first in range(0, rows.n_rows, size):
             span = np.arange(first, min(first + size, rows.n_rows))
-            draws = cell.draws(take_seen(seen, span), moments[s, y, m][:, span], points)
+            draws = one.draws(take_seen(seen, span), moments[s, y, m][:, span], points)
             out[s, y, m, span] = log_sum_exp(draws.log_weight)
     return out

@@ -4,14 +4,14 @@ For a = b + w' z, a sign s = 1 or -1, and any xi
 
     log sigma(s a)  >=  kappa a - rho(xi) a^2 / 2 + height(xi),   kappa = s / 2,
 
-with equality where a^2 = xi^2. rho is -2 lambda of the paper. A Gaussian column x ~ N(a, theta) is
-of the same form, exactly: kappa = x / theta, rho = 1 / theta. So every column is a factor
-(kappa, rho) of one kind, a missing cell is no factor at all, and the posterior of z given a row is
-Gaussian.
+with equality where a^2 = xi^2. This is eq. 5 of Langseth and Nielsen (2009); rho is -2 lambda
+there. A Gaussian column x ~ N(a, theta) has exactly the same form, with kappa = x / theta and
+rho = 1 / theta. So every column is a factor (kappa, rho) of the same kind, a missing cell is no
+factor at all, and the posterior of z given a row is Gaussian (eqs. 6 and 7).
 
-Rows come last in all arrays. S counts starts, M components, Y classes, R rows, n_c Gaussian and
-n_b logistic columns, Gaussian ones first; n is their sum, f the number of features of q latent
-variables (`_logistic_kernels`).
+Rows are on the last axis of all arrays. There are S starts, M components, Y classes, R rows, n_c
+Gaussian and n_b logistic columns, Gaussian ones first; n is their sum, and f the number of features
+of q latent variables (see `_logistic_kernels`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from latentclass.lcm._logistic_kernels import (
 Single = npt.NDArray[np.float32]
 
 LEAST_XI = 1e-3
-"""xi is kept from 0, where rho is 0 / 0; the bound there is lower by less than rounding."""
+"""Smallest xi: at 0, rho is 0 / 0. The bound loses less than rounding by it."""
 
 
 def curvature(xi: FloatArray) -> FloatArray:
-    """rho(xi) = tanh(xi / 2) / (2 xi)."""
+    """Return rho(xi) = tanh(xi / 2) / (2 xi), -2 lambda in Langseth and Nielsen (2009, eq. 5)."""
     small = np.exp(-xi)
     return np.asarray((1.0 - small) / ((1.0 + small) * (2.0 * xi)))
 
@@ -60,10 +60,10 @@ def unpack_features(table: FloatArray) -> FloatArray:
 
 
 class HybridRows(NamedTuple):
-    """Rows of a table; `values` (n_c, R) with NaN in holes.
+    """Rows of a table: `values` (n_c, R), NaN if missing, and `signs` (n_b, R).
 
-    `signs` (n_b, R) is 1, -1, or 0 in holes; a sparse array of 0 and 1 has no holes and -1 where
-    it is 0.
+    A sign is 1 or -1, or 0 if missing. Signs may also be a sparse array of 0 and 1 without missing
+    cells, in which 0 stands for -1.
     """
 
     values: FloatArray
@@ -75,7 +75,7 @@ class HybridRows(NamedTuple):
         return int(self.values.shape[1])
 
     def repeat(self, times: int) -> HybridRows:
-        """All rows, several times over."""
+        """Return all rows, repeated several times."""
         signs = dense_signs(self.signs)
         return HybridRows(np.tile(self.values, (1, times)), np.tile(signs, (1, times)))
 
@@ -91,7 +91,7 @@ def dense_signs(signs: Any) -> npt.NDArray[np.int8]:
 
 
 class Design(NamedTuple):
-    """Parameters as the E-step wants them.
+    """Parameters in the form that the E-step needs.
 
     coefficient (S, M, n, q + 1): offset b and weights w of each column; table (S, M, f, n): their
     features; twice (S, M, n_b, f): of the logistic columns, products of two different numbers
@@ -112,7 +112,7 @@ class Design(NamedTuple):
 def make_design(
     coefficient: FloatArray, noise: FloatArray, mean: FloatArray, variance: FloatArray
 ) -> Design:
-    """Derive what the E-step wants; `noise` (S, M or 1, n_c), `mean` and `variance` (S, Y, q)."""
+    """Make the design; `noise` has shape (S, M or 1, n_c), `mean` and `variance` (S, Y, q)."""
     table = np.ascontiguousarray(np.swapaxes(vector_features(coefficient), 2, 3))
     upper = upper_cells(coefficient.shape[-1])
     n_gaussian = noise.shape[-1]
@@ -131,9 +131,10 @@ def make_design(
 
 
 class Seen(NamedTuple):
-    """Rows as numbers: `values` (n_c, R) and half signs `kappa` (n_b, R), 0 in holes.
+    """Rows as numbers: `values` (n_c, R) and half signs `kappa` (n_b, R), 0 if missing.
 
-    `gaussian` and `logistic` tell the cells that are no holes, as numbers; None is all.
+    `gaussian` and `logistic` are 1 for observed cells and 0 for missing ones. `logistic` is None
+    if no cell is missing.
     """
 
     values: FloatArray
@@ -143,7 +144,7 @@ class Seen(NamedTuple):
 
 
 def read_rows(rows: HybridRows) -> Seen:
-    """Rows as the E-step wants them."""
+    """Return rows in the form that the E-step needs."""
     signs = dense_signs(rows.signs)
     kappa = 0.5 * signs.astype(np.float64)
     shown = signs != 0
@@ -157,7 +158,7 @@ def read_rows(rows: HybridRows) -> Seen:
 
 
 def prior_xi(design: Design, mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """xi that is best before a row is seen, shape (S, M, n_b, Y)."""
+    """Return the xi that is best under the prior, before a row is seen, shape (S, M, n_b, Y)."""
     n_gaussian = design.log_noise.shape[-1]
     weights = design.coefficient[:, :, n_gaussian:]
     at_mean = weights[..., 1:] @ np.swapaxes(mean, 1, 2)[:, None] + weights[..., :1]
@@ -166,9 +167,9 @@ def prior_xi(design: Design, mean: FloatArray, variance: FloatArray) -> FloatArr
 
 
 class Sums(NamedTuple):
-    """Factors of some rows, summed: `table` (S, M, f, R), `pull` (S, M, q + 1, R), see the kernels.
+    """Summed factors of some rows: `table` (S, M, f, R) and `pull` (S, M, q + 1, R).
 
-    `rest` (S, M, R) is what is free of z.
+    See `_logistic_kernels`. `rest` (S, M, R) is the part that does not depend on z.
     """
 
     table: FloatArray
@@ -201,7 +202,7 @@ def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
 def infer(
     design: Design, seen: Seen, label: IndexArray, xi: FloatArray | Single
 ) -> tuple[FloatArray, FloatArray]:
-    """Posterior moments of z, shape (S, M, f, R), and the bound on log p(row | y, m), (S, M, R).
+    """Return posterior moments of z, (S, M, f, R), and the bound on log p(row | y, m), (S, M, R).
 
     `xi` has shape (S, M, n_b, R); `label` (R,) is the class of each row.
     """
@@ -209,12 +210,12 @@ def infer(
 
 
 def solve(design: Design, sums: Sums, label: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """The same from the sums of factors, whose table becomes the moments."""
+    """Do the same from the sums of factors; their table is overwritten with the moments."""
     return sums.table, _run(solve_posteriors, design, sums, label)
 
 
 def measure(design: Design, sums: Sums, label: IndexArray) -> FloatArray:
-    """The bound alone, from the sums of factors, which stay as they are."""
+    """Return only the bound, from the sums of factors, which are not changed."""
     return _run(measure_posteriors, design, sums, label)
 
 
@@ -229,13 +230,16 @@ def _run(kernel: Any, design: Design, sums: Sums, label: IndexArray) -> FloatArr
 
 
 def best_xi(design: Design, moments: FloatArray) -> FloatArray:
-    """xi that raises the bound most given the posterior: xi^2 = E (b + w' z)^2."""
+    """Return the xi that maximises the bound given the posterior: xi^2 = E (b + w' z)^2.
+
+    This is eq. 9 of Langseth and Nielsen (2009), with the posterior mean in all its terms.
+    """
     square = design.twice @ moments
     return np.sqrt(np.maximum(square, LEAST_XI**2, out=square), out=square)
 
 
 def weigh_curvatures(seen: Seen, xi: FloatArray, share: FloatArray) -> FloatArray:
-    """rho of each cell times the row's share (S, M, R); 0 in holes."""
+    """Return rho of each cell times the share (S, M, R) of its row; 0 if missing."""
     small = np.negative(xi)
     np.exp(small, out=small)
     shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))

@@ -1,14 +1,15 @@
-"""Posteriors of latent Gaussian variables, compiled: many small matrices, rows last.
+"""Compiled kernels for the posteriors of latent Gaussian variables: many small matrices.
 
 The *features* of a vector v of q numbers are 1, v_i, and v_i v_j for i <= j, in this order (as in
-`_gaussian.features`): f = (q + 1)(q + 2) / 2 of them. A precision matrix and a second moment are
-kept as such columns of numbers, one column a row of the table. The kernels work on a few columns
-at a time, so that each operation of a Cholesky factorisation is one vector instruction.
+`engine._gaussian.features`): f = (q + 1)(q + 2) / 2 of them. Precision matrices and second moments
+are stored as columns of features, one column per row of the table. The kernels work on a few
+columns at a time, so that each operation of a Cholesky factorisation is one vector instruction.
 
-In all of them column r of `table` (f, R) holds the features of the weights, b^2, b w, w w', summed
-over the factors of row r with their curvatures rho; of `pull` (q + 1, R) the sums of kappa b and
-kappa w. `label` (R,) tells the prior: `precision` and `push` (Y, q) are 1 / gamma and mu / gamma.
-The posterior precision is P, the posterior mean P^-1 h, and `log_size` (R,) becomes
+In all kernels, column r of `table` (f, R) holds the features of the weights, b^2, b w, w w', summed
+over the factors of row r with their curvatures rho. Column r of `pull` (q + 1, R) holds the sums of
+kappa b and kappa w. `label` (R,) selects the prior: `precision` and `push` (Y, q) are 1 / gamma and
+mu / gamma. The posterior of Langseth and Nielsen (2009, eqs. 6 and 7) has precision P and mean
+P^-1 h, and `log_size` (R,) becomes the part of their bound (eq. 8) that depends on these:
 
     kappa b - rho b^2 / 2 + h' P^-1 h / 2 - log |P| / 2.
 
@@ -23,21 +24,22 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
 
 LANES = 64
-"""Columns worked on side by side: as many as make up for what the compiler checks before each
-vector loop."""
+"""Number of columns worked on together, enough to outweigh the checks before each vector loop."""
 
 
 MANY_FACTORS = 512
-"""Numbers between 1 and 2 that are multiplied before their logarithm is taken."""
+"""How many numbers between 1 and 2 are multiplied before taking the logarithm of the product."""
 
 
 @compiled(error_model="numpy")
 def bend_cells(
     xi: FloatArray, small: FloatArray, seen: FloatArray, rho: FloatArray, height: FloatArray
 ) -> None:
-    """rho of each cell (n, R), and the sum over the columns of log sigma - xi / 2 + rho xi^2 / 2.
+    """Compute rho of each cell, (n, R), and the height of each row's bound, (R,).
 
-    `small` is exp(-xi); `seen` tells the cells that are no holes, or has no row if all are.
+    rho is -2 lambda of Langseth and Nielsen (2009, eq. 5). The height is the sum over the columns
+    of log sigma(xi) - xi / 2 + rho xi^2 / 2, as in eq. 8. `small` is exp(-xi). `seen` is 1 for
+    observed cells and 0 for missing ones; it has no row if no cell is missing.
     """
     n, n_rows = xi.shape
     holes = len(seen) > 0
@@ -62,7 +64,7 @@ def bend_cells(
 def weigh_cells(
     xi: FloatArray, small: FloatArray, seen: FloatArray, share: FloatArray, rho: FloatArray
 ) -> None:
-    """rho of each cell times the row's share."""
+    """Compute rho of each cell times the share of its row."""
     n, n_rows = xi.shape
     holes = len(seen) > 0
     for j in range(n):
@@ -74,7 +76,7 @@ def weigh_cells(
 
 @compiled(error_model="numpy")
 def _diagonal(q: int) -> IndexArray:
-    """Place of each diagonal cell in the upper half of a matrix, row after row."""
+    """Return the place of each diagonal entry in the upper half of a matrix, stored by rows."""
     start = np.empty(q, np.intp)
     place = 0
     for i in range(q):
@@ -93,23 +95,23 @@ def _load(
     precision: FloatArray,
     push: FloatArray,
     start: IndexArray,
-    cell: FloatArray,
+    packed: FloatArray,
     h: FloatArray,
     log_size: FloatArray,
 ) -> None:
     """Read P and h of some columns; idle lanes hold the identity, so nothing can go wrong there."""
     q = len(start)
-    for c in range(len(cell)):
+    for c in range(len(packed)):
         for t in range(LANES):
-            cell[c, t] = table[1 + q + c, first + t] if t < width else 0.0
+            packed[c, t] = table[1 + q + c, first + t] if t < width else 0.0
     for i in range(q):
         for t in range(LANES):
             if t < width:
                 y = label[first + t]
-                cell[start[i], t] += precision[y, i]
+                packed[start[i], t] += precision[y, i]
                 h[i, t] = push[y, i] + pull[1 + i, first + t] - table[1 + i, first + t]
             else:
-                cell[start[i], t] = 1.0
+                packed[start[i], t] = 1.0
                 h[i, t] = 0.0
     for t in range(width):
         log_size[first + t] = pull[0, first + t] - 0.5 * table[0, first + t]
@@ -117,7 +119,7 @@ def _load(
 
 @compiled(error_model="numpy")
 def _factorise(
-    first: int, width: int, start: IndexArray, cell: FloatArray, log_size: FloatArray
+    first: int, width: int, start: IndexArray, packed: FloatArray, log_size: FloatArray
 ) -> None:
     """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by."""
     q = len(start)
@@ -130,31 +132,31 @@ def _factorise(
             c, d = start[k + 2] + i - k - 2, start[k + 3] + i - k - 3
             for j in range(q - i):
                 for t in range(LANES):
-                    cell[di + j, t] -= (
-                        cell[a, t] * cell[a + j, t]
-                        + cell[b, t] * cell[b + j, t]
-                        + cell[c, t] * cell[c + j, t]
-                        + cell[d, t] * cell[d + j, t]
+                    packed[di + j, t] -= (
+                        packed[a, t] * packed[a + j, t]
+                        + packed[b, t] * packed[b + j, t]
+                        + packed[c, t] * packed[c + j, t]
+                        + packed[d, t] * packed[d + j, t]
                     )
         for k in range(i - i % 4, i):
             a = start[k] + i - k
             for j in range(q - i):
                 for t in range(LANES):
-                    cell[di + j, t] -= cell[a, t] * cell[a + j, t]
+                    packed[di + j, t] -= packed[a, t] * packed[a + j, t]
         for t in range(LANES):
-            root[t] = 1.0 / np.sqrt(cell[di, t])
+            root[t] = 1.0 / np.sqrt(packed[di, t])
         for t in range(width):
             log_size[first + t] += np.log(root[t])
         for j in range(1, q - i):
             for t in range(LANES):
-                cell[di + j, t] *= root[t]
+                packed[di + j, t] *= root[t]
         for t in range(LANES):
-            cell[di, t] = root[t]
+            packed[di, t] = root[t]
 
 
 @compiled(error_model="numpy")
-def _invert(start: IndexArray, cell: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
-    """All cells of P^-1 from the factor, the last row first: U P^-1 is lower triangular."""
+def _invert(start: IndexArray, packed: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
+    """Compute P^-1 from the factor, last row first: U P^-1 is lower triangular."""
     q = len(start)
     for i in range(q - 1, -1, -1):
         di = start[i]
@@ -168,28 +170,28 @@ def _invert(start: IndexArray, cell: FloatArray, inverse: FloatArray, row: Float
             for j in range(i + 1, q):
                 for t in range(LANES):
                     row[j, t] += (
-                        cell[u, t] * inverse[a + j, t]
-                        + cell[u + 1, t] * inverse[a + q + j, t]
-                        + cell[u + 2, t] * inverse[a + 2 * q + j, t]
-                        + cell[u + 3, t] * inverse[a + 3 * q + j, t]
+                        packed[u, t] * inverse[a + j, t]
+                        + packed[u + 1, t] * inverse[a + q + j, t]
+                        + packed[u + 2, t] * inverse[a + 2 * q + j, t]
+                        + packed[u + 3, t] * inverse[a + 3 * q + j, t]
                     )
         for k in range(q - left, q):
             u, a = di + k - i, k * q
             for j in range(i + 1, q):
                 for t in range(LANES):
-                    row[j, t] += cell[u, t] * inverse[a + j, t]
+                    row[j, t] += packed[u, t] * inverse[a + j, t]
         for j in range(i + 1, q):
             for t in range(LANES):
-                inverse[i * q + j, t] = -row[j, t] * cell[di, t]
+                inverse[i * q + j, t] = -row[j, t] * packed[di, t]
             for t in range(LANES):
                 inverse[j * q + i, t] = inverse[i * q + j, t]
         for t in range(LANES):
-            row[i, t] = cell[di, t]
+            row[i, t] = packed[di, t]
         for j in range(i + 1, q):
             for t in range(LANES):
-                row[i, t] -= cell[di + j - i, t] * inverse[i * q + j, t]
+                row[i, t] -= packed[di + j - i, t] * inverse[i * q + j, t]
         for t in range(LANES):
-            inverse[i * q + i, t] = row[i, t] * cell[di, t]
+            inverse[i * q + i, t] = row[i, t] * packed[di, t]
 
 
 @compiled(error_model="numpy")
@@ -201,24 +203,24 @@ def measure_posteriors(
     push: FloatArray,
     log_size: FloatArray,
 ) -> None:
-    """`log_size` alone."""
+    """Compute `log_size` only."""
     q = precision.shape[1]
     start = _diagonal(q)
-    cell = np.empty((q * (q + 1) // 2, LANES))
+    packed = np.empty((q * (q + 1) // 2, LANES))
     h = np.empty((q, LANES))
     n_rows = table.shape[1]
     for first in range(0, n_rows, LANES):
         width = min(LANES, n_rows - first)
-        _load(first, width, table, pull, label, precision, push, start, cell, h, log_size)
-        _factorise(first, width, start, cell, log_size)
+        _load(first, width, table, pull, label, precision, push, start, packed, h, log_size)
+        _factorise(first, width, start, packed, log_size)
         # U' v = h, and h' P^-1 h = v' v
         for i in range(q):
             di = start[i]
             for t in range(LANES):
-                h[i, t] *= cell[di, t]
+                h[i, t] *= packed[di, t]
             for j in range(1, q - i):
                 for t in range(LANES):
-                    h[i + j, t] -= cell[di + j, t] * h[i, t]
+                    h[i + j, t] -= packed[di + j, t] * h[i, t]
             for t in range(width):
                 log_size[first + t] += 0.5 * h[i, t] * h[i, t]
 
@@ -232,10 +234,10 @@ def solve_posteriors(
     push: FloatArray,
     log_size: FloatArray,
 ) -> None:
-    """`log_size`, and in place of `table` the features' posterior expectations."""
+    """Compute `log_size`, and overwrite `table` with the posterior expectations of the features."""
     q = precision.shape[1]
     start = _diagonal(q)
-    cell = np.empty((q * (q + 1) // 2, LANES))
+    packed = np.empty((q * (q + 1) // 2, LANES))
     h = np.empty((q, LANES))
     mean = np.empty((q, LANES))
     inverse = np.empty((q * q, LANES))
@@ -243,9 +245,9 @@ def solve_posteriors(
     n_rows = table.shape[1]
     for first in range(0, n_rows, LANES):
         width = min(LANES, n_rows - first)
-        _load(first, width, table, pull, label, precision, push, start, cell, h, log_size)
-        _factorise(first, width, start, cell, log_size)
-        _invert(start, cell, inverse, row)
+        _load(first, width, table, pull, label, precision, push, start, packed, h, log_size)
+        _factorise(first, width, start, packed, log_size)
+        _invert(start, packed, inverse, row)
         for i in range(q):
             for t in range(LANES):
                 mean[i, t] = 0.0

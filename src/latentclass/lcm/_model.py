@@ -20,7 +20,7 @@ from latentclass.engine._logspace import log_normalise
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._gaussian_model import GaussianModel, Scaling, visit_rows, weigh
-from latentclass.lcm._em import LCMParams, to_cells
+from latentclass.lcm._em import LCMParams, to_components
 
 
 class BestStart(NamedTuple):
@@ -124,7 +124,7 @@ class LCMModel(LatentModel, GaussianModel):
         check_shape("latent_variance", self.params.latent_variance, (n_starts, n_classes, q))
         for name in ("loadings", "offsets", "noise", "latent_mean", "latent_variance"):
             check_no_nan(name, getattr(self.params, name))
-        object.__setattr__(self, "components", to_cells(self.params)[0])
+        object.__setattr__(self, "components", to_components(self.params)[0])
         super().__post_init__()
 
     @property
@@ -146,7 +146,7 @@ class LCMModel(LatentModel, GaussianModel):
 
     def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
         """E[z | observed cells] under the best start."""
-        components, regression = to_cells(take_starts(self.params, [0]))
+        components, regression = to_components(take_starts(self.params, [0]))
         n_all = components.log_weight.size
         n, q = self.params.loadings.shape[2:]
         flat = flatten_gaussians(components.gaussians)

@@ -1,17 +1,17 @@
-"""Continuous columns bent until they are nearer to a Gaussian.
+"""Power transforms that bring continuous columns nearer to a Gaussian.
 
-A column with a long tail is far from Gaussian: its few large values would count for more than all
-others, and a value a little larger still for more than all columns together. Yeo and Johnson's
-power transform bends a column about 0,
+A column with a long tail is far from Gaussian. Its few large values would dominate all others, and
+a single larger value in a new row would outweigh all other columns. The power transform of Yeo and
+Johnson (2000) bends a column about 0,
 
     ((1 + v)^p - 1) / p  for v >= 0,     -((1 - v)^(2 - p) - 1) / (2 - p)  for v < 0,
 
 with p between 0 (the logarithm of a long right tail) and 2 (the mirror image); p = 1 bends nothing.
-The power is that of the highest likelihood of a Gaussian, the column is standardised again, and
-all this is done a few times over: one bend is not enough for a tail of several powers of ten.
-Beyond the values seen it goes straight on, so it maps all numbers to all numbers.
+The power maximises the likelihood of a Gaussian. Then the column is standardised again, and all of
+this is repeated a few times: one transform is not enough for a tail of several powers of ten. The
+transform is linear beyond the values seen in `fit`, so it maps all numbers to all numbers.
 
-In all arrays columns come first, rows second; a hole is NaN.
+In all arrays the first axis is the column, the second the row; NaN is missing.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import numpy as np
 from latentclass._types import FloatArray, IndexArray
 
 N_ROUNDS = 3
-"""Transforms of a column, one after the other."""
+"""Number of transforms of a column, one after the other."""
 
 N_SECTIONS = 25
-"""Golden sections of the interval of powers."""
+"""Number of golden sections of the interval of powers."""
 
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 class Round(NamedTuple):
-    """One bend of n columns, all (n,): it is `power` from `low` to `high` and straight beyond.
+    """One transform of n columns: by `power` from `low` to `high`, and linear beyond. All (n,).
 
-    `centre` and `unit` are mean and standard deviation of what is bent.
+    `centre` and `unit` are mean and standard deviation of the transformed columns.
     """
 
     power: FloatArray
@@ -44,13 +44,13 @@ class Round(NamedTuple):
     unit: FloatArray
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Values (n, R) bent and standardised."""
+        """Return values (n, R), transformed and standardised."""
         inside = np.clip(values, self.low[:, None], self.high[:, None])
         bent = _bend(inside, self.power) + (values - inside) * np.exp(self._log_slope(inside))
         return np.asarray((bent - self.centre[:, None]) / self.unit[:, None])
 
     def undo(self, bent: FloatArray) -> FloatArray:
-        """The values that are bent to these."""
+        """Return the values whose transforms these are."""
         raw = bent * self.unit[:, None] + self.centre[:, None]
         ends = _bend(np.stack([self.low, self.high], axis=1), self.power)
         within = np.clip(raw, ends[:, :1], ends[:, 1:])
@@ -58,7 +58,7 @@ class Round(NamedTuple):
         return np.asarray(inside + (raw - within) * np.exp(-self._log_slope(inside)))
 
     def log_slope(self, values: FloatArray) -> FloatArray:
-        """Logarithm of the derivative of `apply`, (n, R)."""
+        """Return the logarithm of the derivative of `apply`, (n, R)."""
         inside = np.clip(values, self.low[:, None], self.high[:, None])
         return np.asarray(self._log_slope(inside) - np.log(self.unit)[:, None])
 
@@ -67,24 +67,24 @@ class Round(NamedTuple):
 
 
 class PowerTransform(NamedTuple):
-    """Power transforms of n columns, one after the other; none leaves them as they are."""
+    """Power transforms of n columns, one after the other; without any, columns stay as they are."""
 
     rounds: tuple[Round, ...] = ()
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Standardised columns (n, R), bent and standardised again."""
+        """Return standardised columns (n, R), transformed and standardised again."""
         for one in self.rounds:
             values = one.apply(values)
         return values
 
     def undo(self, bent: FloatArray) -> FloatArray:
-        """The columns that are bent to these."""
+        """Return the columns whose transforms these are."""
         for one in reversed(self.rounds):
             bent = one.undo(bent)
         return bent
 
     def log_slope(self, values: FloatArray) -> FloatArray:
-        """Logarithm of the derivative of `apply`, (n, R)."""
+        """Return the logarithm of the derivative of `apply`, (n, R)."""
         total = np.zeros_like(values)
         for one in self.rounds:
             total = total + one.log_slope(values)
@@ -92,12 +92,12 @@ class PowerTransform(NamedTuple):
         return total
 
     def take(self, columns: IndexArray) -> PowerTransform:
-        """The bends of some columns."""
+        """Return the transforms of some columns."""
         return PowerTransform(tuple(Round(*(part[columns] for part in one)) for one in self.rounds))
 
 
 def learn_power_transform(values: FloatArray, weight: FloatArray) -> PowerTransform:
-    """Power transforms of standardised columns (n, R) that vary; weight two is the row twice."""
+    """Learn the transforms of standardised columns (n, R) that vary, from rows with weights."""
     rounds = []
     for _ in range(N_ROUNDS):
         power = _best_power(values, weight)
@@ -110,9 +110,9 @@ def learn_power_transform(values: FloatArray, weight: FloatArray) -> PowerTransf
 
 
 def _best_power(values: FloatArray, weight: FloatArray) -> FloatArray:
-    """Power of the highest likelihood of each column, with a weak prior about 1, to a hundredth.
+    """Return the best power of each column, with a weak prior around 1, rounded to a hundredth.
 
-    Finer digits would hang on the order of sums.
+    Further digits would depend on the order of sums.
     """
     total = ~np.isnan(values) @ weight
     slope = np.nan_to_num(_signed_log(values)) @ weight
@@ -131,7 +131,7 @@ def _best_power(values: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _measure(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of each column."""
+    """Return mean and variance of each column."""
     shown = ~np.isnan(values)
     total = shown @ weight
     mean = np.nan_to_num(values) @ weight / total

@@ -1,4 +1,4 @@
-"""Discrete columns as binary ones: broken like a stick, the commonest category first."""
+"""Stick breaking: discrete columns as yes-or-no questions, most frequent category first."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from latentclass.data._schema import Column, Schema, Table
 TINY = float(np.finfo(float).tiny)
 
 LARGEST = 2.0**53
-"""Numbers beyond this are all whole."""
+"""Floating-point numbers beyond this are all whole."""
 
 
 class StickBreaking(NamedTuple):
-    """How discrete columns become binary ones.
+    """How discrete columns become yes-or-no questions, called sticks.
 
-    `orders` has one array for each discrete column, its codes in the order of the sticks: stick s
-    asks "is it orders[s]?", where none before it was. The last category needs none. A column of
-    one category has no stick.
+    `orders` has one array per discrete column: its codes in the order of the sticks. Stick s asks
+    "is it orders[s]?" if the answer to all sticks before it was no. The last category needs no
+    stick, so a column with one category has none.
     """
 
     orders: tuple[IndexArray, ...]
 
     @property
     def edges(self) -> IndexArray:
-        """Where each column's sticks begin, and the number of all sticks."""
+        """First stick of each column, and the number of all sticks."""
         counts = [max(0, len(order) - 1) for order in self.orders]
         return np.concatenate([[0], np.cumsum(counts, dtype=np.intp)]).astype(np.intp)
 
     @property
     def pseudo(self) -> FloatArray:
-        """Pseudo-counts of yes and no that give each category of a column one, (2, sticks)."""
+        """Pseudo-counts of yes and no, (2, sticks), that amount to 1 for each category."""
         no = [np.arange(len(order) - 1, 0, -1) for order in self.orders if len(order) > 1]
         below = np.concatenate([np.zeros(0), *no])
         return np.stack([np.ones_like(below), below])
 
     def signs(self, codes: CodeArray) -> npt.NDArray[np.int8]:
-        """1 for yes, -1 for no, 0 for not asked or missing, shape (sticks, rows)."""
+        """Return 1 for yes, -1 for no, 0 for not asked or missing, shape (sticks, rows)."""
         edges = self.edges
         out = np.zeros((int(edges[-1]), len(codes)), dtype=np.int8)
         for place, order in enumerate(self.orders):
@@ -70,7 +70,7 @@ class StickBreaking(NamedTuple):
 
 
 def learn_stick_breaking(schema: Schema, table: Table, weight: FloatArray) -> StickBreaking:
-    """Order each column's categories by how often they come; of two, the second is 'yes'."""
+    """Order the categories of each column by frequency; of two, the second one is 'yes'."""
     n_levels = schema.n_levels
     if sp.issparse(table.codes):
         return StickBreaking(tuple(np.array([1, 0]) for _ in n_levels))
@@ -83,7 +83,7 @@ def learn_stick_breaking(schema: Schema, table: Table, weight: FloatArray) -> St
                 count += np.bincount(codes[seen, place], weight[span][seen], len(count))
     return StickBreaking(
         tuple(
-            # nine digits: the rest depends on the order of sums
+            # nine digits: further ones depend on the order of sums
             np.array([1, 0])
             if n == 2
             else np.argsort(-np.round(count / max(float(count.sum()), TINY), 9), kind="stable")
@@ -93,12 +93,12 @@ def learn_stick_breaking(schema: Schema, table: Table, weight: FloatArray) -> St
 
 
 def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
-    """Read columns of numbers that hold two whole numbers only as binary.
+    """Read numeric columns that hold only two whole numbers as binary.
 
-    Such a column is no more Gaussian than 0 and 1 are: where one number is rare, the other, a few
-    deviations away, would tell more than all columns together. In a table of nothing else they may
-    be 0 and 1 with one of them absent. A sparse table is read so only as a whole: if all its
-    columns hold 0 and 1 alone.
+    Such a column is far from Gaussian: if one of the numbers is rare, it lies many standard
+    deviations from the mean and would outweigh all other columns. In a table of such columns only,
+    a column may also hold just 0 or just 1. A sparse table is read in this way only as a whole, if
+    all its columns hold just 0 and 1.
     """
     if not schema.continuous:
         return schema, table
@@ -131,9 +131,9 @@ def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
 
 
 def _two_levels(numeric: Any) -> tuple[FloatArray, BoolArray]:
-    """Least and greatest number of each column, (2, columns), and whether it holds no others.
+    """Return the smallest and largest number of each column, and whether it holds only these.
 
-    Both must be whole.
+    Both must be whole. The numbers have shape (2, columns).
     """
     if sp.issparse(numeric):
         matrix = sp.csr_array(numeric)

@@ -33,35 +33,35 @@ AXES = ("all", "leading", "factors", "class", "clusters")
 class ProjectedNaiveBayes(GenerativeClassifier):
     """Naive Bayes on coordinates along axes of the data, rather than on its columns.
 
-    Columns that go together count several times over in naive Bayes. Here the continuous columns
-    are turned first: given the class, coordinates along the new axes are independent Gaussians.
-    The axes are principal axes of all rows, factors, or principal axes of each class or each
-    cluster; `axes` chooses, and covers five classifiers of Langseth and Nielsen [1]_. Discrete
+    Naive Bayes counts the evidence of correlated columns several times. Here the continuous columns
+    are rotated first: given the class, coordinates along the new axes are independent Gaussians.
+    The parameter `axes` chooses between five classifiers that Langseth and Nielsen [1]_ compare
+    with: principal axes of all rows, factors, or principal axes of each class or cluster. Discrete
     columns are independent of all others given the class, as in `NaiveBayes`. Missing cells are
-    integrated out; rows without label help to find the axes.
+    integrated out, and rows without label help to find the axes.
 
     Parameters
     ----------
     axes : {"all", "leading", "factors", "class", "clusters"}, default="all"
-        "all" (PCA/n in [1]_): all principal axes of the rows, labels not used.
-        "leading" (PCA/lambda): of these, only axes whose eigenvalue is at least the mean one tell
-        the classes apart; along the others all classes are alike.
-        "factors" (FA/BIC): the expected factors of a factor analysis; what they leave is alike in
-        all classes. Their number is chosen by BIC.
+        "all" (PCA/n in [1]_): all principal axes of the rows, without use of the labels.
+        "leading" (PCA/lambda): the same, but only along axes whose eigenvalue is at least the mean
+        eigenvalue do the classes differ.
+        "factors" (FA/BIC): the expected factors of a factor analysis, their number chosen by BIC.
+        The remaining coordinates have the same distribution in all classes.
         "class" (CW/PCA/n): principal axes of each class. This is a Gaussian with full covariance
-        for each class: quadratic discriminant analysis.
-        "clusters" (CG/PCA/n): a mixture of Gaussians with full covariance is fitted to all rows,
-        labels not used, its number of components chosen by BIC; each component has its own
-        principal axes, and its own mean and variance of each class along them.
+        for each class, that is, quadratic discriminant analysis.
+        "clusters" (CG/PCA/n): a mixture of Gaussians with full covariance is fitted to all rows
+        without use of the labels, its number of components chosen by BIC. Each component has its
+        own principal axes, and each class its own mean and variance along them.
     max_components : int, default=10
-        Most factors or clusters that BIC may choose.
+        Maximum number of factors or clusters that BIC may choose.
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
-        MAP smoothing of the variances: each class's variance along an axis is estimated as if this
-        many more rows had been seen that spread as all rows do there (as the cluster does, with
-        axes="clusters"). A full covariance of a class or cluster is smoothed in the same way
-        towards that of all rows. None is maximum likelihood.
+        MAP smoothing of the variances, in pseudo-rows: along each axis the class has seen this many
+        more rows with the variance of all rows (with axes="clusters", of the cluster). The full
+        covariance of a class or cluster is smoothed in the same way towards that of all rows. None
+        is maximum likelihood.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask.
@@ -91,11 +91,11 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     centres_ : array of shape (n_components_, n_continuous)
         Centre of each component.
     n_axes_ : int
-        Coordinates that tell the classes apart.
+        Number of coordinates in which the classes may differ.
     n_components_ : int
-        Clusters; with axes="class" the number of classes, otherwise 1.
+        Number of clusters; with axes="class" the number of classes, otherwise 1.
     bic_ : dict of int to float
-        BIC of each number of factors or clusters that was tried: log-likelihood less half the
+        BIC of each number of factors or clusters that was tried: log-likelihood minus half the
         number of parameters times the logarithm of the number of rows. Empty otherwise.
     class_prior_ : array of shape (n_classes,)
         Share of each class among the labelled rows (among all rows, with axes="class").
@@ -134,14 +134,14 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     Gaussians.
 
     Columns are standardised first, so principal axes are those of the correlation matrix, and
-    units of measurement do not matter. No variance in any direction falls below 1e-6 of a
-    column's own; so copies of a column, or a class of one row, do no harm. A number of clusters
-    one of whose components has come down to that is not chosen with `prior=None`: its likelihood
-    has no bound.
+    units of measurement do not matter. In no direction does the variance fall below 1e-6 of that of
+    a column, so copies of a column, or a class of one row, do no harm. With `prior=None`, a number
+    of clusters is not chosen if one of its components has reached this limit: its likelihood would
+    be unbounded.
 
-    Holes, and the cluster a row belongs to, are settled by the Gaussians of the first step, which
-    do not know the class; with axes="class" the classes' own Gaussians do it. Only there do rows
-    without label count for the classes by EM.
+    Missing cells, and the cluster of a row, are inferred by the Gaussians of the first step, which
+    do not know the class. With axes="class" the Gaussians of the classes do this, and only then do
+    rows without label contribute to the classes, by EM.
 
     References
     ----------

@@ -103,7 +103,7 @@ def fit_classes(fit: AxesFit, overall: EMResult[projection.FullParams]) -> Found
     axes = projection.principal_axes(
         params.log_weight[0, :, 0], params.mean[0, :, 0], params.covariance[0, :, 0]
     )
-    return Found(axes, projection.to_cells(params), result, {})
+    return Found(axes, projection.to_components(params), result, {})
 
 
 def fit_factors(fit: AxesFit, overall: EMResult[projection.FullParams]) -> Found:
@@ -146,7 +146,7 @@ def fit_clusters(
         rngs = [np.random.default_rng(s) for s in sequence.spawn(n_init)]
         starts = projection.cluster_starts(mean, covariance, ranks, n_components, rngs)
         result = fit.run(problem, starts, rngs=rngs)
-        components = projection.to_cells(result.params)
+        components = projection.to_components(result.params)
         objective = result.history[-1] * pooled.total_weight[0]
         log_likelihood = float(objective - problem.log_prior(components)[0])
         if fit.strength == 0 and projection.is_singular(result.params.covariance):

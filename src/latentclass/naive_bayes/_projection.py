@@ -1,13 +1,16 @@
-"""Naive Bayes along axes: full Gaussians by EM, and classes that are independent along their axes.
+"""Engine of naive Bayes along axes: full Gaussians by EM, and classes independent along the axes.
 
-A first stage describes all rows, labels ignored, by one full Gaussian, a mixture of them
-(`FullProblem`), or factor analysis (`_lcm.LCMProblem` with one class). Its axes are an invertible
-matrix A for each component, scaled so that the coordinates u = A (x - mean) are uncorrelated with
-variance 1 there. A second stage (`project`) gives each class its own mean and variance of the
-first coordinates in closed form; along the others all classes are alike. So each class is Gaussian
-in each component, with covariance A^-1 diag(v) A^-T, and the result is `ClassComponents`.
+The first stage ignores the labels. It describes all rows by one full Gaussian, by a mixture of them
+(`FullProblem`), or by factor analysis (`lcm._em.LCMProblem` with one class). Its axes are an
+invertible matrix A for each component, scaled so that the coordinates u = A (x - mean) are
+uncorrelated with variance 1 in the component. The second stage (`project`) estimates, in closed
+form, each class's own mean and variance of the first coordinates; the other coordinates have the
+same distribution in all classes. So each class is Gaussian in each component, with covariance
+A^-1 diag(v) A^-T, and the result is `ClassComponents`. The variants are those that Langseth and
+Nielsen (2005) compare with.
 
-S counts starts, Y classes, M components, n columns, standardised; L levels of discrete columns.
+There are S starts, Y classes, M components, n standardised columns, and L levels of discrete
+columns.
 """
 
 from __future__ import annotations
@@ -32,16 +35,16 @@ from latentclass.engine._logspace import log_sum_exp
 from latentclass.lcm._em import PARAMETER_LIMIT, LCMParams
 
 VARIANCE_FLOOR = 1e-6
-"""Least variance in any direction, in standardised columns."""
+"""Smallest variance in any direction, in standardised columns."""
 
 LEAST_WEIGHT = 1e-200
-"""A cell with less weight has no rows: smaller numbers have too few digits to divide by."""
+"""A class component with less weight counts as empty: such a number is too small to divide by."""
 
 NEAR = 1e-4
-"""Relative distance from the floor that is only rounding."""
+"""Relative distance from the floor that counts as rounding."""
 
 ROUNDING = 1e-9
-"""Relative difference of other eigenvalues that counts as none."""
+"""Relative difference of other eigenvalues that counts as rounding."""
 
 
 class FullParams(NamedTuple):
@@ -78,7 +81,7 @@ class FullProblem:
     n_components : int
         Of each class.
     strength : float
-        Pseudo-rows with covariance `target` that each cell has seen; 0 is maximum likelihood.
+        Pseudo-rows with covariance `target` in each class component; 0 is maximum likelihood.
     target : array of shape (n, n)
     alpha : float
         Pseudo-count of each level of a discrete column.
@@ -91,15 +94,15 @@ class FullProblem:
     alpha: float = 0.0
 
     def e_step(self, params: FullParams) -> tuple[FullStats, FloatArray]:
-        """Expected moments of the cells, and the objective per row."""
-        cells = to_cells(params)
-        stats, log_likelihood = expect(self.data, cells)
-        objective = log_likelihood + self.log_prior(cells)
+        """Return the expected moments of the class components, and the objective per row."""
+        components = to_components(params)
+        stats, log_likelihood = expect(self.data, components)
+        objective = log_likelihood + self.log_prior(components)
         total = self.data.total_weight[params.weighting]
         return FullStats(params.weighting, *stats), objective / total
 
     def m_step(self, stats: FullStats) -> FullParams:
-        """Parameters of highest expected penalised likelihood."""
+        """Return the parameters of highest expected penalised likelihood."""
         weight = stats.weight
         with np.errstate(divide="ignore"):
             log_weight = np.log(weight / weight.sum(axis=(1, 2), keepdims=True))
@@ -112,21 +115,21 @@ class FullProblem:
         log_prob = product.log_probabilities(flat, self.data.offsets).reshape(counts.shape)
         return FullParams(stats.weighting, log_weight, mean, raise_floor(covariance), log_prob)
 
-    def log_prior(self, cells: ClassComponents) -> FloatArray:
+    def log_prior(self, components: ClassComponents) -> FloatArray:
         """log density of the prior up to a constant, shape (S,)."""
-        out = np.zeros(len(cells.log_weight))
+        out = np.zeros(len(components.log_weight))
         if self.strength > 0:
             # rows with covariance `target`: log N(x; mean, covariance) without its constant
-            spread = np.einsum("symij,ij->sym", cells.gaussians.precision, self.target)
-            out -= 0.5 * self.strength * (cells.gaussians.log_det + spread).sum(axis=(1, 2))
+            spread = np.einsum("symij,ij->sym", components.gaussians.precision, self.target)
+            out -= 0.5 * self.strength * (components.gaussians.log_det + spread).sum(axis=(1, 2))
         if self.alpha > 0:
-            out += self.alpha * cells.log_prob.sum(axis=(1, 2))
+            out += self.alpha * components.log_prob.sum(axis=(1, 2))
         return out
 
     def start(self, data: ComponentData | None = None) -> FullParams:
-        """One start: the M-step with holes filled in, and components left alike, by N(0, target).
+        """Return one start: the M-step after an E-step with N(0, target) for all components.
 
-        `data` may be a part of the rows: the labelled ones, say.
+        `data` may be a part of the rows, for example the labelled ones.
         """
         n_classes, n_levels = self.data.known_counts.shape[1:]
         shape = (1, n_classes, self.n_components)
@@ -139,11 +142,11 @@ class FullProblem:
             np.tile(self.target, (*shape, 1, 1)),
             even[None],
         )
-        stats, _ = expect(self.data if data is None else data, to_cells(blank))
+        stats, _ = expect(self.data if data is None else data, to_components(blank))
         return self.m_step(FullStats(blank.weighting, *stats))
 
     def to_vector(self, params: FullParams) -> FloatArray:
-        """Coordinates for extrapolation: the Cholesky factors with logarithms on the diagonal."""
+        """Return coordinates for extrapolation: Cholesky factors, diagonals by their logarithms."""
         lower = np.linalg.cholesky(params.covariance)
         diagonal = np.einsum("symii->symi", lower)
         diagonal[...] = np.log(diagonal)
@@ -155,16 +158,16 @@ class FullProblem:
     def from_vector(self, vector: FloatArray) -> FullParams:
         """Parameters at some coordinates."""
         n_classes, n_levels = self.data.known_counts.shape[1:]
-        n, cells = len(self.target), (n_classes, self.n_components)
+        n, leading = len(self.target), (n_classes, self.n_components)
         triangle = np.tril_indices(n)
-        shapes = (cells, (*cells, n), (*cells, len(triangle[0])), (n_classes, n_levels))
+        shapes = (leading, (*leading, n), (*leading, len(triangle[0])), (n_classes, n_levels))
         edges = np.cumsum([int(np.prod(shape)) for shape in shapes])
         *parts, weighting = np.split(vector, edges, axis=1)
         log_weight, mean, factors, log_prob = (
             part.reshape(len(vector), *shape) for part, shape in zip(parts, shapes, strict=True)
         )
         log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
-        lower = np.zeros((len(vector), *cells, n, n))
+        lower = np.zeros((len(vector), *leading, n, n))
         lower[..., triangle[0], triangle[1]] = np.clip(factors, -PARAMETER_LIMIT, PARAMETER_LIMIT)
         diagonal = np.einsum("symii->symi", lower)
         diagonal[...] = np.exp(np.clip(diagonal, -np.log(PARAMETER_LIMIT), np.log(PARAMETER_LIMIT)))
@@ -178,13 +181,13 @@ class FullProblem:
         )
 
 
-def to_cells(params: FullParams) -> ClassComponents:
-    """The parameters as Gaussians of cells."""
+def to_components(params: FullParams) -> ClassComponents:
+    """Return the parameters as class components."""
     weighting, log_weight, mean, covariance, log_prob = params
     if _above_floor(covariance):
         gaussians = gaussian.from_covariance(mean, covariance)
     else:
-        # along the floor a plain inverse would tell classes apart by its rounding
+        # in directions at the floor, rounding in a plain inverse would separate the classes
         values, vectors = _eigen(covariance)
         precision = (vectors / values[..., None, :]) @ np.swapaxes(vectors, -2, -1)
         gaussians = gaussian.Gaussians(mean, covariance, precision, np.log(values).sum(axis=-1))
@@ -192,7 +195,7 @@ def to_cells(params: FullParams) -> ClassComponents:
 
 
 def centre_moments(stats: ComponentStats, empty: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (S, Y, M, n) and scatter about it (S, Y, M, n, n); `empty` (M, n): without rows."""
+    """Return means (S, Y, M, n), `empty` (M, n) if without rows, and scatters (S, Y, M, n, n)."""
     weight = stats.weight[..., None]
     full = weight > LEAST_WEIGHT
     mean = np.where(full, stats.total / np.where(full, weight, 1.0), empty)
@@ -201,9 +204,9 @@ def centre_moments(stats: ComponentStats, empty: FloatArray) -> tuple[FloatArray
 
 
 def raise_floor(covariance: FloatArray) -> FloatArray:
-    """Covariances with eigenvalues of at least VARIANCE_FLOOR.
+    """Raise the eigenvalues of covariances to at least VARIANCE_FLOOR.
 
-    Of the matrices with such eigenvalues this is the one of highest likelihood.
+    Of all matrices with such eigenvalues, the result has the highest likelihood.
     """
     if _above_floor(covariance):
         return covariance
@@ -212,7 +215,7 @@ def raise_floor(covariance: FloatArray) -> FloatArray:
 
 
 def _above_floor(covariance: FloatArray) -> bool:
-    """Whether all eigenvalues of all matrices are above the floor; mostly they are."""
+    """Whether all eigenvalues of all matrices are above the floor, as is usual."""
     try:
         np.linalg.cholesky(
             covariance - (1.0 + NEAR) * VARIANCE_FLOOR * np.eye(covariance.shape[-1])
@@ -223,7 +226,7 @@ def _above_floor(covariance: FloatArray) -> bool:
 
 
 def _eigen(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues, those below or next to the floor on it, and eigenvectors."""
+    """Return eigenvalues, raised to the floor where they are below or near it, and eigenvectors."""
     values, vectors = np.linalg.eigh(covariance)
     return np.where(values > (1.0 + NEAR) * VARIANCE_FLOOR, values, VARIANCE_FLOOR), vectors
 
@@ -234,9 +237,9 @@ def is_singular(covariance: FloatArray) -> bool:
 
 
 def pool_classes(data: ComponentData, *, one_component: bool) -> ComponentData:
-    """The same rows without labels and discrete columns, as those of a single class.
+    """Return the same rows without labels and discrete columns, as rows of a single class.
 
-    With `one_component` complete rows are summed up, since nothing about them is hidden.
+    With `one_component` complete rows are summed, since nothing about them is unknown.
     """
     known = data.known.sum(axis=1, keepdims=True)
     groups = []
@@ -257,7 +260,7 @@ def pool_classes(data: ComponentData, *, one_component: bool) -> ComponentData:
 
 
 def labelled_rows(data: ComponentData) -> ComponentData:
-    """The data without the rows of unknown class; `total_weight` stays that of all."""
+    """Return the data without unlabelled rows; `total_weight` remains that of all rows."""
     return replace(data, groups=[group for group in data.groups if group.label != UNLABELLED])
 
 
@@ -271,9 +274,10 @@ def cluster_starts(
     n_components: int,
     rngs: list[np.random.Generator],
 ) -> FullParams:
-    """Components of even shares, all as wide as the overall Gaussian, with centres drawn from it.
+    """Return components of equal shares with the overall covariance, and centres drawn from it.
 
-    Chance knows no row, and deals to columns by their `ranks` (see `_cells.column_ranks`).
+    Random numbers are assigned to columns by their `ranks` (see `_class_components.column_ranks`),
+    and do not depend on single rows.
     """
     n = len(mean)
     spread = square_root(covariance)
@@ -289,7 +293,7 @@ def cluster_starts(
 
 
 def count_full(n_components: int, n: int) -> int:
-    """Free parameters of a mixture of full Gaussians."""
+    """Return the number of free parameters of a mixture of full Gaussians."""
     return n_components * (1 + n + n * (n + 1) // 2) - 1
 
 
@@ -297,17 +301,17 @@ def count_full(n_components: int, n: int) -> int:
 
 
 def most_factors(n: int) -> int:
-    """Most factors whose loadings n columns determine (Ledermann's bound), 1 at least."""
+    """Return the largest number of factors that n columns determine (Ledermann's bound)."""
     return max([q for q in range(1, n) if (n - q) ** 2 >= n + q], default=1)
 
 
 def count_factors(n_factors: int, n: int) -> int:
-    """Free parameters of factor analysis: loadings up to rotation, noise and means."""
+    """Return the number of free parameters: loadings up to rotation, noise and means."""
     return n * n_factors + 2 * n - n_factors * (n_factors - 1) // 2
 
 
 def factor_start(mean: FloatArray, covariance: FloatArray, n_factors: int) -> LCMParams:
-    """Factors along the leading axes of the overall Gaussian, the rest of each column as noise."""
+    """Return factors along the leading axes of the overall Gaussian, and the rest as noise."""
     n = len(mean)
     values, vectors = np.linalg.eigh(covariance)
     values, vectors = values[::-1], vectors[:, ::-1]
@@ -335,7 +339,7 @@ class Projection(NamedTuple):
     """Axes of M components: coordinates u = matrix (x - mean).
 
     log_weight (M,) of the components; mean (M, n); matrix (M, n, n) and its inverse; n_axes: how
-    many of the first coordinates tell the classes apart. Under the component, u is N(0, 1).
+    many of the first coordinates differ between classes. In the component, u is N(0, I).
     """
 
     log_weight: FloatArray
@@ -348,10 +352,10 @@ class Projection(NamedTuple):
 def principal_axes(
     log_weight: FloatArray, mean: FloatArray, covariance: FloatArray, *, leading: bool = False
 ) -> Projection:
-    """Principal axes of each component, by descending eigenvalue.
+    """Return the principal axes of each component, by descending eigenvalue.
 
-    With `leading` only axes whose eigenvalue is at least the mean of them all tell the classes
-    apart (Kaiser's rule).
+    With `leading` only axes whose eigenvalue is at least the mean of all may differ between classes
+    (Kaiser's rule).
     """
     values, vectors = _eigen(covariance)
     values, vectors = values[:, ::-1], vectors[:, :, ::-1]
@@ -364,18 +368,19 @@ def principal_axes(
 
 
 def factor_axes(params: LCMParams) -> Projection:
-    """Canonical factors of a factor analysis, then the rest of the space.
+    """Return the canonical factors of a factor analysis, then the rest of the space.
 
-    The first coordinates are E[z | x], each scaled to variance 1; rotated so that L' theta^-1 L is
-    diagonal and descending, which also leaves them uncorrelated. With the root R of the model's
-    covariance, x - mean = R U' u for an orthogonal U whose first rows are the factors'.
+    The first coordinates are E[z | x], each scaled to variance 1, and rotated so that
+    L' theta^-1 L is diagonal and descending; this also makes them uncorrelated. With the square
+    root R of the model's covariance, x - mean = R U' u, where U is orthogonal and its first rows
+    belong to the factors.
     """
     latent_mean, latent_variance = params.latent_mean[0, 0], params.latent_variance[0, 0]
     raw, noise = params.loadings[0, 0], params.noise[0, 0]
     loadings = raw * np.sqrt(latent_variance)
     mean = params.offsets[0, 0] + raw @ latent_mean
     precision, rotation = np.linalg.eigh((loadings.T / noise) @ loadings)
-    # a factor that no column shows has no direction
+    # a factor without loadings has no direction
     shown = np.flatnonzero(precision > ROUNDING)[::-1]
     values, vectors = np.linalg.eigh(loadings @ loadings.T + np.diag(noise))
     spread = (vectors * np.sqrt(values)) @ vectors.T
@@ -392,15 +397,15 @@ def factor_axes(params: LCMParams) -> Projection:
 def project(
     data: ComponentData, projection: Projection, *, strength: float, alpha: float
 ) -> ClassComponents:
-    """Naive Bayes along the axes, from the labelled rows of `data`.
+    """Fit naive Bayes along the axes, from the labelled rows of `data`.
 
-    Holes, and the components that rows belong to, are shared out by the components' own Gaussians,
-    which do not know the class. A variance v of a coordinate is (scatter + strength) /
-    (weight + strength): pseudo-rows that spread as the component does.
+    Missing cells, and the components to which rows belong, are inferred by the Gaussians of the
+    components, which do not know the class. The variance v of a coordinate is (scatter + strength)
+    / (weight + strength): pseudo-rows have the variance of the component.
     """
     n_classes, n_levels = data.known_counts.shape[1:]
     n_components, n = projection.mean.shape
-    alike = _make_cells(
+    alike = _make_components(
         np.broadcast_to(projection.log_weight, (n_classes, n_components)),
         projection,
         np.zeros((n_classes, n_components, n)),
@@ -416,7 +421,7 @@ def project(
     drawn = (weight + strength)[..., None]
     variance = (scatter + strength) / np.maximum(drawn, LEAST_WEIGHT)
     variance = np.where(drawn > LEAST_WEIGHT, variance, 1.0)
-    # the floor is the same for all classes: a direction without spread tells nothing
+    # the floor is the same for all classes: a direction without spread carries no information
     variance = np.maximum(variance, VARIANCE_FLOOR * (matrix**2).sum(axis=-1))
     centre[..., projection.n_axes :] = 0.0
     variance[..., projection.n_axes :] = 1.0
@@ -424,17 +429,17 @@ def project(
     with np.errstate(divide="ignore"):
         log_weight = np.log(weight / weight.sum())
     log_prob = product.log_probabilities(stats.counts[0] + alpha, data.offsets)
-    return _make_cells(log_weight, projection, centre, variance, log_prob)
+    return _make_components(log_weight, projection, centre, variance, log_prob)
 
 
-def _make_cells(
+def _make_components(
     log_weight: FloatArray,
     projection: Projection,
     centre: FloatArray,
     variance: FloatArray,
     log_prob: FloatArray,
 ) -> ClassComponents:
-    """Gaussians with mean `centre` and `variance` (Y, M, n) of the coordinates."""
+    """Make Gaussians whose coordinates have mean `centre` and `variance`, both (Y, M, n)."""
     matrix, inverse = projection.matrix, projection.inverse
     mean = projection.mean + np.einsum("mnk,ymk->ymn", inverse, centre)
     covariance = (inverse * variance[:, :, None]) @ np.swapaxes(inverse, -2, -1)
