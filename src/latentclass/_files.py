@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files so that they are never seen half-written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import IO
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to that takes the place of `path` at the end, if nothing went wrong."""
+    """Open a new file to write to. It replaces `path` at the end, if there was no error."""
     target = Path(path)
     with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".part", delete=False) as part:
         try:
             yield part
             part.close()
-            # a temporary file is for its owner only; a new file should be as others are
+            # a temporary file is private to its owner; give it the usual permissions
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(part.name, 0o666 & ~umask)

@@ -329,7 +329,7 @@ def test_test_rows_are_predicted_as_by_the_classifier_itself(blobs, model):
         assert_array_equal(answers.proba, alone.predict_proba(X[fold.test]).astype(np.float32))
 
 
-@pytest.mark.parametrize("model", [TableClassifier(GaussianNB())])
+@pytest.mark.parametrize("model", [TableClassifier(GaussianNB()), NaiveBayes()])
 def test_test_rows_are_read_once(blobs, monkeypatch, model):
     tables = []
     kind, read = type(model), type(model)._read
