@@ -1,0 +1,80 @@
+"""The values of fitted latent classification models."""
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
+
+from latentclass import HybridLCMClassifier, LCMClassifier
+from latentclass.lcm._hybrid_model import HybridModel
+from latentclass.lcm._model import LCMModel
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = pd.DataFrame({"size": rng.normal(y), "town": np.where(rng.random(60) < 0.5, "A", "B")})
+    return X, y
+
+
+def hybrid(**options):
+    return HybridLCMClassifier(2, n_init=2, discriminative=False, random_state=0, **options)
+
+
+def test_a_table_without_discrete_columns_gets_the_gaussian_model(mixed):
+    X, y = mixed
+    assert isinstance(hybrid().fit(X, y)._model, HybridModel)
+    plain = hybrid().fit(X[["size"]], y)
+    assert isinstance(plain._model, LCMModel)
+    assert plain.weights_.shape == (1, 0, 2)
+    assert plain.intercepts_.shape == (1, 0)
+    assert plain.questions_ == []
+    same = LCMClassifier(2, n_init=2, random_state=0).fit(X[["size"]], y)
+    assert plain.predict_proba(X[["size"]]).tolist() == same.predict_proba(X[["size"]]).tolist()
+    assert plain.loadings_.tolist() == same.loadings_.tolist()
+
+
+def test_a_fit_after_another_kind_of_table_leaves_nothing_behind(mixed):
+    X, y = mixed
+    model = HybridLCMClassifier(2, n_init=1, random_state=0).fit(X, y)
+    assert hasattr(model, "n_steps_")
+    model.fit(X[["size"]], y)
+    assert not hasattr(model, "n_steps_")
+    assert not hasattr(model, "held_out_")
+
+
+def test_a_fitted_model_predicts_by_a_new_method(mixed):
+    X, y = mixed
+    model = hybrid().fit(X, y)
+    bound = model.score_samples(X)
+    exact = model.set_params(predict_method="quadrature").score_samples(X)
+    assert np.all(exact >= bound - 1e-9)
+    assert not np.array_equal(exact, bound)
+    again = hybrid(predict_method="quadrature").fit(X, y)
+    assert again.score_samples(X).tolist() == exact.tolist()
+    with pytest.raises(ValueError, match="predict_method='guess' must be one of"):
+        model.set_params(predict_method="guess")
+
+
+def test_values_are_frozen_checked_and_survive_a_pickle(mixed):
+    X, y = mixed
+    X_iris, y_iris = load_iris(return_X_y=True)
+    for model in (
+        hybrid().fit(X, y)._model,
+        LCMClassifier(2, n_init=2, random_state=0).fit(X_iris, y_iris)._model,
+    ):
+        with pytest.raises(FrozenInstanceError):
+            model.params = None
+        params = model.params
+        with pytest.raises(ValueError, match="latent_mean has NaN in it"):
+            replace(model, params=params._replace(latent_mean=params.latent_mean * np.nan))
+        with pytest.raises(ValueError, match="latent_variance has shape"):
+            replace(model, params=params._replace(latent_variance=params.latent_variance[:, :1]))
+        copy = pickle.loads(pickle.dumps(model))
+        assert_allclose(copy.class_prior, model.class_prior, rtol=0)
+        assert copy.best.latent_mean.tolist() == model.best.latent_mean.tolist()

@@ -1,0 +1,146 @@
+"""The search for a size, with candidates whose scores are known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from latentclass import BinaryLCMClassifier, LCMClassifier
+from latentclass.lcm._size_search import (
+    PATIENCE,
+    Folds,
+    FoundSize,
+    SizeSearch,
+    fit_each_fold,
+    make_folds,
+    share_out,
+)
+
+Y = np.array([0, 1] * 10 + [0, 1])
+FOLDS = Folds(np.arange(22) % 2, 2, None)
+
+
+def training(weight=None):
+    return LCMClassifier()._read_training(np.arange(22.0)[:, None], Y, weight)
+
+
+def search_over(pairs, score, *, scoring="log_loss", n_init=4, max_iter=100, weight=None):
+    """A search in which the probability of every row's class is given by the pair."""
+    calls = []
+
+    def held_out(pair, n_init, max_iter):
+        calls.append((pair, n_init, max_iter))
+        right = np.log(score(pair))
+        wrong = np.log1p(-score(pair))
+        return np.where(Y[:, None] == [0, 1], right, wrong)
+
+    search = SizeSearch(
+        pairs, held_out, training(weight), FOLDS, scoring, n_init, max_iter, None, None
+    )
+    return search, calls
+
+
+def test_exhaustive_search_takes_the_best_and_of_equals_the_first():
+    pairs = [(1, 1), (1, 2), (2, 1), (2, 2)]
+    search, calls = search_over(pairs, lambda pair: 0.7 if pair[0] == 2 else 0.6)
+    found = search.run("exhaustive")
+    assert found.pair == (2, 1)
+    assert_allclose(found.score, np.log(0.7))
+    assert calls == [(pair, 4, 100) for pair in pairs]
+    attributes = found.attributes
+    assert (attributes["n_latent_"], attributes["n_components_"]) == (2, 1)
+    assert attributes["n_candidates_"] == 4
+    assert attributes["cv_results_"]["n_latent"].tolist() == [1, 1, 2, 2]
+    assert attributes["cv_results_"]["std_test_score"].tolist() == [0.0] * 4
+
+
+def test_semi_greedy_search_ends_when_more_latent_variables_do_not_help():
+    pairs = [(q, m) for q in (1, 2, 3, 4, 5, 6, 7) for m in (1, 2)]
+    search, calls = search_over(pairs, lambda pair: 0.9 if pair == (2, 2) else 0.8)
+    found = search.run("semi_greedy")
+    assert found.pair == (2, 2)
+    assert len(calls) == 2 * (2 + PATIENCE)
+
+
+def test_halving_gives_more_to_fewer_candidates():
+    pairs = [(q, 1) for q in range(1, 17)]
+    search, calls = search_over(pairs, lambda pair: 0.5 + 0.02 * pair[0])
+    found = search.run("halving")
+    assert found.pair == (16, 1)
+    assert [row["round"] for row in found.path] == [0] * 16 + [1] * 4 + [2] * 2
+    assert {call[1:] for call in calls[:16]} == {(2, 20)}
+    assert {call[1:] for call in calls[16:20]} == {(2, 60)}
+    assert calls[20:] == [((16, 1), 4, 100), ((15, 1), 4, 100)]
+
+
+def test_accuracy_is_weighted_and_log_loss_is_bounded():
+    weight = np.arange(1.0, 23.0)
+
+    def held_out(pair, n_init, max_iter):
+        with np.errstate(divide="ignore"):
+            return np.log(np.tile([1.0, 0.0], (22, 1)))  # always class 0
+
+    for scoring, expected in (
+        ("accuracy", [weight[0::2].sum() / weight[0::2].sum(), 0.0]),
+        ("log_loss", [0.0, np.log(np.finfo(float).eps)]),
+    ):
+        search = SizeSearch([(1, 1)], held_out, training(weight), FOLDS, scoring, 1, 1, None, None)
+        row = search.run("exhaustive").path[0]
+        assert_allclose(row["mean_test_score"], np.mean(expected))
+        assert_allclose(row["std_test_score"], np.std(expected))
+
+
+def test_candidates_are_printed_on_request(capsys):
+    search, _ = search_over([(3, 2)], lambda _: 0.5)
+    search.run("exhaustive")
+    assert capsys.readouterr().err == ""
+    SizeSearch(**{**vars(search), "owner": "Searcher"}).run("exhaustive")
+    assert capsys.readouterr().err.startswith("Searcher: n_latent=3, n_components=2: -0.6931 (")
+
+
+def test_without_a_search_there_is_no_score():
+    attributes = FoundSize((4, 2)).attributes
+    assert np.isnan(attributes.pop("best_score_"))
+    expected = {"n_latent_": 4, "n_components_": 2, "n_candidates_": 0, "cv_results_": {}}
+    assert attributes == expected
+
+
+def test_folds_are_stratified_and_leave_out_rows_without_label():
+    y = np.array([0] * 10 + [1] * 5 + [-1] * 4)
+    fold, n_folds = share_out(y, 5, np.random.RandomState(0))
+    assert n_folds == 5
+    assert np.all(fold[15:] == -1)
+    assert np.bincount(fold[:10]).tolist() == [2] * 5
+    assert np.bincount(fold[10:15]).tolist() == [1] * 5
+    with pytest.raises(ValueError, match=r"cv=5 folds need two labelled rows at least, y has 1"):
+        share_out(np.array([0, -1]), 5, np.random.RandomState(0))
+
+
+def test_given_folds_say_which_rows_are_in_no_part():
+    parts = [(np.arange(4), np.arange(4, 8)), (np.arange(4, 8), np.arange(4))]
+    folds = make_folds(training(), parts, np.random.RandomState(0))
+    assert folds.n_folds == 2
+    assert np.flatnonzero(folds.training_rows(0)).tolist() == [0, 1, 2, 3]
+    assert np.flatnonzero(folds.training_rows(1)).tolist() == [4, 5, 6, 7]
+
+
+def test_each_fold_is_tested_by_a_fit_to_the_other_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 5)) < 0.5, np.arange(60) % 2
+    estimator = BinaryLCMClassifier(1, n_init=1, discriminative=True, random_state=0)
+    rows = estimator._read_training(X, y, None)
+    folds = Folds(np.arange(60) % 3, 3, None)
+    seen = []
+
+    def fit_part(part, pair, n_init, max_iter):
+        assert (pair, n_init, max_iter) == ((1, 1), 7, 8)
+        seen.append(part.row_numbers)
+        return estimator._fit_model(part, None)
+
+    posterior = fit_each_fold(fit_part, rows, folds)((1, 1), 7, 8)
+    for number in range(3):
+        test = np.arange(60) % 3 == number
+        assert seen[number].tolist() == np.flatnonzero(~test).tolist()
+        # of `fit` come the same parameters and the same temperature
+        fitted = BinaryLCMClassifier(1, n_init=1, discriminative=True, random_state=0)
+        fitted.fit(X[~test], y[~test])
+        assert_allclose(posterior[test], fitted.predict_log_proba(X[test]), rtol=1e-9)
