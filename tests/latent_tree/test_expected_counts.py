@@ -85,7 +85,7 @@ def test_any_number_of_states(states, own_share, monkeypatch):
         (-1, 0, 0, 1, 1, 1, 2, 2), (states, states, 2, 3, 2, 3, 2, 2), (-1, -1, -1, 0, 1, 2, 3, 4)
     )
     rng = np.random.default_rng(states)
-    tree, codes, weight = random_tables(shape, rng), random_rows(shape, 30, rng), rng.random(30)
+    tree, codes, weight = random_tables(shape, rng), random_rows(shape, 10, rng), rng.random(10)
     counts, _ = expected_counts(plan_rows(tree, group_rows(codes, weight)), tree.theta[None])
     assert_allclose(counts[0], slow_counts(tree, codes, weight), rtol=1e-10, atol=1e-13)
 
