@@ -6,26 +6,27 @@
     python reproduce/mixture_tables.py accuracy --store lvc.jsonl \
         --published lvc_table6-11_accuracy.csv
 
-`loglik` is Tables 1 to 3: log-likelihood of mixtures of k = 1 to 8 components, mean and best of 50
-starts of 1000 iterations (a start of EM or K-Means ends earlier when it has settled). `--floor` is
-the least standard deviation of a column in a component, in the data's units; `--floor 0` is plain
-maximum likelihood, in which components narrower than a thousandth of a column are not counted. A
-start is each row given to a component at random. Missing cells (breast-w has 16) get the column's
-most frequent value: with one component that is the paper's -15156, the mean would be -15152.
+`loglik` is Tables 1 to 3: the log-likelihood of mixtures of k = 1 to 8 components, mean and best of
+50 starts of 1000 iterations (a start of EM or K-Means ends earlier when it has settled). `--floor`
+is the least standard deviation of a column in a component, in the data's units. Without it this is
+plain maximum likelihood, in which components narrower than a thousandth of a column do not count.
+Each start assigns the rows to components at random. Missing cells (breast-w has 16) get the
+column's most frequent value: with one component that gives the paper's -15156; the mean would give
+-15152.
 
-`kl` is Table 4: two normals of 100 to 1000 rows, 100 experiments, for each the best of some starts.
-Shown are the sum over both components of KL(true || found), closed form, with the components in the
+`kl` is Table 4: two normals, 100 to 1000 rows, 100 experiments, the best of some starts in each. It
+shows the sum over both components of KL(true || found) in closed form, with the components in the
 order in which they were found (the paper's intervals can hardly come from another) and in the
-better order; and KL of the whole mixtures, by quadrature. `start` is Table 5: one run from the true
-parameters.
+better order; and the KL of the whole mixtures, by quadrature. `start` is Table 5: one run from the
+true parameters.
 
-`accuracy` is Tables 6 to 11: `LatentVariableClassifier` by EM and ERA, k = 1 to 8, stratified ten
-folds `--repeats` times (the paper: 20), and K-Means, annealing, `average=True` and (`--auto`)
-`n_components="auto"` besides. The paper's mean square error is (1 - mean)^2 + variance of the
-folds' accuracies, in percent. Every fold is kept in `--store` at once; a run goes on where it was
-stopped. The paper's own protocol is `--starts 50 --iterations 1000 --repeats 20`. `--class-column`
-runs mixtures in which the class is one more nominal column instead: from three components on these
-are what the paper's EM accuracies look like.
+`accuracy` is Tables 6 to 11: `LatentVariableClassifier` by EM and ERA, k = 1 to 8, ten stratified
+folds, `--repeats` times (the paper: 20). K-Means, annealing, `average=True` and (`--auto`)
+`n_components="auto"` are ours. The paper's mean square error is (1 - mean)^2 + variance of the
+folds' accuracies, in percent. Every fold goes to `--store` at once, so a run that was stopped
+continues where it was. The paper's own protocol is `--starts 50 --iterations 1000 --repeats 20`.
+`--class-column` runs mixtures in which the class is one more nominal column: from three components
+on, the paper's EM accuracies look like these.
 
 The data come from LATENTCLASS_DATA or OpenML; iris from scikit-learn. `--pictures` is a folder for
 the paper's Figures 2 to 5.
@@ -108,7 +109,8 @@ def generators(n: int, *seed: int) -> list[np.random.Generator]:
 
 def loglik(run: Run, options: argparse.Namespace) -> None:
     published = {}
-    floor = f"floor {options.floor:g}" if options.floor else "no floor"
+    setting = f"floor {options.floor:g}" if options.floor else "no floor"
+    setting += f", {options.starts} x {options.iterations}"
     if options.published:
         with options.published.open(encoding="utf-8") as lines:
             for row in csv.DictReader(lines):
@@ -136,8 +138,8 @@ def loglik(run: Run, options: argparse.Namespace) -> None:
                     key = (paper_name, k, name, statistic)
                     found[key] = float(value)
                     run.add(
-                        f"{paper_name}, k = {k}, {floor}", f"{name}, {statistic}", value,
-                        paper=published.get(key), runs=len(rngs),
+                        f"{paper_name}, k = {k}, {setting}", f"{name}, {statistic}", value,
+                        paper=published.get(key),
                     )  # fmt: skip
     if options.pictures:
         draw_best(found, published, options.pictures)
@@ -241,9 +243,9 @@ def kl(run: Run, options: argparse.Namespace) -> None:
                 line += f" (mean {values.mean():.3f})" if j else ""
             print(line, flush=True)
             for title, values in zip(titles, np.transpose(found), strict=True):
-                what = f"{name}-{n_rows}, {options.iterations} iterations"
+                what = f"{name}-{n_rows}, {options.starts} x {options.iterations}"
                 share = 100 * float((values < edges[0]).mean())
-                run.add(what, f"KL < 0.5, {title}", share, unit="%")
+                run.add(what, f"KL < 0.5, {title}", share, unit="%", runs=options.experiments)
 
 
 def start(run: Run, options: argparse.Namespace) -> None:

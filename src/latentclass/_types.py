@@ -1,4 +1,4 @@
-"""Names of the array types, one for each kind of number."""
+"""Names of array types, one per kind of number."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 IndexArray = npt.NDArray[np.intp]
-"""Row numbers, class codes, positions: whatever indexes another array."""
+"""Row numbers, class codes, positions: everything that indexes another array."""
 
 CodeArray = npt.NDArray[np.int32]
-"""Levels of discrete columns, -1 where missing; other small whole numbers in large arrays."""
+"""Codes of discrete columns, -1 where missing; other small whole numbers in large arrays."""

@@ -1,4 +1,4 @@
-"""Checks of parameters, each with a message that says what to change."""
+"""Checks of parameters, with messages that say what to change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_number(
     none: bool = False,
     strict: bool = False,
 ) -> None:
-    """Refuse a parameter that is not a number of at least `low` (above it if `strict`)."""
+    """Refuse a parameter that is not a number of at least `low` (above `low` if `strict`)."""
     if none and value is None:
         return
     kind = Integral if whole else Real
@@ -31,7 +31,7 @@ def check_number(
 
 
 def check_option(name: str, value: Any, options: Sequence[Any]) -> None:
-    """Refuse a parameter that is none of the options."""
+    """Refuse a parameter that is not one of the options."""
     if not any(
         value is option or (type(value) is type(option) and value == option) for option in options
     ):

@@ -1,12 +1,12 @@
-"""Exceptions and warnings that latentclass raises beside scikit-learn's own."""
+"""Exceptions that latentclass raises in addition to those of scikit-learn."""
 
 
 class DataSetUnavailableError(OSError):
-    """A data set is in none of the places where it was looked for."""
+    """No source has the data set."""
 
 
 class WekaError(RuntimeError):
-    """Weka ran, and did not do what it was asked."""
+    """Weka ran but failed."""
 
 
 class WekaUnavailableError(WekaError):

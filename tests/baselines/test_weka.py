@@ -156,7 +156,7 @@ def test_too_few_distributions_are_an_error():
         ),
         (
             {"options": "-C 0.25"},
-            "options='-C 0.25' must be a sequence of strings, one for each word, such as "
+            "options='-C 0.25' must be a sequence of strings, one per word, such as "
             "('-C', '0.25').",
         ),
         ({"memory": "much"}, "memory='much' must be text such as '512m' or '2g'."),
@@ -228,7 +228,7 @@ def test_a_run_that_takes_too_long_is_ended(pretended_weka):
 
     pretended_weka(run)
     message = (
-        "Weka's trees.J48 was ended after timeout=600 seconds. Raise timeout, or give it fewer "
+        "Weka's trees.J48 was stopped after timeout=600 seconds. Raise timeout, or use fewer "
         "rows or columns."
     )
     with pytest.raises(WekaError, match=f"^{re.escape(message)}$"):
@@ -239,7 +239,7 @@ def test_an_error_shows_wekas_last_words_without_its_help(pretended_weka):
     said = "Weka exception: no luck\n\nGeneral options:\n\n-h\n\tHelp\n"
     pretended_weka(lambda command, **_: subprocess.CompletedProcess(command, 0, "", said))
     message = (
-        "Weka's trees.J48 with options ('-C', '0.25', '-M', '2') did not train. Its last words:\n"
+        "Weka's trees.J48 with options ('-C', '0.25', '-M', '2') did not train. Its last lines:\n"
         "Weka exception: no luck"
     )
     with pytest.raises(WekaError, match=f"^{re.escape(message)}$"):
@@ -358,7 +358,7 @@ def test_each_of_the_papers_learns_corral(model, least):
 @needs_weka
 def test_wekas_own_complaint_is_passed_on():
     message = (
-        "Weka's trees.Id3 with options () did not train. Its last words:\n"
+        "Weka's trees.Id3 with options () did not train. Its last lines:\n"
         "weka.core.UnsupportedAttributeTypeException: weka.classifiers.trees.Id3: Cannot handle "
         "numeric attributes!"
     )
@@ -371,7 +371,7 @@ def test_a_new_category_is_missing_which_id3_refuses():
     model = weka_id3().fit([["u"], ["v"]], ["a", "b"])
     message = (
         "Weka's trees.Id3 with options () did not predict. A category not seen in fit is missing. "
-        "Its last words:\nweka.core.NoSupportForMissingValuesException: Id3: no missing values, "
+        "Its last lines:\nweka.core.NoSupportForMissingValuesException: Id3: no missing values, "
         "please."
     )
     with pytest.raises(WekaError, match=f"^{re.escape(message)}$"):

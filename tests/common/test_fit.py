@@ -194,7 +194,9 @@ def test_a_single_step_of_em_gives_class_shares_that_sum_to_one(model, table):
 def test_minus_one_marks_unlabelled_rows_and_says_so(model, table):
     X, y = table
     codes = np.searchsorted(["low", "mid", "top"], y)
-    with pytest.warns(UserWarning, match=f"y is -1 in {np.sum(codes == 0)} rows: read as unlab"):
+    with pytest.warns(
+        UserWarning, match=f"y is -1 in {np.sum(codes == 0)} rows, which are read as unl"
+    ):
         fitted = clone(model).fit(X, codes - 1)
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_unlabelled_ == np.sum(codes == 0)

@@ -1,4 +1,4 @@
-"""From coded arrays back to a container: `build_table` and `fill_missing`."""
+"""Write coded arrays into a container: `build_table` and `fill_missing`."""
 
 from decimal import Decimal
 
@@ -87,6 +87,29 @@ def test_a_number_is_filled_in_and_the_type_kept_if_it_can_hold_it(X, dtype):
     assert type(out) is type(X)
     assert as_lists(out) == [[2, 0.5]]
     assert dtypes(out) == [dtype]
+
+
+NARROW = [
+    *(pandas_column([2, None], t) for t in ("float16", "float32", "Float32")),
+    *(pandas_column([2, None], ARROW(t)) for t in (pa.float16(), pa.float32())),
+    polars_column([2.0, None], pl.Float32),
+    *(arrow_column([np.float16(2), None], t) for t in (pa.float16(), pa.float32())),
+]
+
+
+@pytest.mark.parametrize("X", NARROW, ids=lambda X: dtypes(X)[0])
+def test_a_number_is_rounded_to_the_type_of_its_column(X):
+    out = fill(X, value=0.1)
+    assert dtypes(out) == dtypes(X)
+    narrow = np.float16 if "16" in dtypes(X)[0] or "half" in dtypes(X)[0] else np.float32
+    assert as_lists(out) == [[2, float(narrow(0.1))]]
+
+
+@pytest.mark.parametrize("X", NARROW, ids=lambda X: dtypes(X)[0])
+def test_a_number_too_large_for_its_column_makes_the_column_wider(X):
+    out = fill(X, value=1e39)
+    assert dtypes(out)[0].replace("[pyarrow]", "") in ("float64", "Float64", "double")
+    assert as_lists(out) == [[2, 1e39]]
 
 
 LISTED = [

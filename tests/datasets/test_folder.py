@@ -34,7 +34,7 @@ def test_complete_rows_are_computed_from_the_whole(autos):
 
 def test_a_copy_of_another_size_is_told(autos):
     assert load_dataset("autos").differs == (
-        "This copy has 4 rows and 3 columns; the data set is known to have 205 and 25."
+        "This copy has 4 rows and 3 columns, but the data set is known to have 205 and 25."
     )
 
 
@@ -86,7 +86,9 @@ def test_what_the_index_says_of_differences_is_passed_on(make_folder):
 
 def test_half_of_a_copy_without_halves_is_refused(make_folder):
     make_folder("monks-2", {"m.csv": "x,class\n1,a\n"}, ONE, n_rows=1)
-    with pytest.raises(ValueError, match=r"^This copy does not say which rows are the train half."):
+    with pytest.raises(
+        ValueError, match=r"^This copy does not say which rows belong to the train half."
+    ):
         load_dataset("monks-2/train")
 
 
@@ -103,12 +105,19 @@ def test_breast_loses_its_id(make_folder):
         ("x,class\n1,a\nhello,a\n", "line 3: column 'x' is continuous but holds 'hello'. A missi"),
         ("x,class\n,a\ninf,a\n", "line 3: column 'x' is continuous but holds 'inf'. A missing"),
         ("x,class\n1,a\nnan,b\n", "line 3: column 'x' is continuous but holds 'nan'. A missing"),
-        ("x,class\n1,a\n1\n", "line 3: 1 cells, expected 2.$"),
-        ("x,class\n1,a\n2,\n", r"line 3: no class label \(last column\).$"),
-        ("y,class\n1,a\n2,b\n", r"does not fit index.json. Not in the index: \['y'\]; not in the"),
-        ("", r"does not fit index.json. Not in the index: \[\]; not in the file: \['x'\].$"),
-        ("x,class\n", "zoo.csv: 0 rows, but index.json says 2. The file is cut short or"),
-        ("x,class\n1,a\n", "zoo.csv: 1 rows, but index.json says 2. The file is cut short or"),
+        ("x,class\n1,a\n1\n", "line 3 has 1 cells, expected 2.$"),
+        ("x,class\n1,a\n2,\n", r"line 3 has no class label in the last column.$"),
+        (
+            "y,class\n1,a\n2,b\n",
+            r"does not match index.json. Not in the index: \['y'\]; not in the",
+        ),
+        (
+            "",
+            r"does not match index.json. Not in the index: \[\]; not in the file: \['x'\]. Fetch a "
+            r"fresh copy.$",
+        ),
+        ("x,class\n", "zoo.csv has 0 rows, but index.json says 2. Fetch a fresh copy"),
+        ("x,class\n1,a\n", "zoo.csv has 1 rows, but index.json says 2. Fetch a fresh copy"),
         (lambda path: path.write_bytes(b"x,class\n\xff,a\n"), r"zoo.csv cannot be read \(Unicode"),
     ],
 )
@@ -131,9 +140,7 @@ def test_cut_gzip_is_said(make_folder, n_bytes):
 def test_missing_file_folder_and_index_are_said(make_folder, tmp_path):
     home = make_folder("zoo", {"zoo.csv": ""}, ONE, n_rows=1)
     (home / "zoo.csv").unlink()
-    with pytest.raises(
-        DataSetUnavailableError, match=r"zoo.csv is missing, although index.json na"
-    ):
+    with pytest.raises(DataSetUnavailableError, match=r"zoo.csv is missing, but index.json na"):
         load_dataset("zoo")
     (home / "index.json").unlink()
     with pytest.raises(
@@ -151,8 +158,11 @@ def test_missing_file_folder_and_index_are_said(make_folder, tmp_path):
     [
         ("{", r"index.json cannot be read \(JSONDecodeError"),
         ("[]", r"index.json cannot be read \(TypeError"),
-        ("{}", "index.json is not in the expected form: it lacks 'datasets'.$"),
-        ('{"datasets": [{"name": "zoo", "file": "z"}]}', "expected form: it lacks 'n_rows'.$"),
+        ("{}", "index.json is damaged: it lacks 'datasets'. Fetch a fresh copy.$"),
+        (
+            '{"datasets": [{"name": "zoo", "file": "z"}]}',
+            "is damaged: it lacks 'n_rows'. Fetch a fresh copy.$",
+        ),
     ],
 )
 def test_damaged_index_is_said(make_folder, index, message):
@@ -166,8 +176,8 @@ def test_unavailable_lists_the_places_and_the_ways_out(autos):
     with pytest.raises(DataSetUnavailableError) as caught:
         load_dataset("monks-3")
     text = str(caught.value)
-    assert "- generated: cannot be computed from a definition\n" in text
-    assert "- bundled: does not come with scikit-learn\n" in text
+    assert "- generated: it cannot be computed from a definition\n" in text
+    assert "- bundled: it does not come with scikit-learn\n" in text
     assert f"- folder: {autos / 'index.json'} has no entry 'monks-3'\n" in text
     assert "- openml: download of data set 335 failed (<urlopen error no network in tes" in text
     assert "Its test half needs no files: 'monks-3/test'." in text
@@ -183,7 +193,7 @@ def test_unavailable_does_not_promise_what_openml_has_not():
         load_dataset("usps/3-vs-5")
     text = str(caught.value)
     assert "- folder: no folder given (LATENTCLASS_DATA is not set)\n" in text
-    assert "- openml: no copy known there that fits\n" in text
+    assert "- openml: no matching copy is known there\n" in text
     assert "go online" not in text
     assert "test half" not in text
 
@@ -232,17 +242,19 @@ def test_damaged_digits_are_said(make_folder):
     with pytest.raises(ValueError, match=r"usps.npz cannot be read \(BadZipFile: not a NumPy arch"):
         load_dataset("usps")
     np.savez(home / "usps.npz", X_train=np.zeros((1, 256)))
-    with pytest.raises(ValueError, match=r"usps.npz is not in the expected form: it lacks .*y_tr"):
+    with pytest.raises(ValueError, match=r"usps.npz is damaged: it lacks .*y_tr"):
         load_dataset("usps")
 
 
 def test_variant_of_a_copy_with_other_labels_is_refused(make_folder):
     make_folder("glass", {"g.csv": "x,class\n1,a\n"}, ONE, n_rows=1)
-    with pytest.raises(ValueError, match=r"^Expected rows of class build wind float, .* classes a"):
+    with pytest.raises(
+        ValueError, match=r"^This copy has no rows of class build wind float, .* classes a"
+    ):
         load_dataset("glass2")
 
 
 def test_damaged_documents_are_said(make_folder):
     make_folder("reuters", {"r.jsonl": json.dumps({"text": "oil"}) + "\n"}, n_rows=1)
-    with pytest.raises(ValueError, match=r"r.jsonl is not in the expected form: it lacks 'topics'"):
+    with pytest.raises(ValueError, match=r"r.jsonl is damaged: it lacks 'topics'"):
         load_dataset("reuters/earn")

@@ -78,13 +78,16 @@ def test_general_variants_change_the_facts():
         ),
         ("monks-1/half", "It has 'monks-1/complete', 'monks-1/train', 'monks-1/test'.$"),
         ("reuters/gold", "It has 'reuters/acq', 'reuters/crude', 'reuters/earn'.$"),
-        ("iris/train", "^Data set 'iris' has no train half: the papers do not split it."),
+        ("iris/train", "^Data set 'iris' has no train half, because the papers do not split it."),
         (
             "reuters",
-            "^'reuters' is text, not a table. Load one of 'reuters/acq', 'reuters/crude', "
+            "^Data set 'reuters' is text, not a table. Load one of 'reuters/acq', 'reuters/crude', "
             "'reuters/earn'.$",
         ),
-        ("reuters/train", "^'reuters/train' is text, not a table. Load one of 'reuters/acq'"),
+        (
+            "reuters/train",
+            "^Data set 'reuters/train' is text, not a table. Load one of 'reuters/acq'",
+        ),
     ],
 )
 def test_wrong_names_are_answered_with_the_right_ones(name, message):
@@ -93,11 +96,13 @@ def test_wrong_names_are_answered_with_the_right_ones(name, message):
 
 
 def test_wrong_options_are_answered_with_the_right_ones():
-    with pytest.raises(ValueError, match=r"^container='dask' is not one of 'auto', 'pandas', 'p"):
+    with pytest.raises(ValueError, match=r"^container='dask' must be one of 'auto', 'pandas', 'p"):
         load_dataset("iris", container="dask")
-    with pytest.raises(ValueError, match=r"^source='web' is not one of 'auto', 'generated', 'b"):
+    with pytest.raises(ValueError, match=r"^source='web' must be one of 'auto', 'generated', 'b"):
         load_dataset("iris", source="web")
-    with pytest.raises(ValueError, match=r"^paper='nb' is not one of 'lcm', 'blcm', 'hnb', 'l"):
+    with pytest.raises(
+        ValueError, match=r"^paper='nb' must be one of None, 'lcm', 'blcm', 'hnb', 'l"
+    ):
         list_datasets("nb")
 
 

@@ -125,8 +125,8 @@ def test_another_data_set_is_refused_and_not_kept(serve):
     data, target, _, _ = tae()
     serve(data[:150, :4], np.where(target == "3", "2", target)[:150])
     message = (
-        "^OpenML data set 48 is not 'tae' as known here: 150 rows, expected 151; 4 attributes, "
-        "expected 5; 2 classes, expected 3. It was not used; set LATENTCLASS_DATA to a folder"
+        "^OpenML data set 48 is not the expected 'tae': 150 rows, expected 151; 4 attributes, "
+        "expected 5; 2 classes, expected 3. It is not used. Set LATENTCLASS_DATA to a folder"
     )
     with pytest.raises(ValueError, match=message):
         load_dataset("tae")
@@ -234,7 +234,7 @@ def test_halves_that_cannot_be_told_are_refused(serve):
     values, y, names, levels = monks(("train", "test"))
     mixed = np.random.default_rng(0).permutation(values)
     serve(mixed, y, names, levels)
-    with pytest.raises(ValueError, match=r"^OpenML data set 333: the test half of 'monks-1'"):
+    with pytest.raises(ValueError, match=r"^OpenML data set 333 has the test half of 'monks-1'"):
         load_dataset("monks-1")
 
 

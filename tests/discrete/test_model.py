@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from latentclass import baselines
 from latentclass.data._schema import Table
 from latentclass.discrete import _model
 from latentclass.discrete._bins import learn_bins
@@ -128,3 +129,20 @@ class TestAnswers:
             found = np.zeros((3, 3))
             np.add.at(found, tuple(drawn[y == k].T), 1 / 20_000)
             assert_allclose(found, joint[:, :, k], atol=0.02)
+
+
+class TestOneDependence:
+    @pytest.mark.parametrize("name", ["AODE", "HiddenNaiveBayes"])
+    def test_tables_of_another_size_are_refused_and_own_class_agrees(self, name):
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, 3, (60, 3))
+        y = (codes[:, 0] + rng.integers(0, 2, 60)) % 2
+        value = getattr(baselines, name)(categorical_features=[0, 1, 2]).fit(codes, y)._model
+        tables = value.tables
+        field = "log_child" if name == "AODE" else "mixed"
+        wrong = tables._replace(**{field: getattr(tables, field)[1:]})
+        with pytest.raises(ValueError, match=rf"{field} has shape \(8, 9, 2\), but"):
+            replace(value, tables=wrong)
+        rows = np.where(rng.random(codes.shape) < 0.2, -1, codes).astype(np.int32)
+        own = value.own_code_log_likelihood(rows, y)
+        assert_allclose(own, value.code_log_likelihood(rows)[np.arange(60), y], rtol=1e-12)

@@ -64,6 +64,37 @@ def test_the_original_names_are_kept_in_property_lines():
     assert "property states = \"a,b, say 'a'\" ;" in text
 
 
+HOSTILE = [
+    *("network", "variable", "type", "discrete", "property", "probability", "table", "default"),
+    *("Table", "vtable", "vtable_2", "x y", "x-y", "x_y_2", "", " ", "1", "-1", "a\nb", "a}b"),
+    *("\u0434\u0430", "\u043d\u0435\u0442", "\u0434\u0430\u043d", "a//b", "/*", "a|b", "(c)"),
+]
+
+
+@pytest.mark.parametrize("title", ["network", "table", "", "2026"])
+def test_hostile_names_are_read_by_another_program(title, tmp_path):
+    gum = pytest.importorskip("pyagrum", reason="pyAgrum is not installed")
+    rng = np.random.default_rng(0)
+    variables = [BifVariable("root", HOSTILE, (), rng.dirichlet(np.ones(len(HOSTILE))))]
+    for name in HOSTILE:
+        table = rng.dirichlet(np.ones(2), len(HOSTILE))
+        variables.append(BifVariable(name, ["type", "no"], ("root",), table))
+    write_bif(variables, tmp_path / "hostile.bif", title=title)
+    network = gum.loadBN(str(tmp_path / "hostile.bif"))
+    assert network.size() == len(variables)
+    posterior = gum.LazyPropagation(network)
+    for node, variable in enumerate(variables[1:], start=1):
+        expected = variables[0].table @ variable.table
+        assert_allclose(posterior.posterior(node).toarray(), expected, atol=1e-12)
+
+
+def test_names_that_become_equal_are_numbered():
+    names = ["a b", "a_b_2", "a-b", "a+b", "a_b"]
+    variables = [BifVariable(name, ["x"], (), np.ones(1)) for name in names]
+    found = re.findall(r"variable (\w+) ", write_bif(variables))
+    assert found == ["a_b", "a_b_2", "a_b_3", "a_b_4", "a_b_5"]
+
+
 def test_a_free_name_is_taken_by_no_column():
     assert free_name("class", ["a"]) == "class"
     assert free_name("class", ["class", "class_"]) == "class__"

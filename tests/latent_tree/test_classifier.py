@@ -187,8 +187,8 @@ def test_a_search_out_of_time_says_so_and_can_go_on(leaning):
     X, y = leaning
     model = LatentTreeClassifier(time_budget=0, warm_start=True, random_state=0)
     message = (
-        "The search was stopped by time_budget=0 in 2 of 2 classes (['no', 'yes']); their best "
-        "trees so far are kept. To go on, fit again with warm_start=True, or raise time_budget."
+        "The search was stopped by time_budget=0 in 2 of 2 classes (['no', 'yes']), and the best "
+        "trees so far are kept. To continue, fit again with warm_start=True or raise time_budget."
     )
     with pytest.warns(ConvergenceWarning, match=re.escape(message)):
         model.fit(X, y)

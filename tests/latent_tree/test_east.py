@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from latentclass.latent_tree import _east
 from latentclass.latent_tree._east import EastSettings, first_tree, search
-from latentclass.latent_tree._east_local_em import local_em, n_cells, region_log_likelihood
+from latentclass.latent_tree._east_local_em import local_em, n_entries, region_log_likelihood
 from latentclass.latent_tree._east_messages import Base, Data, floored
 from latentclass.latent_tree._east_moves import (
     Judged,
@@ -127,7 +127,7 @@ def test_local_em_takes_the_steps_of_em_with_fixed_tables():
     base = make_base(tree, codes, weight)
     for move in node_introductions(Shape.of(base.tree)):
         region = introduction_region(base, move)
-        noise = rng.standard_exponential((1, n_cells(region)))
+        noise = rng.standard_exponential((1, n_entries(region)))
         tables = [np.ones((region.k, move.states))]
         tables += [np.ones((move.states, tree.cardinalities[v])) for v in move.others]
         start = _disturbed(tables, noise)
@@ -182,7 +182,7 @@ def test_shapes_count_and_judge_as_trees_do(seed):
     assert shape.is_regular() == (irregular_nodes(tree) == ())
 
 
-def test_needless_nodes_are_taken_out_without_loss():
+def test_redundant_nodes_are_removed_without_loss():
     rng = np.random.default_rng(2)
     # 0 has one child only; 1 has two neighbours and as many states as one of them
     parents, states = (-1, 0, 1, 2, 2, 2, 1), (3, 2, 2, 3, 3, 3, 2)

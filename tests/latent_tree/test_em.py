@@ -187,9 +187,9 @@ def test_random_starts_are_distributions_and_differ():
     problem = tree_problem(tree, codes, free=free)
     theta = random_starts(problem, np.random.default_rng(0).spawn(50)).theta
     assert_allclose(np.add.reduceat(theta, tree.distribution_starts, axis=1), 1.0)
-    fixed = ~problem.free_cells
+    fixed = ~problem.free_entries
     assert np.all(theta[:, fixed] == tree.theta[fixed])
-    several = problem.free_cells & (theta.std(axis=0) > 0)
+    several = problem.free_entries & (theta.std(axis=0) > 0)
     expected = sum(tree.tables[node].size for node in free if tree.cardinalities[node] > 1)
     assert several.sum() == expected > 0
 
@@ -232,7 +232,7 @@ def test_one_state_is_independence():
     for j in range(4):
         shown = codes[:, j] >= 0
         counts = np.bincount(codes[shown, j], weight[shown], 3) + 1.0
-        # EM fills the holes by the shares it has, and so ends at the shares of what is shown
+        # EM fills missing cells by the current shares, so it ends at the shares of observed cells
         assert_allclose(fit.tree.tables[1 + j][0], counts / counts.sum(), atol=1e-5)
 
 
@@ -292,13 +292,20 @@ def test_no_state_is_seeded_anew():
         ({"alpha": -1.0}, "alpha=-1.0 must be a number of at least 0."),
         ({"alpha": math.nan}, "alpha=nan must be a number of at least 0."),
         ({"n_init": 0}, "n_init=0 must be a whole number of at least 1."),
-        ({"free": []}, "free=[] must name at least one of the nodes 0 to 2."),
-        ({"free": [1, 3]}, "free=[1, 3] must name at least one of the nodes 0 to 2."),
-        ({"free": [-1]}, "free=[-1] must name at least one of the nodes 0 to 2."),
-        ({"weight": [0.0, 0.0]}, "weight is 0 for all rows; at least one must count."),
+        ({"free": []}, "free=[] must contain at least one node, and only nodes from 0 to 2."),
+        (
+            {"free": [1, 3]},
+            "free=[1, 3] must contain at least one node, and only nodes from 0 to 2.",
+        ),
+        ({"free": [-1]}, "free=[-1] must contain at least one node, and only nodes from 0 to 2."),
+        (
+            {"weight": [0.0, 0.0]},
+            "weight is 0 for all rows, but at least one row must have a weight.",
+        ),
         (
             {"codes": group_rows([[0, 0]]), "weight": [1.0]},
-            "weight is part of the rows already; give it to group_rows.",
+            "weight must be None because the grouped rows already have weights. Pass it to "
+            "group_rows instead.",
         ),
     ],
 )

@@ -376,7 +376,9 @@ def test_a_second_opinion_by_pyagrum():
 
 def test_nodes_that_are_not_there():
     tree = Tree.even((-1, 0, 0), (2, 2, 3), (-1, 0, 1))
-    with pytest.raises(ValueError, match=r"^node 3 must be one of the nodes 0 to 2\.$"):
+    with pytest.raises(
+        ValueError, match=r"^nodes has 3, but the tree has only the nodes 0 to 2\.$"
+    ):
         node_posteriors(tree, [[0, 0]], [3])
 
 

@@ -55,14 +55,24 @@ class TestChecks:
             ((-1, 0), (2, 0), (-1, 0), "cardinalities[1]=0 must be at least 1."),
             ((-1, 0), (2, 1.5), (-1, 0), "cardinalities[1]=1.5 must be a whole number."),
             ((-1, 0), (True, 2), (-1, 0), "cardinalities[0]=True must be a whole number."),
-            ((-1, 0), (2, 2), (-1, -2), "columns[1]=-2 must be a column, or -1 if latent."),
-            ((-1, 0, 0), (2, 2, 2), (-1, 3, 3), "Nodes 1 and 2 both show column 3."),
+            (
+                (-1, 0),
+                (2, 2),
+                (-1, -2),
+                "columns[1]=-2 must be the number of a column, or -1 for a latent node.",
+            ),
+            (
+                (-1, 0, 0),
+                (2, 2, 2),
+                (-1, 3, 3),
+                "Nodes 1 and 2 both show column 3, but only one node may show a column.",
+            ),
             (
                 (-1, 0),
                 (2, 2),
                 (0, -1),
                 "Node 1 is a leaf but columns[1]=-1: a leaf must show a column. Remove the node; "
-                "it changes nothing in what is observed.",
+                "without it the columns have the same distribution.",
             ),
         ],
     )
@@ -73,22 +83,22 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("tables", "message"),
         [
-            (([[0.5, 0.5]],), "tables has 1 entries for 2 nodes; each node needs one."),
+            (([[0.5, 0.5]],), "tables has 1 entries but must have one for each of the 2 nodes."),
             (
                 ([[0.5, 0.5]], [[0.5, 0.5]]),
-                "tables[1] has shape (1, 2), but must have (2, 2).",
+                "tables[1] has shape (1, 2) but must have shape (2, 2).",
             ),
             (
                 ([[0.5, 0.5]], [[0.5, 0.5], [1.5, -0.5]]),
-                "tables[1] holds numbers that are not probabilities.",
+                "tables[1] has entries that are not between 0 and 1.",
             ),
             (
                 ([[np.nan, 0.5]], [[0.5, 0.5], [0.5, 0.5]]),
-                "tables[0] holds numbers that are not probabilities.",
+                "tables[0] has entries that are not between 0 and 1.",
             ),
             (
                 ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.25]]),
-                "Row 1 of tables[1] sums to 0.75, not to 1.",
+                "Row 1 of tables[1] sums to 0.75 but must sum to 1.",
             ),
         ],
     )
@@ -117,10 +127,10 @@ class TestChecks:
         if tree is not None:
             assert_allclose(joint(tree).sum(), 1.0)
 
-    @given(cells=st.lists(st.floats(allow_nan=True), min_size=4, max_size=4))
+    @given(entries=st.lists(st.floats(allow_nan=True), min_size=4, max_size=4))
     @settings(max_examples=200)
-    def test_any_table_is_a_table_of_distributions_or_a_plain_error(self, cells):
-        table = np.array(cells).reshape(2, 2)
+    def test_any_table_is_a_table_of_distributions_or_a_plain_error(self, entries):
+        table = np.array(entries).reshape(2, 2)
         tree = made(lambda: Tree((-1, 0), (2, 2), (-1, 0), ([[0.5, 0.5]], table)), r"tables\[1\]")
         if tree is not None:
             assert_allclose(tree.tables[1].sum(axis=1), 1.0, atol=1e-6)
@@ -269,7 +279,7 @@ def test_nodes_and_states_that_are_not_there():
         reroot(tree, 6)
     with pytest.raises(ValueError, match=r"^node=-1 must be one of the nodes 0 to 5\.$"):
         permute_states(tree, -1, [0, 1])
-    message = r"^order=\[0, 0\] must hold each of the 2 states of node 0 once\.$"
+    message = r"^order=\[0, 0\] must contain each of the 2 states of node 0 once\.$"
     with pytest.raises(ValueError, match=message):
         permute_states(tree, 0, [0, 0])
 
@@ -277,8 +287,8 @@ def test_nodes_and_states_that_are_not_there():
 def test_a_latent_root_does_not_become_a_leaf():
     tree = Tree.even((-1, 0), (1, 2), (-1, 0))
     message = (
-        r"^Node 0, the root, is latent and has one neighbour only: with another root it would be a "
-        r"latent leaf\. Remove it first\.$"
+        r"^Node 0, the root, is latent and has only one neighbour, so with another root it would "
+        r"be a latent leaf\. Remove it first\.$"
     )
     with pytest.raises(ValueError, match=message):
         reroot(tree, 1)

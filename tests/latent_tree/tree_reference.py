@@ -9,7 +9,7 @@ from latentclass.latent_tree._tree import Tree, permute_states
 
 
 def random_tables(tree, rng, zeros=0.0):
-    """The same tree with random tables, some cells 0."""
+    """The same tree with random tables, some entries 0."""
     tables = []
     for table in tree.tables:
         draws = rng.gamma(0.7, size=table.shape)
@@ -38,7 +38,7 @@ def random_tree(seed, n_latent=3, n_leaves=4, zeros=0.0, inner_observed=False):
 
 
 def joint(tree):
-    """p(all nodes) as an array with an axis for each node, cell by cell."""
+    """p(all nodes) as an array with an axis for each node, entry by entry."""
     out = np.zeros(tree.cardinalities)
     for states in product(*map(range, tree.cardinalities)):
         p = 1.0
@@ -99,7 +99,7 @@ def margin(full, *nodes):
 
 
 def slow_counts(tree, codes, weight):
-    """Expected weight of each cell of each table, from the sums over all states."""
+    """Expected weight of each entry of each table, from the sums over all states."""
     counts = [np.zeros(table.shape) for table in tree.tables]
     for row, w in zip(codes, weight, strict=True):
         full = seen(tree, row)

@@ -118,3 +118,11 @@ def test_parameters_with_a_collapsed_component_are_kept_only_without_others():
     assert call.usable[0]
     assert call.best[0] == call.objective[0, 0] < 1e9
     assert_array_equal(call.kept.scale[0], params.scale[1])
+    for into, new in zip(call.params, with_place(params), strict=True):
+        into[0] = new[0]
+    call.fresh[0] = False
+    call.best[0] = -1e9  # what is not usable is not kept any more, however good
+    call.run(0, chance, np.ones(1))
+    assert call.usable[0]
+    assert call.best[0] == -1e9
+    assert_array_equal(call.kept.scale[0], params.scale[1])

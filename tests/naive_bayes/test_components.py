@@ -74,6 +74,13 @@ def test_the_best_cells_are_the_modes_of_the_best_component(components):
     assert_array_equal(filled.codes[:, [0, 2]], [[0, 1], [2, 0]])
 
 
+def test_missing_levels_count_by_their_largest_probability(components):
+    table = Table(np.array([[10.0, 0.0]]), np.full((1, 3), -1, dtype=np.int32))
+    # 0.45 * 0.5 * 0.9 is more than 0.55 * 0.6 * 0.6
+    filled = components.best_cells(table, np.log([[0.45, 0.55]]), components.peaks())
+    assert_array_equal(filled.codes[:, [0, 2]], [[2, 0]])
+
+
 def test_missing_cells_are_filled_with_one_components_modes(components):
     rows = Block(np.array([[np.nan, np.nan]]), np.array([[1, -1, -1]], dtype=np.int32))
     filled = components.fill_with_modes(rows, 1)

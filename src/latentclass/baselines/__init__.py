@@ -1,7 +1,7 @@
-"""Classifiers that the latent-variable models are compared with.
+"""Classifiers to compare the latent variable models with.
 
-Ours are generative and have all the verbs of the library. Beside them stand scikit-learn's,
-configured as the papers state, and Weka's where it is installed.
+The generative ones are our own and have all methods of the library. The others come from
+scikit-learn, with the settings of the papers, and from Weka if it is installed.
 """
 
 from latentclass.baselines._sklearn import (

@@ -1,9 +1,9 @@
-"""The papers' discriminative competitors, set up from scikit-learn as the papers state.
+"""The discriminative baselines of the papers, from scikit-learn with the settings of the papers.
 
-Each function returns a plain scikit-learn estimator for a table of numbers without holes. The
-papers ran these methods in Weka; every docstring says whose settings it carries and what
-scikit-learn does otherwise. scikit-learn's modules are imported where they are needed: a naive
-Bayes model should not have to load a neural network.
+Each function returns a scikit-learn estimator for a table of numbers without missing cells. The
+papers used Weka for these methods. Each docstring names the paper whose settings it uses, and says
+where scikit-learn differs. The modules of scikit-learn are imported inside the functions, so that
+a naive Bayes model does not load a neural network.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
 
 BLOCK_DISTANCES = 2**21
-"""Distances held at a time: 16 MB, whatever the number of rows."""
+"""Number of distances in memory at a time: 16 MB, for any number of rows."""
 
 
 def majority() -> Any:
-    """Always the most frequent class: Weka's ZeroR, "Majority vote" of the binary LCM paper.
+    """Predict the most frequent class: "Majority vote" in the binary LCM paper (Weka's ZeroR).
 
-    Its probabilities are the class frequencies; ZeroR adds 1 to each count first, which changes
-    no prediction.
+    The probabilities are the class frequencies. ZeroR adds 1 to each count first, which does not
+    change any prediction.
 
     Examples
     --------
@@ -43,32 +43,32 @@ def majority() -> Any:
 
 
 class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
-    """k-nearest neighbours with k chosen by leave-one-out, as Weka's `IBk -X` does it.
+    """k-nearest neighbours with k chosen by leave-one-out, like Weka's `IBk -X`.
 
-    For every k up to `max_neighbors` each training row is classified by the other rows; the k
-    with the fewest errors is kept, the smallest one among equals. One pass over the distances
-    serves all k. The cost is that of N² distances in `fit`, of N distances a row afterwards.
+    For every k up to `max_neighbors`, each training row is classified by the other rows. The k
+    with the fewest errors is kept; the smallest of them if several are equal. One pass over the
+    distances serves all k. `fit` computes N² distances, and prediction N distances per row.
 
-    As in IBk, columns are stretched to the interval from 0 to 1 over the training rows, all rows
-    at the distance of the k-th neighbour vote (so more than k may), each class starts with 1/N of
-    a vote, and a tie between classes goes to the first one.
+    As in IBk, columns are scaled to the interval from 0 to 1 over the training rows. All rows at
+    the distance of the k-th neighbour vote, so there may be more than k votes. Each class starts
+    with 1/N of a vote, and a tie goes to the first class.
 
     Parameters
     ----------
     max_neighbors : int, default=30
-        Largest k tried (at most N - 1 are). The papers do not give theirs.
+        Largest k to try; never more than N - 1. The papers do not give theirs.
     weights : {"uniform", "inverse", "similarity"}, default="uniform"
-        A neighbour's vote at distance d, the Euclidean distance divided by the root of the number
-        of columns: 1, 1 / (d + 0.001) (IBk's `-I`), or 1 - d (`-F`).
+        Vote of a neighbour at distance d: 1, 1 / (d + 0.001) (IBk's `-I`), or 1 - d (`-F`). Here d
+        is the Euclidean distance divided by the square root of the number of columns.
     normalize : bool, default=True
-        Stretch the columns. Constant columns are then without effect.
+        Whether to scale the columns. Constant columns then have no effect.
 
     Attributes
     ----------
     n_neighbors_ : int
-        The k chosen.
+        The chosen k.
     errors_ : array of shape (n_tried,)
-        Training rows that leave-one-out gets wrong with k = 1, 2, ...
+        Number of leave-one-out errors on the training rows with k = 1, 2, ...
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
     n_features_in_ : int
@@ -76,9 +76,9 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Weka lets the row to be classified stretch the columns too, if it lies outside the range of
-    the training rows; here the range is learned in `fit` only. Two different categories are at
-    distance 1 in Weka, at √2 when coded as one 0/1 column each.
+    In Weka, a row outside the range of the training rows changes the scaling when it is
+    classified. Here the range is learned in `fit` only. Two different categories have distance 1
+    in Weka, but √2 if each is encoded as a 0/1 column.
 
     References
     ----------
@@ -108,7 +108,7 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         self.normalize = normalize
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Keep the rows, and choose k."""
+        """Store the rows and choose k."""
         check_number("max_neighbors", self.max_neighbors, low=1, whole=True)
         check_option("weights", self.weights, ("uniform", "inverse", "similarity"))
         check_option("normalize", self.normalize, (True, False))
@@ -140,13 +140,13 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
     def _votes(
         self, queries: FloatArray, n_neighbors: int, *, leave_out: bool = False
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Votes of the k nearest for k = 1, ..., n_neighbors: (rows, k, class), block by block."""
+        """Yield the votes of the k nearest rows for k = 1, ..., n_neighbors: (rows, k, class)."""
         from scipy.spatial.distance import cdist
 
         size = max(BLOCK_DISTANCES // len(self._rows), 1)
         for start in range(0, len(queries), size):
             rows = slice(start, min(start + size, len(queries)))
-            # differences, not |a|² - 2ab + |b|²: equal distances must come out equal
+            # cdist is exact for equal distances, while |a|² - 2ab + |b|² is not
             distance = cdist(queries[rows], self._rows, "sqeuclidean")
             if leave_out:
                 distance[np.arange(len(distance)), np.arange(rows.start, rows.stop)] = np.inf
@@ -154,7 +154,7 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
             nearest.sort(axis=1)
             row, other = np.nonzero(distance <= nearest[:, -1:])
             near = distance[row, other]
-            # a neighbour votes from the first k on whose k-th distance reaches it
+            # a neighbour votes for all k whose k-th distance is at least its own
             first = np.zeros(len(row), dtype=np.intp)
             for k in range(n_neighbors):
                 first += nearest[row, k] < near
@@ -171,27 +171,27 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         return np.asarray(1.0 / (distance + 0.001) if inverse else 1.0 - distance)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Share of the votes for each class, in the order of `classes_`."""
+        """Share of votes for each class, in the order of `classes_`."""
         check_is_fitted(self)
         queries = self._stretch(validate_data(self, X, dtype=np.float64, reset=False))
         k = min(self.n_neighbors_, len(self._rows))
         votes = np.concatenate([votes[:, -1] for _, votes in self._votes(queries, k)])
-        # "similarity" is negative beyond the range of the training rows
+        # "similarity" can be negative outside the range of the training rows
         votes = np.maximum(votes + 1.0 / len(self._rows), 0.0)
         total = votes.sum(axis=1, keepdims=True)
         share = np.where(total > 0, votes, 1.0) / np.where(total > 0, total, votes.shape[1])
         return np.asarray(share)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class with the most votes, the first one among equals."""
+        """Class with the most votes; the first one if several are equal."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
 
 def nearest_neighbours(max_neighbors: int = 30) -> LeaveOneOutKNN:
-    """k-NN with k by leave-one-out: "k-NN" of the LCM paper (Weka 3.4's IBk).
+    """k-NN with k chosen by leave-one-out: "k-NN" in the LCM paper (IBk of Weka 3.4).
 
-    See `LeaveOneOutKNN` for what equals Weka and what does not.
+    `LeaveOneOutKNN` describes how it differs from Weka.
 
     Examples
     --------
@@ -202,10 +202,10 @@ def nearest_neighbours(max_neighbors: int = 30) -> LeaveOneOutKNN:
 
 
 def one_nearest_neighbour() -> Any:
-    """1-NN: the binary LCM paper's "1-NN" (Weka's IB1).
+    """1-NN: "1-NN" in the binary LCM paper (Weka's IB1).
 
-    Euclidean distance on columns stretched to the interval from 0 to 1. Weka also lets the row to
-    be classified stretch the columns.
+    Euclidean distance on columns scaled to the interval from 0 to 1. In Weka, the row to be
+    classified also changes the scaling.
 
     Examples
     --------
@@ -216,29 +216,29 @@ def one_nearest_neighbour() -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MinMaxScaler
 
-    # brute force: the first of equally near rows wins, as in IB1; trees order rows otherwise
+    # with brute force, the first of equally near rows wins, as in IB1
     return make_pipeline(MinMaxScaler(), KNeighborsClassifier(1, algorithm="brute"))
 
 
 class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
-    """Network of one hidden layer, trained for a fixed number of rounds.
+    """Neural network with one hidden layer, trained for a fixed number of epochs.
 
-    scikit-learn's `MLPClassifier` with the two things it cannot be told beforehand: as many hidden
-    units as the mean of the numbers of columns and classes, and no early end, so no warning about
-    one either.
+    This is scikit-learn's `MLPClassifier` with two changes. The number of hidden units depends on
+    the numbers of columns and classes, and training never stops early, so there is no warning
+    about convergence.
 
     Parameters
     ----------
     hidden_units : int or None, default=None
-        None: half the sum of the numbers of columns and classes.
+        Number of hidden units. None: half the sum of the numbers of columns and classes.
     learning_rate : float, default=0.3
         Size of a gradient step.
     momentum : float, default=0.2
-        Share of the last step that is added to the next.
+        Share of the last step that is added to the next one.
     n_epochs : int, default=500
-        Rounds through the training rows.
+        Number of passes over the training rows.
     batch_size : int, default=8
-        Rows a step. The papers' program takes 1, which in Python is slow.
+        Number of rows per step. The program of the papers uses 1, which is slow in Python.
     random_state : int, RandomState or None, default=None
         Seeds the first weights and the order of the rows.
 
@@ -312,7 +312,7 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the rounds are given
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is fixed
             self.network_ = network.fit(X, y)
         return self
 
@@ -329,15 +329,16 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
 
 
 def multilayer_perceptron(*, batch_size: int = 8, random_state: Any = None) -> Any:
-    """Neural network: the binary LCM paper's "ANN" (Weka's MultilayerPerceptron).
+    """Neural network: "ANN" in the binary LCM paper (Weka's MultilayerPerceptron).
 
-    One hidden layer of logistic units, as many as the mean of the numbers of columns and classes;
-    back-propagation with learning rate 0.3 and momentum 0.2 for 500 rounds; columns stretched to
-    the interval from -1 to 1. The HNB paper's "NN" (Clementine; one hidden layer, no settings
-    given) is of the same kind.
+    It has one hidden layer of logistic units. Their number is the mean of the numbers of columns
+    and classes. It is trained by back-propagation with learning rate 0.3 and momentum 0.2 for 500
+    epochs, on columns scaled to the interval from -1 to 1. The "NN" of the HNB paper (Clementine,
+    one hidden layer, no settings given) is similar.
 
-    Weka changes the weights after every row and minimises squared error; scikit-learn minimises
-    cross-entropy, and takes `batch_size` rows a step (1 is Weka's way, and several times slower).
+    Weka changes the weights after every row and minimises the squared error. scikit-learn
+    minimises the cross-entropy and uses `batch_size` rows per step. With `batch_size=1` it works
+    as Weka does, but is several times slower.
 
     Examples
     --------
@@ -352,17 +353,18 @@ def multilayer_perceptron(*, batch_size: int = 8, random_state: Any = None) -> A
 
 
 def support_vector_machine(kernel: str = "linear") -> Any:
-    """Support vector machine: the binary LCM paper's "SVM" (Weka's SMO).
+    """Support vector machine: "SVM" in the binary LCM paper (Weka's SMO).
 
-    SMO's defaults: linear kernel, C = 1, columns stretched to the interval from 0 to 1, one machine
-    for each pair of classes. The paper also says that "city-block distance" was used, for which
-    SMO has no option; `kernel="cityblock"` is the nearest reading, exp(-|a - b|₁ / n_columns), but
-    the linear kernel is the one that gives the paper's figures for two classes. As in SMO by
-    default there are no probabilities.
+    The settings are the defaults of SMO: linear kernel, C = 1, columns scaled to the interval from
+    0 to 1, and one machine per pair of classes. The paper also says that "city-block distance" was
+    used, but SMO has no such option. The closest kernel is exp(-|a - b|₁ / n_columns), which is
+    `kernel="cityblock"`. However, the linear kernel gives the paper's figures for two classes.
+    There are no probabilities, as in SMO by default.
 
     Parameters
     ----------
     kernel : {"linear", "cityblock"}, default="linear"
+        Kernel of the machine.
 
     Examples
     --------
@@ -382,17 +384,18 @@ def support_vector_machine(kernel: str = "linear") -> Any:
 
 
 def ridge_logistic(ridge: float = 1e-8) -> Any:
-    """Logistic regression with a ridge: the binary LCM paper's "Logistic Regression".
+    """Logistic regression with a ridge: "Logistic Regression" in the binary LCM paper.
 
     Weka's Logistic minimises -log-likelihood + ridge |w|² on standardised columns, with ridge
-    1e-8; in scikit-learn's terms C = 1 / (2 ridge). For more than two classes Weka holds the last
-    class's weights at 0, scikit-learn keeps a vector for each class: the penalty differs, the
-    likelihood does not. With so small a ridge, classes that a plane separates give very large
-    weights, whose exact size depends on when the optimiser stops.
+    1e-8. For scikit-learn this means C = 1 / (2 ridge). With more than two classes, Weka fixes the
+    weights of the last class at 0, while scikit-learn has weights for every class. So the penalty
+    differs, but the likelihood does not. If a plane separates the classes, the weights become very
+    large with such a small ridge, and their size depends on when the optimiser stops.
 
     Parameters
     ----------
     ridge : float, default=1e-8
+        Weight of the penalty.
 
     Examples
     --------
@@ -408,12 +411,12 @@ def ridge_logistic(ridge: float = 1e-8) -> Any:
 
 
 def decision_tree(*, ccp_alpha: float = 0.0, random_state: Any = None) -> Any:
-    """Decision tree by entropy, at least 2 rows a leaf: stands for C4.5, C5.0 and ID3.
+    """Decision tree by entropy with at least 2 rows per leaf, in place of C4.5, C5.0 and ID3.
 
-    The LTC paper used Weka's J48 (C4.5), the HNB paper C5.0 (Clementine), the binary LCM paper
-    ID3. scikit-learn grows CART trees: binary splits, information gain instead of gain ratio, no
-    pruning by a confidence bound (`ccp_alpha` prunes by cost and complexity), no missing-value
-    weights. For the papers' own trees use `weka_j48` and `weka_id3`.
+    The LTC paper used Weka's J48 (C4.5), the HNB paper C5.0 (Clementine), and the binary LCM paper
+    ID3. scikit-learn grows CART trees. They have binary splits, use information gain instead of
+    gain ratio, are not pruned by a confidence bound (`ccp_alpha` prunes by cost and complexity),
+    and have no weights for missing values. `weka_j48` and `weka_id3` are the papers' own trees.
 
     Examples
     --------

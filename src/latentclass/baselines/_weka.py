@@ -1,8 +1,8 @@
-"""Classifiers of an installed Weka 3.6, as scikit-learn estimators.
+"""Classifiers of an installed Weka 3.6 as scikit-learn estimators.
 
-The papers compared with Weka's classifiers. Those that nobody should rewrite are run here, and
-some that this library has too, to check one program against the other. Weka is optional: it is
-looked for when a model is fitted.
+The papers compare their models with classifiers of Weka. This module runs those that are not worth
+rewriting. It also runs some that this library has too, to check the two programs against each
+other. Weka is optional: it is only needed when a model is fitted.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ USUAL_JARS = (
 
 
 class Weka(NamedTuple):
-    """Where Weka is."""
+    """Paths of java and of Weka."""
 
     java: str
     jar: str
 
 
 def find_weka() -> Weka:
-    """The java program and Weka's jar file.
+    """Find the java program and Weka's jar file.
 
-    The jar is the file that the environment variable LATENTCLASS_WEKA names, else the one of
+    The jar is the file named by the environment variable LATENTCLASS_WEKA, or else the one from
     Debian's package.
 
     Raises
     ------
     WekaUnavailableError
-        If either is missing; the message says how to get it.
+        If java or the jar is missing. The message says how to install it.
     """
     named = os.environ.get(JAR_VARIABLE)
     if named and not Path(named).is_file():
@@ -84,16 +84,16 @@ class Attribute(NamedTuple):
 
 
 def readable_names(values: Iterable[Any]) -> tuple[str, ...]:
-    """Each value as text of one line that UTF-8 can write, no two the same.
+    """Return a different one-line text in UTF-8 for each value.
 
-    Weka's answers are read by position, never by label: labels are there to be read by people,
-    in what Weka prints of a model.
+    These labels only appear in Weka's printed models, for people to read. Weka's answers are read
+    by position.
     """
     names: list[str] = []
     taken: set[str] = set()
     for value in values:
         text = str(value).encode("utf-8", "replace").decode("utf-8")
-        # spaces at the ends and runs of them may not survive a program that trims
+        # Weka may remove spaces at the ends and repeated spaces
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         name, n_same = text, 1
         while name in taken or not name:
@@ -105,7 +105,7 @@ def readable_names(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def quoted(text: str) -> str:
-    r"""Text as ARFF's tokens are quoted.
+    r"""Quote a text for an ARFF file.
 
     Examples
     --------
@@ -120,16 +120,17 @@ def arff_text(
     columns: Sequence[npt.NDArray[Any]],
     weight: FloatArray | None = None,
 ) -> str:
-    """A table as the text of an ARFF file.
+    """Return the text of an ARFF file.
 
     Parameters
     ----------
     attributes : sequence of Attribute
-    columns : sequence of arrays, one for each attribute
-        Numbers, NaN where missing; for a nominal attribute the positions of its labels, -1 where
-        missing.
+        Names and labels of the columns.
+    columns : sequence of arrays, one per attribute
+        For a numeric attribute numbers, with NaN where missing. For a nominal attribute the
+        positions of the labels, with -1 where missing.
     weight : array of shape (n_rows,), optional
-        Weights of the rows, written where one is not 1.
+        Weights of the rows. They are written unless all are 1.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def arff_text(
         else:
             texts = [quoted(label) for label in labels]
             lines.append(f"@attribute {quoted(name)} {{{','.join(texts)}}}")
-            texts.append("?")  # code -1 picks the last
+            texts.append("?")  # code -1 selects the last
             cells.append([texts[code] for code in column.tolist()])
     if weight is not None and np.any(weight != 1):
         cells.append([f"{{{w!r}}}" for w in weight.tolist()])
@@ -168,7 +169,7 @@ def arff_table(
     codes: IndexArray,
     weight: FloatArray | None = None,
 ) -> str:
-    """A coded table with its class codes (-1: unknown) as the text of an ARFF file."""
+    """Return the text of an ARFF file for a coded table and class codes (-1: unknown)."""
     block = table.block(slice(None))
     names = readable_names([*schema.names, "class"])
     attributes, columns = [], []
@@ -176,7 +177,7 @@ def arff_table(
     for name, column in zip(names, schema.columns, strict=False):
         continuous = column.kind == "continuous"
         values = next(numeric if continuous else coded)
-        if not continuous and not column.observed:  # ARFF has no nominal column of no labels
+        if not continuous and not column.observed:  # in ARFF, a nominal column needs labels
             continuous, values = True, np.full(table.n_rows, np.nan)
         labels = None if continuous else readable_names(column.categories)
         attributes.append(Attribute(name, labels))
@@ -186,10 +187,10 @@ def arff_table(
 
 
 def parse_distributions(printed: str, n_rows: int, n_classes: int) -> tuple[IndexArray, FloatArray]:
-    """Predicted class (-1: none) and probabilities of each row, from Weka's `-p 0 -distribution`.
+    """Read the predicted class (-1: none) and probabilities from Weka's `-p 0 -distribution`.
 
-    A row ends in its distribution, with a star at the predicted class. What stands before it
-    (row, actual and predicted label, cut to a few letters) is not needed.
+    Each line ends with the distribution, with a star at the predicted class. The rest of the line
+    (row, and the first letters of the actual and predicted label) is not needed.
 
     Examples
     --------
@@ -201,7 +202,7 @@ def parse_distributions(printed: str, n_rows: int, n_classes: int) -> tuple[Inde
     """
     _, header, body = printed.partition("inst#")
     found = [line.split()[-1].split(",") for line in body.splitlines()[1:] if line.strip()]
-    # a row left unclassified has one question mark for its whole distribution
+    # an unclassified row has a single question mark instead of a distribution
     found = [["?"] * n_classes if row == ["?"] else row for row in found]
     if not header or len(found) != n_rows or any(len(row) != n_classes for row in found):
         raise WekaError(
@@ -221,25 +222,25 @@ def parse_distributions(printed: str, n_rows: int, n_classes: int) -> tuple[Inde
 class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     """A classifier of Weka 3.6.
 
-    `fit` writes the table to an ARFF file, has Weka train on it, and keeps Weka's model;
-    `predict` has that model classify another file. Either starts java, which takes about half a
+    `fit` writes the table to an ARFF file, lets Weka train on it, and keeps Weka's model.
+    `predict` lets this model classify another file. Both start java, which takes about half a
     second. Tables are read as in the library's own classifiers: text, categories and booleans are
-    nominal, numbers numeric, missing cells stay missing, and a category not seen in `fit` is
-    missing. Rows without label are left out.
+    nominal, numbers are numeric, missing cells stay missing, and a category not seen in `fit` is
+    read as missing. Unlabelled rows are left out.
 
     Parameters
     ----------
     scheme : str, default="trees.J48"
         Java class of the classifier; the leading "weka.classifiers." may be left out.
     options : sequence of str, default=()
-        Weka's options of this classifier, one string for each word.
+        Weka's options for this classifier, one string per word.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask.
     timeout : float or None, default=600
-        Seconds after which a run of Weka is ended.
+        Maximum number of seconds for a run of Weka.
     memory : str, default="2g"
-        Most memory that java may take.
+        Maximum memory of java.
 
     Attributes
     ----------
@@ -248,9 +249,9 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
     class_prior_ : array of shape (n_classes,)
         Share of each class.
     description_ : str
-        What Weka prints of the model, such as a tree.
+        What Weka prints about the model, such as a tree.
     model_ : bytes
-        Weka's model file. It is a serialised Java object: as with pickle, load only your own.
+        Weka's model file. It is a serialised Java object. As with pickle, only load your own.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
@@ -258,10 +259,11 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Weka 3.6 prints probabilities with three digits, so `predict_proba` has no more (they are
-    scaled to sum to 1). `predict` takes Weka's own choice, which was made before rounding. Some
-    classifiers leave a row unclassified (Id3, at a leaf without training rows): Weka counts it as
-    an error, here it gets `class_prior_`. With one class only, Weka is not asked.
+    Weka 3.6 prints probabilities with three digits, so `predict_proba` is not more precise. It is
+    scaled to sum to 1. `predict` uses Weka's own prediction, made before rounding. Some
+    classifiers leave rows unclassified, for example Id3 at a leaf without training rows. Weka
+    counts such a row as an error; here its probabilities are `class_prior_`. With only one class,
+    Weka is not run.
 
     Examples
     --------
@@ -298,12 +300,12 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Have Weka train on the labelled rows; `sample_weight` are Weka's weights of rows."""
+        """Let Weka train on the labelled rows, with `sample_weight` as weights of the rows."""
         self._check_parameters()
         everything = self._read_training(X, y, sample_weight)
         training = everything.take(everything.labelled)
         counts = np.bincount(training.y, training.weight, minlength=training.n_classes)
-        # Weka's classifiers refuse a single class; there is nothing to learn
+        # Weka's classifiers refuse a single class, and there is nothing to learn
         model, description = b"", "One class only"
         if training.n_classes > 1:
             model, description = self._train(training)
@@ -319,7 +321,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
         return self
 
     def _train(self, training: Training) -> tuple[bytes, str]:
-        """Weka's model file, and what it prints of the model."""
+        """Return Weka's model file and what Weka prints about the model."""
         text = arff_table(
             training.table, training.schema, training.classes, training.y, training.weight
         )
@@ -328,7 +330,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
             rows.write_text(text, encoding="utf-8")
             asked = ["-t", str(rows), "-d", str(model), "-no-cv", "-v", *self.options]
             printed, complaint = self._run(asked)
-            # Weka ends with code 0 when it fails: only the file tells
+            # Weka's exit code is 0 even if it fails, so look for the file
             if not model.is_file():
                 self._fail("train", printed, complaint)
             return model.read_bytes(), printed.strip()
@@ -367,19 +369,19 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
             )
         if isinstance(self.options, str) or not all(isinstance(o, str) for o in self.options):
             raise ValueError(
-                f"options={self.options!r} must be a sequence of strings, one for each word, such "
-                "as ('-C', '0.25')."
+                f"options={self.options!r} must be a sequence of strings, one per word, such as "
+                "('-C', '0.25')."
             )
         if not isinstance(self.memory, str) or not re.fullmatch(r"\d+[kKmMgG]", self.memory):
             raise ValueError(f"memory={self.memory!r} must be text such as '512m' or '2g'.")
         check_number("timeout", self.timeout, low=0, strict=True, none=True)
 
     def _run(self, arguments: Sequence[str]) -> tuple[str, str]:
-        """What Weka prints, and what it complains about."""
+        """Run Weka; return its standard output and standard error."""
         java, jar = find_weka()
         name = self.scheme
         name = name if name.startswith("weka.") else f"weka.classifiers.{name}"
-        # the user's language must change neither the letters of a file nor the decimal point
+        # encoding and decimal point must not depend on the language of the user
         command = [java, f"-Xmx{self.memory}", "-Djava.awt.headless=true", "-Dfile.encoding=UTF-8"]
         command += ["-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8"]
         command += ["-Duser.language=en", "-Duser.country=US", "-cp", jar, name, *arguments]
@@ -395,20 +397,20 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
             )
         except subprocess.TimeoutExpired:
             raise WekaError(
-                f"Weka's {self.scheme} was ended after timeout={self.timeout:g} seconds. Raise "
-                "timeout, or give it fewer rows or columns."
+                f"Weka's {self.scheme} was stopped after timeout={self.timeout:g} seconds. Raise "
+                "timeout, or use fewer rows or columns."
             ) from None
         return run.stdout, run.stderr
 
     def _fail(self, verb: str, printed: str, complaint: str, note: str = "") -> NoReturn:
         raise WekaError(
             f"Weka's {self.scheme} with options {tuple(self.options)} did not {verb}. "
-            f"{note}{' ' if note else ''}Its last words:\n{_last_words(printed, complaint)}"
+            f"{note}{' ' if note else ''}Its last lines:\n{_last_words(printed, complaint)}"
         )
 
 
 def _last_words(printed: str, complaint: str, n_lines: int = 8) -> str:
-    """The end of what Weka said, without its help text and Java's calls."""
+    """Return the last lines that Weka printed, without its help text and Java's stack trace."""
     said = (complaint if complaint.strip() else printed).split("General options:")[0]
     lines = [line.rstrip() for line in said.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("\tat ")]
@@ -419,16 +421,16 @@ def _last_words(printed: str, complaint: str, n_lines: int = 8) -> str:
 
 
 def _one_against_rest(scheme: str, options: Sequence[str]) -> WekaClassifier:
-    """A two-class scheme for any number of classes; with two, Weka runs the scheme as it is."""
+    """Use a two-class scheme for any number of classes. With two, Weka runs it unchanged."""
     wrapped = ("-M", "0", "-W", f"weka.classifiers.{scheme}", "--", *options)
     return WekaClassifier("meta.MultiClassClassifier", wrapped)
 
 
 def weka_winnow() -> WekaClassifier:
-    """Unbalanced Winnow, the binary LCM paper's: α = 2, β = 0.5, weights start at 2, one pass.
+    """Unbalanced Winnow as in the binary LCM paper: α = 2, β = 0.5, initial weights 2, one pass.
 
-    Columns must be discrete. More than two classes are taken one against the rest; for Winnow
-    the paper does not say how it did that.
+    Columns must be discrete. With more than two classes, each class is learned against the rest.
+    The paper does not say how it did this for Winnow.
 
     Examples
     --------
@@ -441,9 +443,9 @@ def weka_winnow() -> WekaClassifier:
 
 
 def weka_adtree() -> WekaClassifier:
-    """Alternating decision tree, the binary LCM paper's: 10 rounds of boosting, all paths tried.
+    """Alternating decision tree as in the binary LCM paper: 10 rounds of boosting, all paths tried.
 
-    More than two classes are taken one against the rest, as in the paper.
+    With more than two classes, each class is learned against the rest, as in the paper.
 
     Examples
     --------
@@ -454,9 +456,9 @@ def weka_adtree() -> WekaClassifier:
 
 
 def weka_id3() -> WekaClassifier:
-    """ID3, the binary LCM paper's. Columns must be discrete, without missing cells.
+    """ID3 as in the binary LCM paper. Columns must be discrete, without missing cells.
 
-    A category that `fit` has not seen is missing too, and Weka's ID3 refuses it in prediction.
+    A category not seen in `fit` is read as missing, so Weka's ID3 refuses it in prediction.
 
     Examples
     --------
@@ -467,7 +469,7 @@ def weka_id3() -> WekaClassifier:
 
 
 def weka_j48() -> WekaClassifier:
-    """C4.5, the LTC paper's: Weka's J48 and its defaults, confidence 0.25, 2 rows a leaf.
+    """C4.5 as in the LTC paper: the defaults of Weka's J48, confidence 0.25 and 2 rows per leaf.
 
     Examples
     --------
@@ -478,7 +480,7 @@ def weka_j48() -> WekaClassifier:
 
 
 def weka_rbf_network() -> WekaClassifier:
-    """Radial basis functions, the binary LCM paper's: 2 clusters for each class, ridge 1e-8.
+    """Radial basis functions as in the binary LCM paper: 2 clusters per class, ridge 1e-8.
 
     Examples
     --------
@@ -492,9 +494,9 @@ def weka_rbf_network() -> WekaClassifier:
 
 
 def weka_aode(frequency_limit: int = 1) -> WekaClassifier:
-    """AODE: frequency limit 1 in the binary LCM paper, 30 in the LTC paper.
+    """AODE. The frequency limit is 1 in the binary LCM paper and 30 in the LTC paper.
 
-    Columns must be discrete. Weka smooths by the Laplace correction.
+    Columns must be discrete. Weka uses Laplace smoothing.
 
     Examples
     --------
@@ -506,7 +508,7 @@ def weka_aode(frequency_limit: int = 1) -> WekaClassifier:
 
 
 def weka_hidden_naive_bayes() -> WekaClassifier:
-    """Hidden naive Bayes, the binary LCM paper's "HNB" (not hierarchical naive Bayes).
+    """Hidden naive Bayes: "HNB" in the binary LCM paper (not hierarchical naive Bayes).
 
     Columns must be discrete, without missing cells.
 
@@ -527,9 +529,9 @@ def _bayes_net(search: str, search_options: Sequence[str], alpha: float) -> Weka
 
 
 def weka_tan(alpha: float = 0.5) -> WekaClassifier:
-    """Tree-augmented naive Bayes: 0.5 virtual counts in the binary LCM paper, 1 in the LTC paper.
+    """Tree-augmented naive Bayes. `alpha` is 0.5 in the binary LCM paper and 1 in the LTC paper.
 
-    Weka cuts continuous columns into intervals and fills missing cells by itself.
+    Weka itself cuts continuous columns into intervals and fills missing cells.
 
     Examples
     --------
@@ -540,12 +542,12 @@ def weka_tan(alpha: float = 0.5) -> WekaClassifier:
 
 
 def weka_ban(alpha: float = 1.0) -> WekaClassifier:
-    """Bayesian network augmented naive Bayes, the LTC paper's "BAN".
+    """Bayesian network augmented naive Bayes: "BAN" in the LTC paper.
 
-    Hill climbing by AIC from naive Bayes: arcs are added, deleted and reversed, and attributes
-    outside the class's Markov blanket are brought into it at the end. The number of parents has
-    no limit. Weka may turn arcs of the class round, too, and leaves ties to rounding. It cuts
-    continuous columns into intervals and fills missing cells by itself.
+    Hill climbing by AIC starts from naive Bayes. Arcs are added, deleted and reversed, without a
+    limit on the number of parents. At the end, attributes outside the Markov blanket of the class
+    are connected to it. Weka may also reverse arcs of the class, and rounding decides ties. Weka
+    itself cuts continuous columns into intervals and fills missing cells.
 
     Examples
     --------
@@ -556,10 +558,10 @@ def weka_ban(alpha: float = 1.0) -> WekaClassifier:
 
 
 def weka_k2(max_parents: int = 1, alpha: float = 0.5) -> WekaClassifier:
-    """Bayesian network by K2 from a naive Bayes start: the binary LCM paper's "BayesNet".
+    """Bayesian network by K2, starting from naive Bayes: "BayesNet" in the binary LCM paper.
 
-    `max_parents` counts the class. Weka's default is 1, which leaves the structure of naive
-    Bayes (the paper used Weka's defaults, and its two rows hardly differ).
+    `max_parents` includes the class. Weka's default is 1, which keeps the structure of naive
+    Bayes. The paper used Weka's defaults, and its two rows hardly differ.
 
     Examples
     --------

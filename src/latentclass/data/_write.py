@@ -107,10 +107,13 @@ def _fill_series(
     numbers = all(isinstance(cell, int | float) for cell in cells)
     text = all(isinstance(cell, str) for cell in cells)
     if numbers and (dtype.is_numeric() or (dtype == nw.Boolean and continuous)):
-        whole = not continuous and dtype.is_integer() and _in_range(dtype, cells)
-        if not whole and not dtype.is_float():
-            series = to_float64(series)
-        cells = [int(cell) if whole else float(cell) for cell in cells]
+        if not continuous and dtype.is_integer() and _in_range(dtype, cells):
+            cells = [int(cell) for cell in cells]
+        else:
+            cells = [float(cell) for cell in cells]
+            rounded = _rounded(dtype, cells) if dtype.is_float() else None
+            series = to_float64(series) if rounded is None else series
+            cells = rounded or cells
     elif dtype == nw.Boolean and set(cells) <= {0, 1}:
         cells = [bool(cell) for cell in cells]
     elif _is_categorical(dtype) and (text or not series.implementation.is_polars()):
@@ -120,6 +123,14 @@ def _fill_series(
     if series.implementation.is_pyarrow():
         return _fill_arrow(series, rows, cells)
     return series.scatter(rows.tolist(), cells)
+
+
+def _rounded(dtype: Any, cells: list[float]) -> list[float] | None:
+    """Round cells to what a type of floats can hold; None if one is too large for it."""
+    bits = int("".join(filter(str.isdigit, str(dtype))))
+    with np.errstate(over="ignore"):
+        narrow = np.array(cells).astype(f"float{bits}")
+    return None if np.isinf(narrow).any() else [float(cell) for cell in narrow]
 
 
 def _is_categorical(dtype: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of each data set and of its use in the papers; names and aliases."""
+"""Facts about each data set and its use in the papers; names and aliases."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ UCI_LICENCE = "CC BY 4.0, as the UCI Machine Learning Repository now gives it"
 
 @dataclass(frozen=True)
 class Facts:
-    """One data set or variant: its size, and where it comes from."""
+    """A data set or variant: its size and where it comes from."""
 
     name: str
     about: str
     rows: int
     classes: int
-    seen: int  # classes that occur
+    seen: int  # number of classes that occur
     train: int | None = None
     continuous: int = 0
     binary: int = 0
@@ -31,19 +31,19 @@ class Facts:
     step: str | None = None
     openml: dict[str, Any] = field(default_factory=dict, hash=False)
     differs: str | None = None
-    notes: dict[str, str] = field(default_factory=dict, hash=False)  # differences by source
+    notes: dict[str, str] = field(default_factory=dict, hash=False)  # `differs` by source
     licence: str = UCI_LICENCE
     text: bool = False  # documents, not a table: only its variants can be loaded
 
     @property
     def attributes(self) -> int:
-        """Number of columns, the class not counted."""
+        """Number of columns without the class."""
         return self.continuous + self.binary + self.nominal
 
 
 @dataclass(frozen=True)
 class PaperUse:
-    """What a paper says of a data set it uses.
+    """What a paper says about a data set that it uses.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class PaperUse:
     called : str
         Name in the paper.
     name : str
-        Name to give to `load_dataset` for the rows and columns of the paper.
+        Name for `load_dataset` that gives the rows and columns of the paper.
     attributes, classes : int or None
         As printed in the paper; None if it does not say.
     instances : int, tuple of int or None
-        Rows as printed; (training, test) where the paper has a fixed split.
+        Number of rows as printed, or (training, test) if the paper has a fixed split.
     agrees : bool or None
-        Whether `name` has just these sizes here. None if the paper gives none.
+        Whether `name` has the same sizes here. None if the paper gives no sizes.
     """
 
     paper: str
@@ -76,7 +76,7 @@ def _read(name: str) -> dict[str, Any]:
 
 @cache
 def registry() -> dict[str, Facts]:
-    """All data sets and set-specific variants by name."""
+    """Return all data sets and their own variants by name."""
     sets = {}
     for name, entry in _read("sets.toml").items():
         size = entry.pop("size")
@@ -86,13 +86,13 @@ def registry() -> dict[str, Facts]:
 
 @cache
 def aliases() -> dict[str, str]:
-    """Other names the literature uses."""
+    """Return other names that the literature uses."""
     return dict(_read("papers.toml")["aliases"])
 
 
 @cache
 def paper_uses() -> dict[str, tuple[PaperUse, ...]]:
-    """Each paper's table of data sets, in the paper's order."""
+    """Return the data sets of each paper, in the order of the paper."""
     return {
         paper: tuple(_use(paper, called, *row) for called, row in table.items())
         for paper, table in _read("papers.toml")["papers"].items()
@@ -114,7 +114,7 @@ def _use(
         ours: int | tuple[int, int] | None = facts.rows
         if isinstance(instances, tuple):
             ours = facts.train and (facts.train, facts.rows - facts.train)
-        # Some papers count the declared classes, some those that occur.
+        # Some papers count the declared classes, others only those that occur.
         agrees = (
             attributes == facts.attributes
             and classes in (facts.classes, facts.seen)
@@ -140,14 +140,14 @@ def _complete(parent: Facts) -> Facts:
 def _half(parent: Facts, half: str) -> Facts:
     if parent.train is None:
         raise ValueError(
-            f"Data set {parent.name!r} has no {half} half: the papers do not split it. "
+            f"Data set {parent.name!r} has no {half} half, because the papers do not split it. "
             f"Load {parent.name!r} and split it yourself, for example by cross-validation."
         )
     rows = parent.train if half == "train" else parent.rows - parent.train
     return replace(parent, about=f"{parent.about} Only the {half} half.", rows=rows, train=None)
 
 
-# Variants that any data set can have.
+# Variants of any data set.
 GENERAL: dict[str, Callable[[Facts], Facts]] = {
     "complete": _complete,
     "train": lambda parent: _half(parent, "train"),
@@ -165,7 +165,7 @@ def resolve(name: str) -> Facts:
     if base and variant in GENERAL:
         parent = resolve(base)
         changed = GENERAL[variant](parent)
-        # What OpenML has is the parent; a variant is always computed.
+        # OpenML has only the parent; a variant is always computed.
         return replace(
             changed, name=f"{parent.name}/{variant}", parent=parent.name, step=variant, openml={}
         )

@@ -1,4 +1,4 @@
-"""Data sets out of a folder on this machine: CSV, NumPy and JSON files with an index."""
+"""Read data sets from a local folder of CSV, NumPy and JSON files with an index."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ VARIABLE = "LATENTCLASS_DATA"
 
 
 def folder(data_home: str | os.PathLike[str] | None) -> Path | None:
-    """Return the data folder: the one asked for, else the one in the environment."""
+    """Return the data folder: the argument, or else the one in the environment variable."""
     named = data_home if data_home is not None else os.environ.get(VARIABLE)
     return Path(named).expanduser() if named else None
 
 
 def read_index(home: Path) -> dict[str, dict[str, Any]]:
-    """Read index.json: an entry for each data set of the folder."""
+    """Read index.json, which has an entry per data set of the folder."""
     path = home / "index.json"
     if not path.is_file():
         missing = "has no index.json" if home.is_dir() else "does not exist"
@@ -44,7 +44,7 @@ def read_index(home: Path) -> dict[str, dict[str, Any]]:
 
 
 def from_folder(facts: Facts, home: Path | None) -> FoundFile:
-    """Read a data set out of the folder and check it against the index."""
+    """Read a data set from the folder and check it against the index."""
     if home is None:
         raise NotHere(f"no folder given ({VARIABLE} is not set)")
     if facts.parent:
@@ -61,18 +61,18 @@ def from_folder(facts: Facts, home: Path | None) -> FoundFile:
     table = _joined(parts)
     if len(table.y) != n_rows:
         raise ValueError(
-            f"{', '.join(str(home / name) for name in files.values())}: {len(table.y)} rows, but "
-            f"index.json says {n_rows}. The file is cut short or the index belongs to another copy."
+            f"{', '.join(str(home / name) for name in files.values())} has {len(table.y)} rows, "
+            f"but index.json says {n_rows}. Fetch a fresh copy of the file and of the index."
         )
-    # Where we know the differences ourselves, the index would only say them twice.
+    # If the differences are already known here, the index would only repeat them.
     return FoundFile(table, source, licence, None if facts.differs else entry.get("mismatch"))
 
 
 def _read(path: Path, entry: dict[str, Any]) -> Table:
     if not path.is_file():
         raise DataSetUnavailableError(
-            f"{path} is missing, although index.json names it for {entry['name']!r}. "
-            f"Restore the file, or load with another source."
+            f"{path} is missing, but index.json names it for {entry['name']!r}. "
+            f"Restore the file or use another source."
         )
     with _said(path):
         if path.suffix == ".npz":
@@ -83,7 +83,7 @@ def _read(path: Path, entry: dict[str, Any]) -> Table:
             return _read_csv(stream, path, entry["columns"])
 
 
-# How the readers of CSV, gzip, NumPy and JSON say that a file is damaged.
+# Errors of the CSV, gzip, NumPy and JSON readers on a damaged file.
 _DAMAGE = (
     OSError,
     EOFError,
@@ -98,11 +98,11 @@ _DAMAGE = (
 
 @contextmanager
 def _said(path: Path) -> Iterator[None]:
-    """Name the file in whatever goes wrong while reading it."""
+    """Add the name of the file to any error while reading it."""
     try:
         yield
     except KeyError as error:
-        raise ValueError(f"{path} is not in the expected form: it lacks {error}.") from error
+        raise ValueError(f"{path} is damaged: it lacks {error}. Fetch a fresh copy.") from error
     except _DAMAGE as error:
         raise ValueError(
             f"{path} cannot be read ({type(error).__name__}: {error}). Fetch a fresh copy."
@@ -116,7 +116,7 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _joined(parts: dict[str, Table]) -> Table:
-    """Stack the halves of a data set; the key of each is its half, or "" if there is one file."""
+    """Join the halves of a data set, given by name ("train", "test"), or "" for a single file."""
     if list(parts) == [""]:
         return parts[""]
     tables = list(parts.values())
@@ -128,7 +128,7 @@ def _joined(parts: dict[str, Table]) -> Table:
         if isinstance(first, np.ndarray):
             columns[name] = np.concatenate(pieces)  # type: ignore[arg-type]
         else:
-            # The halves may not show the same labels: code them anew, together.
+            # The halves may have different labels, so encode them again together.
             labels = np.concatenate([piece.labels() for piece in pieces])  # type: ignore[union-attr]
             columns[name] = nominal(["" if one is None else one for one in labels], first.n_values)
     return Table(columns, y, split)
@@ -142,14 +142,14 @@ def _read_csv(stream: IO[str], path: Path, declared: list[dict[str, Any]]) -> Ta
         unexpected = [name for name in header[:-1] if name not in names]
         absent = [name for name in names if name not in header]
         raise ValueError(
-            f"{path}: the header does not fit index.json. Not in the index: {unexpected}; "
-            f"not in the file: {absent}."
+            f"{path}: the header does not match index.json. Not in the index: {unexpected}; "
+            f"not in the file: {absent}. Fetch a fresh copy."
         )
     cells = list(rows)
     for line, row in enumerate(cells, start=2):
         if len(row) != len(header):
-            raise ValueError(f"{path}, line {line}: {len(row)} cells, expected {len(header)}.")
-    # An empty file still has its columns.
+            raise ValueError(f"{path}, line {line} has {len(row)} cells, expected {len(header)}.")
+    # An empty file still has columns.
     by_column = list(zip(*cells, strict=True)) or [()] * len(header)
     columns: dict[str, Column] = {}
     for column, values in zip(declared, by_column[:-1], strict=True):
@@ -159,7 +159,7 @@ def _read_csv(stream: IO[str], path: Path, declared: list[dict[str, Any]]) -> Ta
             columns[column["name"]] = nominal(values, column.get("n_values"))
     if "" in by_column[-1]:
         line = by_column[-1].index("") + 2
-        raise ValueError(f"{path}, line {line}: no class label (last column).")
+        raise ValueError(f"{path}, line {line} has no class label in the last column.")
     return Table(columns, text_array(by_column[-1]))
 
 
@@ -186,7 +186,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _read_digits(path: Path) -> Table:
-    """Read the halves of USPS, stored as whole thousandths."""
+    """Read the halves of USPS, which are stored as whole numbers of thousandths."""
     if not zipfile.is_zipfile(path):
         raise zipfile.BadZipFile("not a NumPy archive")
     parts = {}
@@ -199,7 +199,7 @@ def _read_digits(path: Path) -> Table:
 
 
 def _read_documents(stream: IO[str]) -> Table:
-    """Read one JSON object a line: the text is the only column, the topics are the label."""
+    """Read one JSON object per line. The text is the only column, the topics are the label."""
     documents = [json.loads(line) for line in stream]
     text = text_array([document["text"] for document in documents])
     topics = text_array([" ".join(document["topics"]) for document in documents])

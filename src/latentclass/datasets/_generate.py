@@ -1,4 +1,4 @@
-"""Data sets that are their definition: every row can be computed."""
+"""Data sets that are computed from their definition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from latentclass.datasets._table import Nominal, Table, text_array
 
-# Fixed for good: changing it changes every result that was made with a set drawn at random.
+# Never change it: all results on randomly drawn data sets depend on it.
 SEED = 0
 
 
@@ -19,7 +19,7 @@ def _grid(sizes: Sequence[int], first: int) -> NDArray[np.int64]:
 
 
 def _coded(values: NDArray[np.int64], names: Sequence[str], y: NDArray[np.bool_]) -> Table:
-    """Make nominal columns out of consecutive whole numbers, each seen at least once."""
+    """Make nominal columns from consecutive whole numbers, each of which occurs."""
     columns = {}
     for name, column in zip(names, values.T, strict=True):
         levels = tuple(str(value) for value in range(column.min(), column.max() + 1))
@@ -37,8 +37,8 @@ def _balance_scale() -> Table:
 
 
 def _corral() -> Table:
-    # Each combination of the five free bits stands four times, and in one of the four the
-    # correlated bit is wrong.
+    # Each combination of the five free bits occurs four times. In one of the four, the correlated
+    # bit is wrong.
     grid = _grid([2] * 5 + [4], first=0)
     a0, a1, b0, b1, irrelevant, copy = grid.T
     y = (a0 & a1) | (b0 & b1)
@@ -88,7 +88,7 @@ def _two_normals() -> Table:
 
 
 def _half(make: Callable[[], Table]) -> Callable[[], Table]:
-    """Mark all rows as test rows, so that the half looks the same as out of a file."""
+    """Mark all rows as test rows, so that the half is the same as from a file."""
 
     def generate() -> Table:
         table = make()

@@ -1,4 +1,4 @@
-"""The two public functions and what they return."""
+"""Load data sets by name, and list them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from latentclass._validation import check_option
 from latentclass.datasets._facts import Facts, PaperUse, paper_uses, registry, resolve, uses_of
 from latentclass.datasets._folder import VARIABLE, folder, from_folder, read_index
 from latentclass.datasets._generate import GENERATED
@@ -31,16 +32,16 @@ _READERS: dict[str, Callable[[Facts, Path | None], FoundFile]] = {
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set with its labels and what is known of it.
+    """A data set: table, labels, and facts about it.
 
     Attributes
     ----------
     name : str
         Name, with the variant if there is one. Aliases are resolved.
     X : data frame or ndarray
-        One row per case, in the container asked for.
+        One row per case, in the requested container.
     y : ndarray of shape (n_rows,)
-        Labels, as an object array of str whatever the container.
+        Labels as an object array of str, for every container.
     kinds : dict of str to str
         Kind of each column: "continuous", "binary" (two declared values) or "nominal".
     split : ndarray of shape (n_rows,) or None
@@ -52,9 +53,9 @@ class Dataset:
     licence : str
         Terms of this copy, as far as they are known.
     papers : dict of str to tuple of PaperUse
-        What each paper says of the set or of a variant of it.
+        What each paper says about the data set or a variant of it.
     differs : str or None
-        How this copy differs from what the papers used.
+        How this copy differs from the data of the papers.
     """
 
     name: str
@@ -78,18 +79,18 @@ class DatasetInfo:
     name : str
         Name for `load_dataset`.
     rows, continuous, binary, nominal : int
-        Rows, and columns of each kind (the class not counted).
+        Number of rows, and of columns of each kind without the class.
     classes : int
-        Declared classes; a few sets use fewer.
+        Number of declared classes. In a few data sets, not all of them occur.
     incomplete_rows : int
-        Rows with a missing cell.
+        Number of rows with a missing cell.
     papers : tuple of str
         Papers that use it.
     called : tuple of str
-        Names the paper asked for gives it; empty if no paper was asked for.
+        Names in the paper passed to `list_datasets`; empty without a paper.
     available : tuple of str
-        Sources that have it here, in the order in which they are tried. "openml" needs the
-        network, or an earlier download.
+        Sources that have it, in the order in which they are tried. "openml" needs the network or
+        an earlier download.
     description : str
         What the rows are.
     """
@@ -116,37 +117,38 @@ def load_dataset(
 ) -> Dataset:
     """Load a data set of the papers by name.
 
-    Sources are tried in this order: computed from its definition, bundled with scikit-learn,
-    the folder named by the environment variable ``LATENTCLASS_DATA``, and OpenML. What OpenML
-    sends is checked against the known sizes and kept in ``~/.cache/latentclass`` (or where
-    ``LATENTCLASS_CACHE`` says).
+    The sources are tried in this order: computed from its definition, bundled with scikit-learn,
+    the folder named by the environment variable ``LATENTCLASS_DATA``, and OpenML. A download from
+    OpenML is checked against the known sizes and kept in ``~/.cache/latentclass``, or in the
+    folder named by ``LATENTCLASS_CACHE``.
 
     Parameters
     ----------
     name : str
-        A name or alias that `list_datasets` knows. ``/complete`` after it keeps the rows
-        without missing cells, ``/train`` and ``/test`` one half of a set that the papers split.
+        A name from `list_datasets`, or an alias. ``/complete`` after it keeps only the rows
+        without missing cells. ``/train`` and ``/test`` keep one half of a data set that the papers
+        split.
     container : {"auto", "pandas", "polars", "numpy"}, default="auto"
-        Type of ``X``. "auto" is pandas if it is installed, else numpy. In frames nominal columns
-        are categories (pandas) or enums (polars), continuous ones float64, pixels and words bool;
-        a missing cell is what the frame has for it. A numpy array is float64 or bool if all
-        columns are, else object: str with None for missing, and float with NaN.
+        Type of ``X``. "auto" is pandas if it is installed, otherwise numpy. In a data frame,
+        nominal columns are categories (pandas) or enums (polars), continuous columns are float64,
+        and pixels and words are bool. A numpy array is float64 or bool if all columns are.
+        Otherwise it has type object, with None for a missing label and NaN for a missing number.
     source : {"auto", "generated", "bundled", "folder", "openml"}, default="auto"
-        Take this source only.
+        The only source to try. "auto" tries all of them.
     data_home : path-like, default=None
         Data folder to use instead of ``LATENTCLASS_DATA``.
 
     Returns
     -------
     Dataset
-        Table, labels, kinds of the columns, and what is known of the set.
+        Table, labels, kinds of the columns, and facts about the data set.
 
     Raises
     ------
     ValueError
-        The name is not known, or what was found is damaged or is not the data set it should be.
+        If the name is unknown, or the file found is damaged or is another data set.
     DataSetUnavailableError
-        No source has the data set; the message lists the places and what to do.
+        If no source has the data set. The message lists the sources and says what to do.
 
     Examples
     --------
@@ -158,17 +160,13 @@ def load_dataset(
     >>> robots.source, robots.kinds["a3"]
     ('generated', 'binary')
     """
-    for value, known, what in (
-        (container, CONTAINERS, "container"),
-        (source, ("auto", *_READERS), "source"),
-    ):
-        if value not in known:
-            raise ValueError(f"{what}={value!r} is not one of {', '.join(map(repr, known))}.")
+    check_option("container", container, CONTAINERS)
+    check_option("source", source, ("auto", *_READERS))
     facts = resolve(name)
     if facts.text:
         base = facts.name.partition("/")[0]
         topics = ", ".join(repr(known) for known in registry() if known.startswith(f"{base}/"))
-        raise ValueError(f"{facts.name!r} is text, not a table. Load one of {topics}.")
+        raise ValueError(f"Data set {facts.name!r} is text, not a table. Load one of {topics}.")
     home = folder(data_home)
     used, found = _search(facts, list(_READERS) if source == "auto" else [source], home)
     differs = [facts.differs, facts.notes.get(used), found.differs]
@@ -189,7 +187,7 @@ def load_dataset(
 
 
 def _search(facts: Facts, sources: list[str], home: Path | None) -> tuple[str, FoundFile]:
-    """Return the first source that has the data set, and what it has."""
+    """Return the first source that has the data set, and the data set."""
     tried = []
     for source in sources:
         try:
@@ -200,7 +198,7 @@ def _search(facts: Facts, sources: list[str], home: Path | None) -> tuple[str, F
 
 
 def _from_source(facts: Facts, source: str, home: Path | None) -> FoundFile:
-    """Read the data set itself, else compute it from its parent out of the same source."""
+    """Read the data set, or compute it from its parent in the same source."""
     try:
         return _READERS[source](facts, home)
     except NotHere:
@@ -215,7 +213,7 @@ def _unavailable(facts: Facts, tried: list[str]) -> str:
     base = facts.name.partition("/")[0]
     network = half = ""
     if _has(facts, "openml", frozenset()):
-        network = f", or go online: OpenML has it, and {cache_folder()} will keep it"
+        network = f", or go online to download it from OpenML to {cache_folder()}"
     if _offline(f"{base}/test"):
         half = f" Its test half needs no files: {base + '/test'!r}."
     free = ", ".join(sorted(filter(_offline, {*registry(), *GENERATED})))
@@ -227,7 +225,7 @@ def _unavailable(facts: Facts, tried: list[str]) -> str:
 
 
 def _offline(name: str) -> bool:
-    """Tell whether a data set needs neither files nor network."""
+    """Whether a data set needs neither files nor the network."""
     try:
         facts = resolve(name)
     except ValueError:
@@ -236,7 +234,7 @@ def _offline(name: str) -> bool:
 
 
 def _has(facts: Facts, source: str, stored: frozenset[str]) -> bool:
-    """Tell whether a source has a data set, without reading it."""
+    """Whether a source has a data set, without reading it."""
     if source == "folder":
         here = facts.name in stored and not facts.parent
     elif source == "openml":
@@ -247,12 +245,12 @@ def _has(facts: Facts, source: str, stored: frozenset[str]) -> bool:
 
 
 def _size_note(facts: Facts, table: Table) -> str | None:
-    """Say so if a copy in somebody's folder is not the one that is known here."""
+    """Return a note if a copy in a folder does not have the known size."""
     found = (len(table.y), len(table.columns))
     if found == (facts.rows, facts.attributes):
         return None
     return (
-        f"This copy has {found[0]} rows and {found[1]} columns; the data set is known to have "
+        f"This copy has {found[0]} rows and {found[1]} columns, but the data set is known to have "
         f"{facts.rows} and {facts.attributes}."
     )
 
@@ -260,19 +258,19 @@ def _size_note(facts: Facts, table: Table) -> str | None:
 def list_datasets(
     paper: str | None = None, *, data_home: str | os.PathLike[str] | None = None
 ) -> list[DatasetInfo]:
-    """List the data sets, or those of one paper in the form that the paper used.
+    """List all data sets, or those of one paper in the variants that the paper used.
 
     Parameters
     ----------
     paper : {"lcm", "blcm", "hnb", "ltc", "lvc"}, default=None
-        List the data sets of this paper only, in the paper's order.
+        List only the data sets of this paper, in its order.
     data_home : path-like, default=None
         Data folder to use instead of ``LATENTCLASS_DATA``.
 
     Returns
     -------
     list of DatasetInfo
-        One line per data set; ``pandas.DataFrame(list_datasets())`` makes a table of it.
+        One entry per data set. ``pandas.DataFrame(list_datasets())`` makes a table of them.
 
     Examples
     --------
@@ -284,9 +282,7 @@ def list_datasets(
     PIMA diabetes 768 8 2
     N(0,1), N(3,1) two-normals 1000 1 2
     """
-    if paper is not None and paper not in paper_uses():
-        known = ", ".join(map(repr, paper_uses()))
-        raise ValueError(f"paper={paper!r} is not one of {known}.")
+    check_option("paper", paper, (None, *paper_uses()))
     home = folder(data_home)
     stored = frozenset(read_index(home)) if home else frozenset()
     called: dict[str, list[str]] = {}

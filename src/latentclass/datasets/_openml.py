@@ -1,7 +1,7 @@
-"""Data sets from OpenML, downloaded through scikit-learn and kept on disk.
+"""Data sets from OpenML, downloaded with scikit-learn and kept on disk.
 
-The table is kept, not the download: it has been checked, is small, and loads without parsing.
-Anything that does not fit the facts in sets.toml is refused, never cached.
+The cache holds the checked table, not the download: it is small and loads without parsing. Tables
+that do not match the facts in sets.toml are refused and never cached.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentclass._files import replacing
+from latentclass._warn import warn_user
 from latentclass.datasets._facts import Facts
 from latentclass.datasets._sources import FoundFile, NotHere
 from latentclass.datasets._table import Column, Nominal, Table, text_array
 
 VARIABLE = "LATENTCLASS_CACHE"
-# In the file's name: a change of layout makes old files unknown instead of unreadable.
+# Part of the file name, so that files with an old layout are ignored.
 LAYOUT = 1
 
 
@@ -36,9 +37,9 @@ def cache_folder() -> Path:
 
 
 def from_openml(facts: Facts) -> FoundFile:
-    """Take a data set from the cache, else download, check and cache it."""
+    """Read a data set from the cache, or download, check and cache it."""
     if not facts.openml:
-        raise NotHere("no copy known there that fits")
+        raise NotHere("no matching copy is known there")
     number = facts.openml["id"]
     path = cache_folder() / f"{facts.name}.openml-{number}.v{LAYOUT}.npz"
     source = f"OpenML, data set {number}"
@@ -53,22 +54,22 @@ def _download(facts: Facts) -> Table:
     from sklearn import datasets
 
     number = facts.openml["id"]
-    # Crabs has no column for its four classes: they are made of two columns.
+    # Crabs has no column for its four classes, so they are made from two columns.
     target = None if facts.name == "crabs" else facts.openml.get("target", "default-target")
     try:
         with warnings.catch_warnings():
-            # If the second try fails too, the error says it all.
+            # If the second try fails too, there is an error anyway.
             warnings.filterwarnings("ignore", message="A network error occurred")
             bunch = datasets.fetch_openml(
                 data_id=number,
                 target_column=target,
-                as_frame=False,  # needs no pandas, and tells the declared values of each column
+                as_frame=False,  # needs no pandas, and returns the declared categories
                 parser="liac-arff",
                 cache=False,
                 n_retries=1,
             )
     except (OSError, http.client.HTTPException, ValueError) as error:
-        # ValueError is how scikit-learn says that OpenML refused or that the file is damaged.
+        # scikit-learn raises ValueError if OpenML refuses or if the file is damaged.
         raise NotHere(f"download of data set {number} failed ({error})") from error
     columns: dict[str, Column] = {}
     categories = bunch.categories or {}
@@ -78,7 +79,7 @@ def _download(facts: Facts) -> Table:
             levels = tuple(map(str, categories[name]))
             absent = -1
             if np.isnan(numbers).any() and "missing" in facts.openml:
-                # What OpenML marks as missing is a value of its own in this data set.
+                # In this data set, what OpenML marks as missing is a category of its own.
                 absent, levels = len(levels), (*levels, facts.openml["missing"])
             codes = np.where(np.isnan(numbers), absent, numbers).astype(np.int32)
             columns[name] = Nominal(codes, levels, len(levels))
@@ -92,7 +93,7 @@ def _download(facts: Facts) -> Table:
 
 
 def _crabs(columns: dict[str, Column]) -> Table:
-    """Make one label of the columns for colour form and sex, whatever their spelling."""
+    """Make one label from the columns for colour form and sex, in any spelling."""
     measures: dict[str, Column] = {}
     for name in ("FL", "RW", "CL", "CW", "BD"):
         if name in columns:
@@ -103,13 +104,13 @@ def _crabs(columns: dict[str, Column]) -> Table:
         column = columns.get(name)
         labels = column.labels() if isinstance(column, Nominal) else np.array([])
         parts.append([spelt.get(str(label)[:1].lower(), "unknown") for label in labels])
-    # Without such columns there are no rows left, which the check of sizes refuses.
+    # Without these columns there are no rows, which `_checked` refuses.
     y = ["_".join(pair) for pair in zip(*parts, strict=False)]
     return Table(measures, text_array(y))
 
 
 def _checked(facts: Facts, table: Table) -> Table:
-    """Refuse a table that is not the data set we know; find the halves if it has two."""
+    """Refuse a table that is not the known data set; mark its halves if it has two."""
     known = facts.openml
     expected = {
         "rows": known.get("rows", facts.rows),
@@ -128,8 +129,8 @@ def _checked(facts: Facts, table: Table) -> Table:
     ]
     if wrong:
         raise ValueError(
-            f"OpenML data set {known['id']} is not {facts.name!r} as known here: "
-            f"{'; '.join(wrong)}. It was not used; set LATENTCLASS_DATA to a folder that has it."
+            f"OpenML data set {known['id']} is not the expected {facts.name!r}: "
+            f"{'; '.join(wrong)}. It is not used. Set LATENTCLASS_DATA to a folder that has it."
         )
     if facts.train is None:
         return table
@@ -137,7 +138,7 @@ def _checked(facts: Facts, table: Table) -> Table:
 
 
 def _halves(facts: Facts, table: Table) -> NDArray[np.object_]:
-    """Tell the test half by what it is: every combination of values exactly once."""
+    """Find the test half, which has every combination of values exactly once."""
     assert facts.train is not None
     n_test = facts.rows - facts.train
     codes = np.column_stack(
@@ -149,13 +150,13 @@ def _halves(facts: Facts, table: Table) -> NDArray[np.object_]:
             split[test] = "test"
             return split
     raise ValueError(
-        f"OpenML data set {facts.openml['id']}: the test half of {facts.name!r} (each of the "
-        f"{n_test} combinations once) is neither at its beginning nor at its end. It was not used."
+        f"OpenML data set {facts.openml['id']} has the test half of {facts.name!r} (each of the "
+        f"{n_test} combinations once) neither at its beginning nor at its end. It is not used."
     )
 
 
 def _difference(facts: Facts, table: Table) -> str | None:
-    """Say where OpenML's edition is known, or now seen, to differ from the papers' data."""
+    """Return a note on how the copy of OpenML differs from the data of the papers."""
     notes = []
     if len(table.y) != facts.rows:
         notes.append(f"OpenML's copy has {len(table.y)} of the {facts.rows} rows.")
@@ -170,7 +171,7 @@ def _difference(facts: Facts, table: Table) -> str | None:
 
 
 def _keep(table: Table, path: Path) -> None:
-    """Write the table so that a reader sees all of it or nothing."""
+    """Write the table to the cache."""
     arrays: dict[str, NDArray[Any]] = {"y": table.y.astype(np.str_)}
     if table.split is not None:
         arrays["split"] = table.split.astype(np.str_)
@@ -189,15 +190,14 @@ def _keep(table: Table, path: Path) -> None:
         with replacing(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     except OSError as error:
-        warnings.warn(
-            f"{path} could not be written ({error}): the data set will be downloaded again next "
-            f"time. Set {VARIABLE} to a folder you may write to.",
-            stacklevel=2,
+        warn_user(
+            f"{path} could not be written ({error}), so the data set will be downloaded again next "
+            f"time. Set {VARIABLE} to a folder that you can write to."
         )
 
 
 def _cached(path: Path) -> Table | None:
-    """Read a table from the cache; None if it is not there or not whole."""
+    """Read a table from the cache; None if it is missing or damaged."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             declared = json.loads(str(arrays["columns"]))
@@ -212,5 +212,5 @@ def _cached(path: Path) -> Table | None:
             split = text_array(arrays["split"]) if "split" in arrays else None
             return Table(columns, text_array(arrays["y"]), split)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        # Downloading again mends it.
+        # It is downloaded again.
         return None

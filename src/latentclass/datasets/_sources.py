@@ -1,4 +1,4 @@
-"""What the sources have in common, and the two that need nothing but this installation."""
+"""What all sources share, and the two sources that need no files and no network."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from latentclass.datasets._table import Table, text_array
 
 
 class NotHere(LookupError):
-    """A source does not have the data set; the message says why, for the list of places tried."""
+    """A source does not have the data set. The message says why."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoundFile:
-    """A table and where it came from."""
+    """A table and where it comes from."""
 
     table: Table
     source: str
@@ -26,12 +26,12 @@ class FoundFile:
 def generated(facts: Facts) -> FoundFile:
     """Compute a data set from its definition."""
     if facts.name not in GENERATED:
-        raise NotHere("cannot be computed from a definition")
+        raise NotHere("it cannot be computed from a definition")
     licence = "none needed: computed by this library"
     return FoundFile(GENERATED[facts.name](), "generated", licence)
 
 
-# Column names and labels as in the UCI editions, so that code runs the same on any source.
+# Column names and labels as in the UCI files, so that code works with every source.
 BUNDLED = {
     "iris": (
         ("sepallength", "sepalwidth", "petallength", "petalwidth"),
@@ -59,9 +59,9 @@ BUNDLED = {
 
 
 def bundled(facts: Facts) -> FoundFile:
-    """Take a data set that comes with scikit-learn."""
+    """Read a data set that comes with scikit-learn."""
     if facts.name not in BUNDLED:
-        raise NotHere("does not come with scikit-learn")
+        raise NotHere("it does not come with scikit-learn")
     import sklearn
     from sklearn import datasets
 

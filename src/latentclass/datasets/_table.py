@@ -1,4 +1,4 @@
-"""A table as the sources read it, before it becomes somebody's data frame."""
+"""A table as the sources read it, and its conversion to a container."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CONTAINERS = ("auto", "pandas", "polars", "numpy")
 
 @dataclass(frozen=True, eq=False)
 class Nominal:
-    """A column of labels: a code per row (-1 is missing) into `levels`.
+    """A column of labels, with a code per row (-1 where missing) into `levels`.
 
-    `n_values` counts the declared values, some of which may never occur: only the declaration
-    tells whether a column is binary.
+    `n_values` is the number of declared values. Some of them may not occur, but the declaration
+    decides whether a column is binary.
     """
 
     codes: NDArray[np.int32]
@@ -27,16 +27,16 @@ class Nominal:
 
     def labels(self) -> NDArray[np.object_]:
         """Return one str per row, None where missing."""
-        # The extra entry at the end is what code -1 points to.
+        # Code -1 selects the extra entry at the end.
         return np.array([*self.levels, None], dtype=object)[self.codes]
 
 
-# float64 (NaN is missing), bool, or Nominal; Reuters also has a column of object (its texts).
+# float64 (NaN where missing), bool, or Nominal. Reuters also has a column of objects: its texts.
 Column = NDArray[Any] | Nominal
 
 
 def nominal(cells: Sequence[str], n_values: int | None = None) -> Nominal:
-    """Code a column of labels; an empty cell is missing."""
+    """Encode a column of labels; an empty cell is missing."""
     found = set(cells) - {""}
     try:
         levels = sorted(found, key=lambda label: (float(label), label))
@@ -54,14 +54,14 @@ def text_array(labels: Sequence[object] | NDArray[Any]) -> NDArray[np.object_]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns, the labels, and for each row the half ("train" or "test") it belongs to."""
+    """Named columns, labels, and the half ("train" or "test") of each row."""
 
     columns: dict[str, Column]
     y: NDArray[np.object_]
     split: NDArray[np.object_] | None = None
 
     def rows(self, which: NDArray[Any]) -> Table:
-        """Keep the rows of a mask or an index array. Levels stay as they were declared."""
+        """Return the rows of a mask or index array, with the same declared levels."""
         columns: dict[str, Column] = {}
         for name, column in self.columns.items():
             if isinstance(column, Nominal):

@@ -1,4 +1,4 @@
-"""Data sets computed from others: one small function each, table to table."""
+"""Data sets computed from other data sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _complete(table: Table) -> Table:
 
 def _half(table: Table, half: str) -> Table:
     if table.split is None:
-        raise ValueError(f"This copy does not say which rows are the {half} half.")
+        raise ValueError(f"This copy does not say which rows belong to the {half} half.")
     return table.rows(table.split == half)
 
 
@@ -29,8 +29,8 @@ def _relabel(table: Table, labels: dict[str, str]) -> Table:
     absent = set(labels) - set(table.y)
     if absent:
         raise ValueError(
-            f"Expected rows of class {', '.join(sorted(absent))}; this copy has only the classes "
-            f"{', '.join(sorted(set(table.y)))}."
+            f"This copy has no rows of class {', '.join(sorted(absent))}, only of the classes "
+            f"{', '.join(sorted(set(table.y)))}. Use another source."
         )
     kept = table.rows(np.isin(table.y.astype(str), list(labels)))
     return Table(kept.columns, text_array([labels[label] for label in kept.y]), kept.split)
@@ -42,7 +42,7 @@ def _drop_id(table: Table) -> Table:
 
 
 def _tenth(table: Table) -> Table:
-    """Draw a tenth of each class; together exactly a tenth of shuttle."""
+    """Draw a tenth of each class; the sum is exactly a tenth of shuttle."""
     order = ("Rad.Flow", "Fpv.Close", "Fpv.Open", "High", "Bypass", "Bpv.Close", "Bpv.Open")
     rng = np.random.default_rng(0)
     drawn = []
@@ -62,10 +62,10 @@ def _iris_uci(table: Table) -> Table:
 
 
 def _bits(table: Table) -> Table:
-    """Smooth the digits as the re-sampled USPS images are smoothed, then cut at 0.
+    """Smooth the digits like the re-sampled USPS images, then cut at 0.
 
-    With a standard deviation of 0.75 pixels the smoothed images equal the published re-sampled
-    ones to the last digit those are given in.
+    With a standard deviation of 0.75 pixels, the smoothed images equal the published re-sampled
+    ones in all digits that are given.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -79,14 +79,14 @@ def _bits(table: Table) -> Table:
 def information_gain(
     with_word: NDArray[np.int64], positive: NDArray[np.int64], n_rows: int, n_positive: int
 ) -> NDArray[np.float64]:
-    """Information (nats) that the presence of each word gives about a two-class label.
+    """Return the information (nats) of the presence of each word about a two-class label.
 
     Parameters
     ----------
     with_word, positive : ndarray of shape (n_words,)
-        Documents that have the word; those of them that are positive.
+        Number of documents with the word, and number of those that are positive.
     n_rows, n_positive : int
-        Documents in all; positive ones.
+        Number of all documents, and of positive documents.
     """
 
     def entropy(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -107,7 +107,7 @@ def informative_words(
 ) -> list[str]:
     """Return the words of highest information gain, best first; ties in alphabetical order.
 
-    Function words, words of one document only and words of a single letter are not considered.
+    Stop words, words that occur in only one document and words of a single letter are ignored.
     """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -121,13 +121,13 @@ def informative_words(
     hits = np.bincount(flat[is_positive], minlength=len(words))
     gain = information_gain(counts, hits, len(documents), int(positive.sum()))
     gain[counts < 2] = -1.0
-    # Without rounding, words that tell the same would be ordered by the last bit of the sums.
+    # Without rounding, rounding errors would decide the order of words with equal gain.
     best = np.argsort(-gain.round(12), kind="stable")[: min(n_words, int((counts > 1).sum()))]
     return [words[i] for i in best]
 
 
 def _topic(table: Table, topic: str) -> Table:
-    """Make a yes-or-no problem of one topic: presence of its most informative words."""
+    """Make a two-class problem from a topic: the columns are its most informative words."""
     assert table.split is not None
     documents = [set(text.split()) for text in np.asarray(table.columns["text"])]
     positive = np.array([topic in topics.split() for topics in table.y])

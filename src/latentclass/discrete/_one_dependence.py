@@ -77,7 +77,7 @@ def pair_features(n_levels: tuple[int, ...]) -> Callable[[CodeArray], IndexArray
 
 
 def _pair_index(level: IndexArray, n_all: int) -> IndexArray:
-    """a L + b of each row's ordered pairs of different columns, (n_rows, n, n - 1); -1 missing."""
+    """a L + b for the ordered pairs of different columns, (n_rows, n, n - 1); -1 if missing."""
     n = level.shape[1]
     others = np.array([[j for j in range(n) if j != i] for i in range(n)], dtype=np.intp)
     others = others.reshape(n, max(n - 1, 0))
@@ -273,14 +273,14 @@ def _aode_complete(model: AODETables, level: IndexArray) -> FloatArray:
     terms -= top
     np.exp(terms, out=terms)
     total = terms[0].copy()
-    for term in terms[1:]:  # one after the other, whatever the number of rows
+    for term in terms[1:]:  # in a fixed order, so that the number of rows changes nothing
         total += term
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(total) + top)
 
 
 def _aode_with_holes(model: AODETables, level: IndexArray) -> FloatArray:
-    """The same with every level of a missing column in turn as super-parent."""
+    """The same for rows with holes: every level of a missing column in turn is a super-parent."""
     n_all, n_classes = model.log_super.shape
     children = model.log_child.transpose(1, 2, 0)
     shown = indicator_rows(level, n_all)
@@ -307,7 +307,7 @@ def _naive(model: AODETables, level: IndexArray) -> FloatArray:
     log_rare = model.log_rare
     shown = indicator_rows(level[rare], len(model.frequent)) @ model.log_single
     hidden = ~seen[rare]
-    # 0 times -inf: a column without rare value that is not hidden
+    # where, not a product: 0 times -inf would be NaN
     chance = np.where(hidden[:, :, None], log_rare, 0.0).sum(axis=1)
     out[rare] = model.log_class + shown + chance
     return out
@@ -420,7 +420,7 @@ def hidden_log_likelihood(model: HiddenTables, codes: CodeArray) -> FloatArray:
         mean[~seen.T] = 1.0
         with np.errstate(divide="ignore"):
             logs = np.log(mean, out=mean)
-        for log in logs:  # one after the other, whatever the number of rows
+        for log in logs:  # in a fixed order, so that the number of rows changes nothing
             total[start : start + size] += log
     return total
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +52,9 @@ class AODEModel(DiscreteModel):
 
     def own_code_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         """log P(observed codes | own class), class by class."""
-        total = np.empty(len(y))
-        for k in np.unique(y):
-            rows = y == k
-            total[rows] = aode_log_likelihood(self.tables.of_class(k), codes[rows])[:, 0]
-        return total
+        return _class_by_class(
+            codes, y, lambda k, own: aode_log_likelihood(self.tables.of_class(k), own)
+        )
 
     def sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         """Draw the active columns' codes of one row for each class code."""
@@ -97,12 +96,20 @@ class HiddenNaiveBayesModel(DiscreteModel):
 
     def own_code_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         """The same for each row's own class, class by class."""
-        total = np.empty(len(y))
-        for k in np.unique(y):
-            rows = y == k
-            total[rows] = hidden_log_likelihood(self.tables.of_class(k), codes[rows])[:, 0]
-        return total
+        return _class_by_class(
+            codes, y, lambda k, own: hidden_log_likelihood(self.tables.of_class(k), own)
+        )
 
     def sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         """Draw the active columns one after the other, each given those before it."""
         return draw_hidden(self.tables, self.order, y, rng)
+
+
+def _class_by_class(
+    codes: CodeArray, y: IndexArray, of_class: Callable[[int, CodeArray], FloatArray]
+) -> FloatArray:
+    """Answers about each row's own class, from a model of each class alone."""
+    total = np.empty(len(y))
+    for k in np.unique(y):
+        total[y == k] = of_class(k, codes[y == k])[:, 0]
+    return total

@@ -12,6 +12,11 @@ import numpy as np
 from latentclass._files import replacing
 from latentclass._types import FloatArray
 
+KEYWORDS = frozenset(
+    ("network", "variable", "type", "discrete", "property", "probability", "table", "default")
+)
+"""Words of the format itself, which readers refuse as names and as states."""
+
 
 class BifVariable(NamedTuple):
     """One variable of a network.
@@ -42,8 +47,9 @@ def write_bif(
     """Return a network as BIF text, and write it to `path` if one is given.
 
     Not every reader accepts more than letters, digits and underscores in names. So other characters
-    become underscores, a name that does not start with a letter gets a letter in front (`s` for a
-    state, `v` for a variable), and names that are then equal get a number. The original names are
+    become underscores; a name that does not start with a letter, or that is a word of the format,
+    gets a letter in front (`s` for a state, `v` for a variable); and names that are then equal get
+    a number. The original names are
     kept in `property` lines.
 
     Examples
@@ -99,17 +105,18 @@ def _quoted(texts: list[str]) -> str:
 
 def _unique(texts: list[str], prefix: str) -> list[str]:
     """Turn texts into distinct words of letters, digits and underscores."""
-    words: list[str] = []
+    taken: dict[str, int] = {}  # each word with the number that its next namesake gets
     for text in texts:
         word = re.sub(r"[^A-Za-z0-9_]", "_", text)
-        if not re.match(r"[A-Za-z]", word):
+        if not re.match(r"[A-Za-z]", word) or word.lower() in KEYWORDS:
             word = prefix + word
-        candidate, number = word, 1
-        while candidate in words:
+        candidate, number = word, taken.get(word, 1)
+        while candidate in taken:
             number += 1
             candidate = f"{word}_{number}"
-        words.append(candidate)
-    return words
+        taken[word] = number
+        taken.setdefault(candidate, 1)
+    return list(taken)
 
 
 def naive_bayes_variables(model: Any, class_name: str = "class") -> list[BifVariable]:

@@ -264,8 +264,8 @@ class HNBClassifier(DiscreteClassifier):
         members: list[HNBClassifier] = []
         for seed in [self.random_state, *more.tolist()]:
             one = self._with(n_models=1, calibrate=False, random_state=seed)
-            told = None if members else progress
-            one._store(training, one._learn_one(training, coding, rows, folds, told))
+            shown = None if members else progress
+            one._store(training, one._learn_one(training, coding, rows, folds, shown))
             members.append(one)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
@@ -408,9 +408,9 @@ class HNBClassifier(DiscreteClassifier):
         priors : optional
             As in `predict_proba`.
         """
-        told = super().explain(X, y, priors)
+        by_column = super().explain(X, y, priors)
         table = self._read(X)
-        target = label_codes(told.target, self.classes_, table.n_rows)
+        target = label_codes(by_column.target, self.classes_, table.n_rows)
         parts = top_parts(self._readers(), self._model.coded(table))
         weights = np.empty((table.n_rows, len(parts)))
         for place, part in enumerate(parts):
@@ -419,15 +419,15 @@ class HNBClassifier(DiscreteClassifier):
                 hidden = self.schema_.hide(hidden, self._model.coding.positions[leaf])
             with np.errstate(invalid="ignore"):
                 without = log_odds(self._log_posterior(hidden, priors), target)
-                weights[:, place] = told.log_odds - without
+                weights[:, place] = by_column.log_odds - without
         weights[np.isnan(weights)] = 0.0
         return RuleExplanation(
-            told.weights,
-            told.target,
-            told.log_odds,
-            told.prior_log_odds,
-            told.feature_names,
-            told.index,
+            by_column.weights,
+            by_column.target,
+            by_column.log_odds,
+            by_column.prior_log_odds,
+            by_column.feature_names,
+            by_column.index,
             [part.name for part in parts],
             weights,
             np.array([part.states for part in parts], dtype=np.int32).T,

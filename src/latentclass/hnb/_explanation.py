@@ -35,14 +35,14 @@ class RuleExplanation(Explanation):
         """One row (by position) in words: its strongest columns, then its strongest rules."""
         text = super().describe(row, n_top=n_top)
         weights = self.variable_weights[row]
-        told = []
+        parts = []
         for v in np.argsort(-np.abs(weights), kind="stable")[:n_top]:
             state = self.states[row, v]
             if weights[v] == 0.0 and state < 0:
                 continue
             rule = self.conditions[v][state] if state >= 0 else f"{self.variables[v]} left open"
-            told.append(f"{rule}: {weights[v]:+.2f}")
-        return f"{text}; by rule: {'; '.join(told)}" if told else text
+            parts.append(f"{rule}: {weights[v]:+.2f}")
+        return f"{text}; by rule: {'; '.join(parts)}" if parts else text
 
 
 def write_intervals(name: str, cuts: FloatArray, levels: tuple[int, ...]) -> str:

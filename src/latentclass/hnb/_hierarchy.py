@@ -264,8 +264,8 @@ def _blocks(hierarchy: Hierarchy, rows: IndexArray) -> Iterator[IndexArray]:
 class Messages(NamedTuple):
     """P(observed attributes below | state) of every variable, up to the row's scale.
 
-    `up` are arrays of shape (n_rows, states), the largest of a row 1; `log_scale` (n_rows,) sums
-    the logarithms of what was divided by.
+    `up` has an array of shape (n_rows, states) for each variable, scaled so that the largest value
+    of each row is 1. `log_scale` (n_rows,) is the sum of the logs of these scales.
     """
 
     up: list[FloatArray]
@@ -275,7 +275,11 @@ class Messages(NamedTuple):
 def send_messages(
     model: FilledHierarchy, codes: CodeArray, bonus: list[FloatArray] | None = None
 ) -> Messages:
-    """From the attributes upwards; with `bonus` the best instead of the sum (see above)."""
+    """Messages from the attributes upwards.
+
+    With `bonus` they are those of the most probable missing attributes instead of the sum; it is a
+    log density to add for each level of each attribute.
+    """
     hierarchy = model.hierarchy
     up: list[FloatArray] = []
     log_scale = np.zeros(len(codes))

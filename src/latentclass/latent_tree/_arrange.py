@@ -1,4 +1,7 @@
-"""Latent trees for the reader: a root in the middle, large groups first, what sets groups apart."""
+"""Latent trees arranged for people: the root in the middle, large states first, telling columns.
+
+Also the two ways in which a tree is carried over to another coding of the columns.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from latentclass.latent_tree._tree import Tree, marginals, permute_states, reroo
 
 
 def with_columns(tree: Tree, columns: Sequence[int]) -> Tree:
-    """The tree with column c of it showing column `columns[c]` of another table."""
+    """The tree for another table, whose column `columns[c]` is what was column c."""
     return replace(tree, columns=tuple(columns[c] if c >= 0 else -1 for c in tree.columns))
 
 
@@ -24,10 +27,11 @@ def with_leaves(
     weight: FloatArray,
     n_levels: Sequence[int],
 ) -> Tree:
-    """The tree with leaves for the same columns coded in another way, for EM to start from.
+    """The tree with new leaf tables, for the same columns in another coding, as a start for EM.
 
-    `codes` and `other` (n_rows, n_columns) code the same rows, -1 missing; `n_levels` are the
-    levels of `other`. Each leaf is counted within the states of the node above it.
+    `codes` and `other`, of shape (n_rows, n_columns), code the same rows; -1 is a missing cell.
+    `n_levels` has the number of levels of each column in `other`. The table of a leaf is counted
+    with the posteriors of its parent's states.
     """
     from latentclass.latent_tree._inference import group_rows, node_posteriors
 
@@ -38,7 +42,7 @@ def with_leaves(
     for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
         if column < 0:
             continue
-        # half a row more in each cell: EM cannot leave zero
+        # half a row is added to each count, because EM cannot leave a probability of zero
         counts = np.full((tree.cardinalities[parent], n_levels[column]), 0.5)
         seen = other[:, column] >= 0
         for state, own in enumerate((share[parent] * weight[:, None])[seen].T):
@@ -49,9 +53,10 @@ def with_leaves(
 
 
 def arranged(tree: Tree) -> Tree:
-    """The same distribution with the root in the middle and the states of latent nodes by size.
+    """The same distribution with a central root and the states of latent nodes sorted by size.
 
-    The root is the latent node whose farthest node is nearest; the first of several.
+    The root is the latent node with the smallest distance to the node farthest from it; the first
+    one if there are several.
     """
     if len(tree.latent) > 1:
         tree, _ = reroot(tree, min(tree.latent, key=lambda node: (_reach(tree, node), node)))
@@ -62,7 +67,7 @@ def arranged(tree: Tree) -> Tree:
 
 
 def _reach(tree: Tree, node: int) -> int:
-    """Steps from a node to the one farthest away."""
+    """Number of edges from a node to the node farthest from it."""
     around: list[list[int]] = [list(below) for below in tree.children]
     for child, parent in enumerate(tree.parents[1:], start=1):
         around[child].append(parent)
@@ -81,7 +86,7 @@ class Separation(NamedTuple):
     ----------
     column : int
     information : float
-        Mutual information of the two, in nats.
+        Mutual information of the column and the node, in nats.
     shares : array of shape (states, levels)
         Distribution of the column in each state.
     """
@@ -92,7 +97,7 @@ class Separation(NamedTuple):
 
 
 def separations(tree: Tree, node: int) -> list[Separation]:
-    """What each column says about a latent node, the most telling first."""
+    """How each column differs between the states of a latent node, most information first."""
     turned, _ = reroot(tree, node) if node else (tree, ())
     prior = turned.tables[0][0]
     given: list[FloatArray] = [np.eye(len(prior))]

@@ -1,15 +1,15 @@
-"""A latent tree in a few rounds: hidden Chow-Liu tree, then states and nodes by the score.
+"""A latent tree in a few rounds: a hidden Chow-Liu tree, then moves that raise the score.
 
-The columns are joined by the tree of largest mutual information (Chow and Liu 1968). Every column
-that has two neighbours or more there gets a latent twin; the twins take its place in the tree, and
-the columns hang from them (Liu and Van den Broeck 2021; twins with one neighbour beside their
-column would be needless, see `_east_shape`). A twin starts with two states, each a set of levels of
-its column, so that EM starts close to the Chow-Liu tree itself.
+First, the columns are joined by the tree with the largest total mutual information (Chow and Liu
+1968). Each column with two or more neighbours in it gets a latent twin. The twins take the place of
+the columns in the tree, and the columns become their leaves (Liu and Van den Broeck 2021). A column
+with one neighbour gets no twin, because `_east_shape` would remove it again. A twin starts with two
+states, each for a set of levels of its column, so that EM starts close to the Chow-Liu tree.
 
-Then rounds: every latent node is judged by local EM for one state more, or for one less, or to be
-given up (`_east_moves`), and all changes that raise the score and do not touch each other are made
-at once; EM on all tables follows. The cost is that of some ten rounds, where EAST makes one change
-at a time.
+Then follow rounds of moves (`_east_moves`): more states, branches moved to neighbouring nodes, and
+fewer nodes and states. All moves of a round are judged by local EM. Those that raise the score and
+do not touch each other are made at once, and EM learns all tables. This takes about ten rounds,
+where EAST makes one move at a time.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from latentclass.latent_tree._east_moves import (
 from latentclass.latent_tree._tree import Tree, irregular_nodes, n_parameters
 
 BLUR = 0.2
-"""Share of an even distribution in the tables that EM starts from."""
+"""Share of the uniform distribution in the tables that EM starts from."""
 
 MOST_ROWS = 4000
-"""Distinct rows on which changes are judged; of more, so many are drawn."""
+"""Moves are judged on at most this many distinct rows, a random sample if there are more."""
 
 STARTS = 4
-"""Starts from which a change is judged, at most."""
+"""Maximum number of starts from which a move is judged."""
 
 STEPS = 12
-"""Steps of local EM."""
+"""Number of steps of local EM."""
 
 
 def search_fast(
@@ -64,14 +64,14 @@ def search_fast(
     start: Tree | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> FoundTree:
-    """Look for a tree in a few rounds; parameters and result as in `_east.search`."""
+    """Search for a tree in a few rounds; parameters and result are those of `_east.search`."""
     return _Rounds(codes, weight, n_levels, settings, on_step).find(start)
 
 
 def hidden_chow_liu(
     codes: CodeArray, weight: FloatArray, n_levels: Sequence[int], max_latent: int
 ) -> Tree:
-    """Chow-Liu tree with latent twins of two states; the twins' tables follow its counts.
+    """The Chow-Liu tree with latent twins of two states, with tables from the counts of the rows.
 
     Examples
     --------
@@ -97,32 +97,38 @@ def hidden_chow_liu(
     if len(inner) > max_latent:
         return first_tree(n_levels)
     sides = {j: _two_sides(counts[0], offsets, j, information[j]) for j in inner}
-    # by breadth, from the column that tells most about all others
-    order = [max(inner, key=lambda j: (information[j].sum(), -j))]
-    parent_of = {order[0]: -1}
-    for j in order:
-        for other in around[j]:
-            if other not in parent_of and other in sides:
-                parent_of[other] = j
-                order.append(other)
-    number = {j: i for i, j in enumerate(order)}
-    parents = [-1 if parent_of[j] < 0 else number[parent_of[j]] for j in order]
-    tables = []
-    for j in order:
-        if parent_of[j] < 0:
+    # the root is the twin of the column with the most information about all others
+    root = max(inner, key=lambda j: (information[j].sum(), -j))
+    parent_of = _by_breadth(root, around, inner)
+    number = {j: i for i, j in enumerate(parent_of)}
+    parents, tables = [], []
+    for j, p in parent_of.items():
+        if p < 0:
+            parents.append(-1)
             own = np.diag(_block(counts[0], offsets, j, j)) @ sides[j]
             tables.append(_blurred(own[None]))
         else:
-            p = parent_of[j]
+            parents.append(number[p])
             tables.append(_blurred(sides[p].T @ _block(counts[0], offsets, p, j) @ sides[j]))
     for j in range(n):
         twin = j if j in sides else around[j][0]
         parents.append(number[twin])
         tables.append(_blurred(sides[twin].T @ _block(counts[0], offsets, twin, j)))
-    latent = [2] * len(order)
+    n_twins = len(number)
     return Tree(
-        tuple(parents), (*latent, *n_levels), (*([-1] * len(order)), *range(n)), tuple(tables)
+        tuple(parents), (*[2] * n_twins, *n_levels), (*[-1] * n_twins, *range(n)), tuple(tables)
     )
+
+
+def _by_breadth(root: int, around: list[list[int]], inner: list[int]) -> dict[int, int]:
+    """The parent of each inner column, -1 for the root, in breadth-first order."""
+    parent_of, order = {root: -1}, [root]
+    for j in order:
+        for other in around[j]:
+            if other not in parent_of and other in inner:
+                parent_of[other] = j
+                order.append(other)
+    return parent_of
 
 
 def _block(counts: FloatArray, offsets: IndexArray, a: int, b: int) -> FloatArray:
@@ -133,9 +139,10 @@ def _block(counts: FloatArray, offsets: IndexArray, a: int, b: int) -> FloatArra
 def _two_sides(
     counts: FloatArray, offsets: IndexArray, j: int, information: FloatArray
 ) -> FloatArray:
-    """Levels of a column in two sets, as indicators (levels, 2).
+    """Split the levels of a column into two sets, as indicators of shape (levels, 2).
 
-    By the first singular vector of its counts with the column that tells most about it.
+    The sets follow the first singular vector of its counts with the column that has the most
+    information about it.
     """
     table = _block(counts, offsets, j, int(information.argmax())) + 1e-9
     share = table / table.sum()
@@ -149,13 +156,13 @@ def _two_sides(
 
 
 def _blurred(counts: FloatArray) -> FloatArray:
-    """Counts as distributions, mixed with an even one."""
+    """Counts as distributions, mixed with the uniform distribution."""
     share = (counts + 1e-3) / (counts + 1e-3).sum(axis=1, keepdims=True)
     return np.asarray((1 - BLUR) * share + BLUR / counts.shape[1])
 
 
 class _Rounds(Climb):
-    """Many changes at a time."""
+    """A search that makes many moves at a time."""
 
     full_tol, full_steps = 0.1, 25
 
@@ -182,7 +189,7 @@ class _Rounds(Climb):
         )
 
     def run(self) -> None:
-        """More states, branches to neighbouring nodes, fewer nodes and states; until none helps."""
+        """Add states, move branches, remove nodes and states, until none of it helps."""
         while True:
             before = self.score
             while self._round(list(state_moves(self.shape, 1, self.settings.max_states))):
@@ -209,7 +216,7 @@ class _Rounds(Climb):
         ]
 
     def _round(self, moves: list[Move]) -> bool:
-        """Make all moves that help and do not touch each other; whether the score rose."""
+        """Make all moves that help and do not touch each other; return whether the score rose."""
         assert self.base is not None
         size = n_parameters(self.base.tree)
         penalty = self.settings.penalty
@@ -230,7 +237,7 @@ class _Rounds(Climb):
         tree, numbers = self.base.tree, {v: v for v in range(-1, len(self.base.tree.parents))}
         for judged in chosen:
             if not all(v in numbers for v in _region(judged)):
-                return False  # a needless node was taken out that this move counts on
+                return False  # an earlier move made a node of this one redundant
             tree, step = make(tree, judged.renumbered(numbers))
             numbers = {v: step[now] for v, now in numbers.items() if now in step}
         if irregular_nodes(tree):
@@ -245,7 +252,7 @@ def _region(judged: Judged) -> set[int]:
 
 
 def _apart(judged: list[Judged]) -> list[Judged]:
-    """Moves none of which changes a node that another one looks at, the first preferred."""
+    """Moves none of which changes a node in the region of another; earlier moves are preferred."""
     chosen: list[Judged] = []
     core: set[int] = set()
     seen: set[int] = set()

@@ -1,13 +1,16 @@
-"""EM for the tables of one tree per class, with rows of unknown class among the data.
+"""EM for the tables of one tree per class, with labelled and unlabelled rows.
 
-Rows with a label belong to their class's tree; a row without is shared out over the classes by
-P(class | row), so that the objective is
+A labelled row counts for the tree of its class. An unlabelled row counts for the trees of all
+classes in proportion to P(class | row). With the class probabilities pi_c = P(C = c) and
+p_c(row) = P(X | M_c) of equation (1) of Wang, Zhang, Chen and Poon (2011), the objective is
 
-    sum over labelled rows of weight * log (pi_c p_c(row)) + sum over the others of weight *
-    log sum_c pi_c p_c(row) + alpha * (sum of log theta over all cells of all trees)
+    sum over labelled rows of weight * log(pi_c p_c(row))
+    + sum over unlabelled rows of weight * log(sum_c pi_c p_c(row))
+    + alpha * (sum of log theta over all entries of the tables of all trees)
 
-and EM raises it. With `alpha` the M-step adds as much to every expected count. theta has the cells
-of all trees side by side, class by class (`Tree.theta`).
+The M-step adds `alpha` to every expected count. `theta` holds the entries of all trees, one class
+after the other (`Tree.theta`). In shapes, S is the number of starts, K that of classes and F that
+of entries.
 """
 
 from __future__ import annotations
@@ -31,14 +34,14 @@ from latentclass.latent_tree._tree import Tree
 
 
 class ClassTreesParams(NamedTuple):
-    """Parameters of S starts: log pi (S, K), theta (S, F)."""
+    """Parameters of S starts: log pi_c (S, K) and theta (S, F)."""
 
     log_pi: FloatArray
     theta: FloatArray
 
 
 class ClassTreesStats(NamedTuple):
-    """Statistics of S starts: weight of each class (S, K), expected counts (S, F)."""
+    """Statistics of S starts: weight of each class (S, K) and expected counts (S, F)."""
 
     class_weight: FloatArray
     counts: FloatArray
@@ -51,10 +54,10 @@ class ClassTreesProblem:
     Attributes
     ----------
     trees : tuple of Tree
-        One a class.
-    labelled : tuple of Rows or None
-        Rows of each class; None if it has none.
-    unlabelled : Rows or None
+        One per class.
+    labelled : tuple of RowPatterns or None
+        The rows of each class; None for a class without rows.
+    unlabelled : RowPatterns or None
     alpha : float
     n_jobs : int or None
     """
@@ -78,7 +81,7 @@ class ClassTreesProblem:
 
     @cached_property
     def spans(self) -> list[slice]:
-        """Where each tree's cells are in theta."""
+        """Where the entries of each tree are in theta."""
         ends = np.cumsum([len(tree.theta) for tree in self.trees]).tolist()
         return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
@@ -90,20 +93,20 @@ class ClassTreesProblem:
         ]
 
     def start(self) -> ClassTreesParams:
-        """The trees as they are, and the labelled rows' shares of the classes."""
+        """The given trees, and the share of each class among the labelled rows."""
         theta = np.concatenate([tree.theta for tree in self.trees])
         with np.errstate(divide="ignore"):
             log_pi = np.log(self.known_weight / self.known_weight.sum())
         return ClassTreesParams(log_pi[None], theta[None])
 
     def fitted(self, theta: FloatArray) -> tuple[Tree, ...]:
-        """The trees with other tables, shape (F,)."""
+        """The trees with other tables, given as an array of shape (F,)."""
         return tuple(
             tree.with_theta(theta[span]) for tree, span in zip(self.trees, self.spans, strict=True)
         )
 
     def e_step(self, params: ClassTreesParams) -> tuple[ClassTreesStats, FloatArray]:
-        """Expected counts, and the objective per row."""
+        """Class weights and expected counts, and the objective per row."""
         counts = np.zeros(params.theta.shape)
         weight = np.tile(self.known_weight, (len(counts), 1))
         known = np.where(self.known_weight > 0, params.log_pi, 0.0)
@@ -131,10 +134,13 @@ class ClassTreesProblem:
         weight: FloatArray,
         counts: FloatArray,
     ) -> float:
-        """Add what the rows without label come to; their log-likelihood."""
+        """Add the unlabelled rows to `weight` and `counts`, and return their log-likelihood.
+
+        The share of class c in a row is pi_c p_c(row) / sum_c pi_c p_c(row).
+        """
         trees = self.fitted(theta)
         given = np.concatenate([block.weight for block in rows.blocks])
-        # the distinct rows, once each, instead of the rows as they came
+        # each distinct row once, instead of every row of the table
         distinct = replace(rows, index=np.arange(len(given)))
         log_joint = log_pi + np.stack(
             [row_log_likelihood(tree, distinct, self.n_jobs) for tree in trees], axis=1
@@ -155,7 +161,7 @@ class ClassTreesProblem:
         return float(given @ log_sum_exp(log_joint))
 
     def m_step(self, stats: ClassTreesStats) -> ClassTreesParams:
-        """Shares: of the classes plain, of the cells smoothed."""
+        """Shares of the class weights, and shares of the counts smoothed by `alpha`."""
         with np.errstate(divide="ignore"):
             log_pi = np.log(stats.class_weight / self.total_weight)
         theta = np.empty_like(stats.counts)
@@ -167,12 +173,12 @@ class ClassTreesProblem:
         return ClassTreesParams(log_pi, theta)
 
     def to_vector(self, params: ClassTreesParams) -> FloatArray:
-        """Logarithms of all cells, and of the classes' shares."""
+        """Logarithms of the class probabilities and of all entries."""
         with np.errstate(divide="ignore"):
             return np.concatenate([params.log_pi, np.log(params.theta)], axis=1)
 
     def from_vector(self, vector: FloatArray) -> ClassTreesParams:
-        """Invert `to_vector`, distributions made to sum to one."""
+        """Invert `to_vector`, and make all distributions sum to 1."""
         n_classes = len(self.trees)
         theta = np.exp(vector[:, n_classes:])
         for tree, span in zip(self.trees, self.spans, strict=True):

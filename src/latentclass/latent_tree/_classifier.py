@@ -41,39 +41,41 @@ from latentclass.latent_tree._tree import Tree
 
 
 class LatentTreeClassifier(DiscreteClassifier):
-    """Latent tree classifier: each class has a tree of latent variables of its own.
+    """Latent tree classifier: each class has its own tree of latent variables.
 
-    The columns are the leaves of a tree whose inner nodes are latent variables; a class is
-    described by one such tree, found by search. Each latent variable splits the rows of its class
-    into groups (`latent_groups`), and what its columns have in common runs through it. With no
-    latent variable of two states or more this is naive Bayes. Choose it for discrete (or cut)
-    columns that depend on each other, where one wants to see the groups within each class. It
-    costs a search for each class: seconds to minutes.
+    The columns are the leaves of a tree whose inner nodes are latent variables. A search finds one
+    such tree for each class. Each latent variable splits the rows of its class into groups
+    (`latent_groups`) and explains how the columns below it depend on each other. If no latent
+    variable has two or more states, the model is naive Bayes. Choose it for discrete columns, or
+    continuous ones that can be cut into bins, which depend on each other, and to see the groups
+    within each class. The search for each class takes seconds to minutes.
 
     Parameters
     ----------
     criterion : {"aic", "bic"}, default="aic"
-        What the search raises: the log-likelihood less 1 (AIC) or half the logarithm of the
-        number of rows of the class (BIC) for each parameter.
+        The score that the search maximises: the log-likelihood minus a penalty per parameter. The
+        penalty is 1 for AIC, and half the logarithm of the number of rows of the class for BIC.
     search : {"east", "fast"}, default="east"
-        "east": nodes and states are added, moved and taken away one at a time as long as the score
-        rises [2]_. "fast": structure from the mutual information of the columns, in one go; for
-        many columns or rows.
+        "east": nodes and states are added, moved and removed one at a time as long as the score
+        rises [2]_. "fast": the search starts from the mutual information of the columns and makes
+        many changes at a time; for many columns or rows.
     alpha : float, default=1.0
         Pseudo-count of every category and latent state in the final tables; 0 is maximum
         likelihood.
     n_cuts : int, default=10
-        Sets of cut points of the continuous columns over which the model is averaged. The first is
-        that of the rows as they are; the others come from redrawn weights (see Notes). 1 takes the
-        first alone. Tables without continuous columns have a single set.
+        Number of sets of cut points of the continuous columns over which the model is averaged.
+        The first set is learned from the rows with their own weights, the others with redrawn
+        weights (see Notes). 1 uses only the first set. Tables without continuous columns have a
+        single set.
     max_states : int, default=20
-        Most states of a latent variable.
+        Maximum number of states of a latent variable.
     max_latent : int or None, default=None
-        Most latent variables in a tree; None sets no limit.
+        Maximum number of latent variables in a tree; None sets no limit.
     time_budget : float or None, default=None
         Seconds after which the search in each class stops with the best tree so far.
     warm_start : bool, default=False
-        Whether `fit` goes on from the trees of the last `fit` if classes and columns are the same.
+        Whether `fit` continues from the trees of the last `fit` if classes and columns are the
+        same.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask. All other columns are cut into bins (see
@@ -92,8 +94,8 @@ class LatentTreeClassifier(DiscreteClassifier):
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Number of threads over the classes, and over the steps that are compared if there are more
-        threads than classes. The result does not depend on it.
+        Number of threads. The classes are searched in parallel, and with more threads than classes
+        the steps of each search too. The result does not depend on it.
     verbose : int, default=0
         1 prints each step of the search and each EM iteration to standard error.
 
@@ -106,13 +108,14 @@ class LatentTreeClassifier(DiscreteClassifier):
     cut_points_ : dict of str to array
         Cut points of each continuous column, in the first set.
     trees_ : dict of label to Tree
-        The tree of each class, for the first set of cut points; `latent_cardinalities` has the
-        number of states of its latent variables, in the order of `latent_names_`. Empty if no
+        The tree of each class, for the first set of cut points. Its `latent_cardinalities` are the
+        numbers of states of its latent variables, in the order of `latent_names_`. Empty if no
         column varies.
     latent_names_ : dict of label to tuple of str
         Names of the latent variables of each class; see `rename_latents`.
     search_steps_ : dict of label to list of Step
-        What the search in each class did: move, score, n_latent, n_parameters, n_judged, seconds.
+        The steps of the search in each class: move, score, n_latent, n_parameters, n_judged,
+        seconds.
     search_ended_ : dict of label to str
         "done", "time" (out of `time_budget`) or "interrupt".
     schema_ : Schema
@@ -142,26 +145,29 @@ class LatentTreeClassifier(DiscreteClassifier):
     Notes
     -----
     Continuous columns are cut by Fayyad and Irani's rule on the labelled rows of `fit`. Inside a
-    bin their density is the same in all classes: even between cuts, half a Gaussian beyond the
-    outer ones; so it changes `score_samples`, not the class. A column of two numbers is always cut
-    between them. Columns of one level are left out.
+    bin the density is the same in all classes: uniform between two cuts, half a Gaussian beyond the
+    outer cuts. So it affects `score_samples` but not the predicted class. A column with only two
+    distinct numbers is always cut between them. Columns with one level are left out.
 
-    Where a column is cut depends on the rows one happens to have. So `n_cuts` sets of cut points
-    are learned, all but the first from rows whose weights are drawn anew (Bayesian bootstrap
-    [3]_), and class probabilities and densities are averaged over them. All have the trees that
-    were found for the first set, with tables of their own; what one reads (`trees_`,
-    `latent_groups`, `transform`, `to_bif`) is of the first.
+    Where a column is cut depends on the training sample. So `n_cuts` sets of cut points are
+    learned, and class probabilities and densities are averaged over them. All sets but the first
+    use random weights of the rows (Bayesian bootstrap [3]_). All sets share the trees found for the
+    first set, but have their own tables. Everything that describes the trees (`trees_`,
+    `latent_groups`, `transform`, `to_bif`) refers to the first set.
 
-    The trees' structure is learned from the labelled rows. Then EM learns all tables from all
-    rows, those without label shared out over the classes, with `alpha` added to the counts.
-    Missing cells are summed out exactly. `transform` gives P(class, state | x) for every state of
-    every latent variable of every class.
+    The structure of the trees is learned from the labelled rows. Then EM learns all tables from all
+    rows, with `alpha` added to the counts. An unlabelled row counts for each class in proportion to
+    P(class | x). Missing cells are summed out exactly. `transform` gives P(class, state | x) for
+    every state of every latent variable of every class.
 
-    Where we differ from [1]_: steps are judged by local EM with all messages from the unchanged
-    part of the tree computed once; a step is first judged from few starts, what it was found to
-    gain is remembered until one of its nodes changes, and only steps that look best are judged
-    from all; EM on a whole tree starts from the tables that local EM found only; the final
-    tables are those of EM with `alpha` in every step, not of one step at its end.
+    Differences from [1]_:
+
+    - Local EM uses messages from the unchanged part of the tree that are computed only once.
+    - A step is first judged from few starts, and its gain is remembered until one of its nodes
+      changes. Only the steps that look best are judged from all starts.
+    - EM on a whole tree starts only from the tables that local EM found.
+    - The final tables come from EM with `alpha` in every step, not from smoothing after the last
+      one.
 
     References
     ----------
@@ -185,7 +191,7 @@ class LatentTreeClassifier(DiscreteClassifier):
 
     _model: LatentTreeModel
     _searched: tuple[Any, list[Tree]]
-    """What was searched (labels, columns, levels) and the trees found, for `warm_start`."""
+    """Labels, columns and levels of the last search, and the trees it found, for `warm_start`."""
 
     search_steps_: dict[Any, list[Any]]
     search_ended_: dict[Any, str]
@@ -247,7 +253,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         return clone(self).set_params(calibrate=False, warm_start=False)
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        # loads numba, which a fitted model may not need
+        # imported here because it loads numba, which a fitted model does not always need
         from latentclass.latent_tree._fit import learn_class_shares, learn_class_trees
 
         table, y, weight = training.table, training.y, training.weight
@@ -265,7 +271,7 @@ class LatentTreeClassifier(DiscreteClassifier):
                 rows,
                 cut_sets,
                 self._settings(),
-                before=self._trees_to_go_on_from(searched),
+                before=self._trees_to_continue(searched),
                 on_step=partial(_print_step, training.classes) if self.verbose else None,
                 on_iteration=step,
             )
@@ -305,8 +311,8 @@ class LatentTreeClassifier(DiscreteClassifier):
             n_jobs=self.n_jobs,
         )
 
-    def _trees_to_go_on_from(self, searched: Any) -> list[Tree]:
-        """The trees of the last fit, if `warm_start` is asked for and fits the table."""
+    def _trees_to_continue(self, searched: Any) -> list[Tree]:
+        """The trees of the last fit if `warm_start` is set and they fit the table, otherwise []."""
         last, trees = getattr(self, "_searched", (None, []))
         return trees if self.warm_start and last == searched else []
 
@@ -319,37 +325,37 @@ class LatentTreeClassifier(DiscreteClassifier):
             cause = "by an interrupt"
         warn_user(
             f"The search was stopped {cause} in {len(labels)} of {len(ended)} classes "
-            f"({labels}); their best trees so far are kept. To go on, fit again with "
-            "warm_start=True, or raise time_budget.",
+            f"({labels}), and the best trees so far are kept. To continue, fit again with "
+            "warm_start=True or raise time_budget.",
             ConvergenceWarning,
         )
 
-    # ------------------------------------------------------------------ reading
+    # ------------------------------------------------------------------ inspection
 
     @property
     def cut_points_(self) -> dict[str, FloatArray]:
-        """Cut points of each continuous column by name, of the first set of them."""
+        """Cut points of each continuous column by name, in the first set."""
         return dict(zip(super().cut_points_, self._model.cut_sets[0].cuts, strict=True))
 
     @property
     def trees_(self) -> dict[Any, Tree]:
-        """The tree of each class; its columns are those that vary, in the table's order."""
+        """The tree of each class. Its columns are those that vary, in the order of the table."""
         check_is_fitted(self)
         return dict(zip(self.classes_.tolist(), self._model.first_trees, strict=False))
 
     @property
     def latent_names_(self) -> dict[Any, tuple[str, ...]]:
-        """Names of the latent variables of each class, in the order of `trees_`' latent nodes."""
+        """Names of the latent variables of each class, in the order of the tree's latent nodes."""
         check_is_fitted(self)
         return dict(zip(self.classes_.tolist(), self._model.names, strict=True))
 
     def rename_latents(self, names: Mapping[str, str]) -> Self:
-        """Give latent variables other names, which all outputs then use.
+        """Rename latent variables. All outputs use the new names.
 
         Parameters
         ----------
         names : mapping of str to str
-            New name by the present one.
+            The new name for each current name.
 
         Returns
         -------
@@ -361,7 +367,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         return self
 
     def _class_tree(self, y: Any) -> ClassTree | None:
-        """The tree of a class with its names; None if no column varies."""
+        """The tree of a class with the names of its nodes; None if no column varies."""
         check_is_fitted(self)
         k, model = int(label_codes(y, self.classes_, 1)[0]), self._model
         if not model.trees:
@@ -382,15 +388,16 @@ class LatentTreeClassifier(DiscreteClassifier):
         y : label
             The class.
         n_columns : int, optional
-            How many columns to show for each latent variable; by default all.
+            Number of columns to show for each latent variable; by default all.
 
         Returns
         -------
         pandas.DataFrame
-            For every latent variable (`latent`) and column, the one that sets the groups apart
-            most first (`information`, their mutual information in nats): the `level`s of the
-            column with their `probability` in each `group`, whose `size` is its share of the
-            class. Levels of a cut column are its bins (`cut_points_`).
+            One line for each `latent` variable, `column`, `group` and `level` of the column, with
+            the `probability` of the level in the group. `size` is the share of the group in the
+            class, and `information` the mutual information of latent variable and column in nats.
+            The columns with the most information come first. The levels of a continuous column are
+            its bins (`cut_points_`).
         """
         import pandas as pd
 
@@ -411,8 +418,8 @@ class LatentTreeClassifier(DiscreteClassifier):
         Returns
         -------
         list of (str, str, float)
-            Parent and child by name, parents before children, and their mutual information in
-            nats.
+            Name of the parent, name of the child, and their mutual information in nats. Parents
+            come before their children.
         """
         shown = self._class_tree(y)
         return [] if shown is None else tree_edges(shown)
@@ -428,28 +435,28 @@ class LatentTreeClassifier(DiscreteClassifier):
         Returns
         -------
         list of BifVariable
-            Named tuples `(name, states, parents, table)`, parents before children; it is the
-            distribution of the columns within the class. Latent variables have the states
-            `group0`, `group1`, and so on, cut columns `bin0`, `bin1`, at `cut_points_`. Columns of
-            one level are left out.
+            Named tuples `(name, states, parents, table)`, parents before children. The network is
+            the distribution of the columns within the class. Latent variables have the states
+            `group0`, `group1` and so on, continuous columns the states `bin0`, `bin1` and so on,
+            separated by `cut_points_`. Columns with one level are left out.
         """
         shown = self._class_tree(y)
         return [] if shown is None else tree_variables(shown)
 
     def to_bif(self, y: Any, path: str | PathLike[str] | None = None) -> str:
-        """The network of `to_network` in BIF, which most Bayesian-network programs read.
+        """The network of `to_network` in BIF, a format that most Bayesian network programs read.
 
         Parameters
         ----------
         y : label
             The class.
         path : str or path, optional
-            File to write.
+            File to write the text to.
 
         Returns
         -------
         str
-            The text; see `write_bif` for how names are spelled.
+            The text. Characters in names that BIF does not allow are replaced by underscores.
         """
         return write_bif(self.to_network(y), path, title=f"{type(self).__name__}_{y}")
 

@@ -1,23 +1,24 @@
 """EAST: search for a latent tree by expansion, adjustment and simplification.
 
-From a tree, each phase takes the best of its moves (`_east_moves`) as long as the score rises:
+Each phase makes the best of its moves (`_east_moves`) as long as the score rises:
 
-    expansion        a new node or a new state; moves of different size are compared by the gain in
-                     score for each added parameter; after a new node, further neighbours are moved
-                     to it while that pays
-    adjustment       a branch moves to another latent node
-    simplification   a node, then a state, is given up
+    expansion        add a node or a state; moves of different size are compared by the gain in
+                     score per added parameter; after a new node, further neighbours are moved to it
+                     as long as that raises the score
+    adjustment       move a branch to another latent node
+    simplification   remove a node, then a state
 
-and the three take turns until none helps (Chen, Zhang, Liu, Poon and Wang 2012). Moves are ranked
-by local EM; the best is made, all tables of the tree are learned by EM from there, and the new tree
-is kept if its score is higher. The score is log-likelihood less `penalty` for each parameter: 1 is
-AIC, half the logarithm of the number of rows BIC.
+The phases take turns until none of them helps (section 3.2 of Wang, Zhang, Chen and Poon 2011;
+Chen, Zhang, Liu, Poon and Wang 2012). Local EM ranks the moves. The best one is made, EM learns all
+tables of the new tree, and the tree is kept if its score is higher. The score is the log-likelihood
+minus `penalty` times the number of parameters. A penalty of 1 gives -AIC/2, with the AIC of
+equation (3) of Wang et al.; half the logarithm of the number of rows gives BIC.
 
-A step changes what most other moves gain by little. So what a move gained is remembered until a
-step touches one of its nodes; a move without memory is first judged from few starts. Then those
-that look best are judged in full on the tree as it is, until the best of all is among them
-(`lazy`). Each round of the three phases starts without memory; the last one, which finds nothing,
-has judged every move on the final tree.
+Most moves gain almost the same before and after a step elsewhere in the tree. So the gain of a move
+is remembered until a step touches one of its nodes, and a new move is first judged from few starts.
+Then the moves that look best are judged in full on the current tree, until the best of all is among
+them (`lazy`). Each round of the three phases starts without memory. So the last round, which finds
+nothing, has judged every move on the final tree.
 """
 
 from __future__ import annotations
@@ -51,48 +52,48 @@ from latentclass.latent_tree._inference import RowPatterns, group_rows
 from latentclass.latent_tree._tree import Tree, n_parameters
 
 LOCAL_STEPS = 40
-"""Steps of local EM (section 4.1 of the paper)."""
+"""Maximum number of steps of local EM (section 4.1 of Wang et al. 2011)."""
 
 TOL = 0.01
-"""EM on the whole tree stops when a step gains no more in log-likelihood (the same)."""
+"""EM on the whole tree stops when a step gains no more than this in log-likelihood (ibid.)."""
 
 LEAST_GAIN = 0.1
-"""A move must raise the score by more: less is what EM gains by going on alone."""
+"""A move must raise the score by more than this; EM may gain as much without any move."""
 
 QUICK_STARTS, QUICK_STEPS = 4, 15
-"""Starts and steps of the first look at a move."""
+"""Numbers of starts and steps with which a move is judged first."""
 
 AT_ONCE = 4
-"""Moves that are judged in full at once, whatever `n_jobs`."""
+"""Number of moves that are judged in full at once, whatever `n_jobs` is."""
 
 THREAD_WORK = 2_000_000
-"""Rows times moves from which on threads pay."""
+"""Threads are used if the number of rows times the number of moves is larger than this."""
 
 
 class EastSettings(NamedTuple):
-    """What the search may do.
+    """Settings of a search.
 
     Attributes
     ----------
     penalty : float
-        Score of one parameter.
+        What one parameter takes off the score.
     n_init : int
-        Starts of local EM.
+        Number of starts of local EM.
     max_states : int
-        Most states of a latent node.
+        Maximum number of states of a latent node.
     max_latent : int
-        Most latent nodes.
+        Maximum number of latent nodes.
     max_iter : int
-        Most steps of EM on the whole tree.
+        Maximum number of steps of EM on the whole tree.
     seed : int
     n_jobs : int or None
-        Threads over moves; the result does not depend on it.
+        Number of threads over moves; the result does not depend on it.
     deadline : float or None
         Time (`time.monotonic`) at which the search stops.
     stop : threading.Event or None
-        Once set, searches that share it stop; an interrupt sets it.
+        All searches that share this event stop once it is set. An interrupt sets it.
     lazy : bool
-        Whether moves are first judged quickly, and gains remembered from step to step.
+        Whether moves are first judged quickly, and gains are remembered from step to step.
     """
 
     penalty: float = 1.0
@@ -108,18 +109,19 @@ class EastSettings(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One change that was kept.
+    """A tree that the search kept.
 
     Attributes
     ----------
     move : str
-        "start", or the kind of the move.
+        The kind of the move that led to it, or "start".
     score : float
     n_latent, n_parameters : int
+        Size of the tree.
     n_judged : int
-        Moves judged for it.
+        Number of moves that were judged to find it.
     seconds : float
-        Since the search began.
+        Time since the search began.
     """
 
     move: str
@@ -131,7 +133,7 @@ class Step(NamedTuple):
 
 
 class FoundTree(NamedTuple):
-    """What a search came to: the tree, its log-likelihood, the steps, and how it ended.
+    """The result of a search: the tree, its log-likelihood, the steps, and how it ended.
 
     `ended` is "done", "time" or "interrupt".
     """
@@ -142,11 +144,11 @@ class FoundTree(NamedTuple):
     ended: str
 
 
-_NONE: FloatArray = np.empty(0)
+_NO_TABLES: FloatArray = np.empty(0)
 
 
 def move_key(move: Move) -> tuple[str, int, tuple[int, ...]]:
-    """A move by its nodes; the two neighbours of a new node have no order."""
+    """What identifies a move: its kind and nodes, with the neighbours of a new node sorted."""
     others = tuple(sorted(move.others)) if move.kind == "node+" else move.others
     return move.kind, move.node, others
 
@@ -156,7 +158,7 @@ class OutOfTimeError(Exception):
 
 
 def first_tree(n_levels: Sequence[int]) -> Tree:
-    """One latent node of one state with all columns below it: they are independent."""
+    """One latent node with a single state above all columns, which are then independent."""
     n = len(n_levels)
     return Tree.even((-1, *([0] * n)), (1, *n_levels), (-1, *range(n)))
 
@@ -170,7 +172,7 @@ def search(
     start: Tree | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> FoundTree:
-    """Look for a tree of high score.
+    """Search for a tree with a high score.
 
     Parameters
     ----------
@@ -178,12 +180,12 @@ def search(
         -1 is a missing cell.
     weight : array of shape (n_rows,)
     n_levels : sequence of int
-        Levels of each column.
+        Number of levels of each column.
     settings : EastSettings
     start : Tree, optional
-        Where to set out; by default `first_tree`.
+        The tree to start from; by default `first_tree`.
     on_step : callable, optional
-        Told every step.
+        Called with every step.
 
     Examples
     --------
@@ -201,10 +203,7 @@ def search(
 
 
 class Climb:
-    """Where a search stands.
-
-    Parameters as in `search`.
-    """
+    """The state of a search; the parameters are those of `search`."""
 
     base: Base | None = None
     log_likelihood: float = -np.inf
@@ -234,7 +233,7 @@ class Climb:
     # ------------------------------------------------------------------ phases
 
     def find(self, start: Tree | None) -> FoundTree:
-        """Search until the end, whatever ends it."""
+        """Search until nothing helps, the time is up or the user interrupts."""
         ended = "done"
         try:
             self._keep("start", *self._learned(self.first() if start is None else start))
@@ -249,11 +248,11 @@ class Climb:
         return FoundTree(tree, self.log_likelihood, self.steps, ended)
 
     def first(self) -> Tree:
-        """Where to set out."""
+        """The tree to start from."""
         return first_tree(self.n_levels)
 
     def run(self) -> None:
-        """Expansion, adjustment, simplification, until a round brings nothing."""
+        """Expand, adjust and simplify until a round does not raise the score."""
         while True:
             before = self.score
             self.memory.clear()
@@ -264,6 +263,7 @@ class Climb:
                 return
 
     def expand(self) -> None:
+        """Add states and nodes as long as that raises the score."""
         while True:
             shape = self.shape
             moves = list(state_moves(shape, 1, self.settings.max_states))
@@ -277,7 +277,7 @@ class Climb:
                 self._follow(numbers[best.move.node], numbers[len(shape.around)])
 
     def _follow(self, old: int, new: int) -> None:
-        """Move further neighbours to a new node while that pays."""
+        """Move further neighbours of `old` to `new` as long as that raises the score."""
         while True:
             shape = self.shape
             moves = [
@@ -292,6 +292,7 @@ class Climb:
             old, new = numbers[old], numbers[new]
 
     def adjust(self) -> None:
+        """Move branches to other latent nodes as long as that raises the score."""
         while len(self.shape.latent) > 1:
             shape = self.shape
             moves = [
@@ -304,6 +305,7 @@ class Climb:
                 return
 
     def simplify(self) -> None:
+        """Remove nodes, then states, as long as that raises the score."""
         while self._try(self._best(list(node_deletions(self.shape)), self._gain)):
             pass
         while self._try(self._best(list(state_moves(self.shape, -1, 0)), self._gain)):
@@ -313,11 +315,13 @@ class Climb:
 
     @property
     def shape(self) -> Shape:
+        """The shape of the current tree."""
         assert self.base is not None
         return Shape.of(self.base.tree)
 
     @property
     def score(self) -> float:
+        """Score of the current tree."""
         assert self.base is not None
         return self.log_likelihood - self.settings.penalty * n_parameters(self.base.tree)
 
@@ -325,7 +329,7 @@ class Climb:
         return judged.gain - self.settings.penalty * judged.move.n_parameters
 
     def _ratio(self, judged: Judged) -> float:
-        """Gain in score for each added parameter; a tree that is not larger only has to gain."""
+        """Gain in score per added parameter; infinite if the score rises without any."""
         assert self.base is not None
         more = judged.move.n_parameters - n_parameters(self.base.tree)
         gain = judged.gain - self.settings.penalty * more
@@ -334,7 +338,7 @@ class Climb:
         return gain / more
 
     def _best(self, moves: list[Move], value: Callable[[Judged], float]) -> Judged | None:
-        """The move of highest value, the first of equals, judged on the tree as it is."""
+        """The move with the highest value on the current tree; the first one if several tie."""
         if not moves:
             return None
         if not self.settings.lazy:
@@ -343,7 +347,7 @@ class Climb:
         quick = self.how._replace(n_init=min(QUICK_STARTS, self.how.n_init), max_iter=QUICK_STEPS)
         for found in self._judge(unknown, quick):
             self.memory[move_key(found.move)] = found.gain
-        judged = [Judged(move, self.memory[move_key(move)], _NONE, ()) for move in moves]
+        judged = [Judged(move, self.memory[move_key(move)], _NO_TABLES, ()) for move in moves]
         fresh: set[int] = set()
         while True:
             order = sorted(range(len(moves)), key=lambda i: (-value(judged[i]), i))
@@ -358,10 +362,10 @@ class Climb:
                 self.memory[move_key(found.move)] = found.gain
 
     def _judge(self, moves: list[Move], how: LocalEM) -> list[Judged]:
-        """Local EM for every move, in their order."""
+        """Judge all moves by local EM."""
         base = self.base
         assert base is not None
-        # relocations of one branch share what is left when it is cut off
+        # relocations of the same branch share the messages of the tree without it
         groups: dict[tuple[object, ...], list[int]] = {}
         for i, move in enumerate(moves):
             own = move.others if move.kind == "relocation" else (i,)
@@ -384,7 +388,7 @@ class Climb:
         return [every[i] for i in range(len(moves))]
 
     def _try(self, judged: Judged | None) -> dict[int, int] | None:
-        """Make a move and keep it if the score rises; the nodes' new numbers if it did."""
+        """Make a move and keep it if the score rises; return the new numbers of the nodes if so."""
         if judged is None:
             return None
         assert self.base is not None
@@ -397,7 +401,7 @@ class Climb:
     def _try_tree(
         self, kind: str, tree: Tree, numbers: dict[int, int], touched: set[int]
     ) -> dict[int, int] | None:
-        """Keep a tree if its score is higher; `touched` are the nodes that were changed."""
+        """Keep a tree if its score is higher. `touched` has the nodes that the moves changed."""
         self._check_time()
         tree, log_likelihood = self._learned(tree)
         score = log_likelihood - self.settings.penalty * n_parameters(tree)
@@ -408,7 +412,7 @@ class Climb:
         return numbers
 
     def _remember(self, touched: set[int], numbers: dict[int, int]) -> None:
-        """Gains by the nodes' new numbers, without those of moves at the nodes just changed."""
+        """Renumber the remembered gains, and forget those of moves at the touched nodes."""
         kept = {}
         for (kind, node, others), gain in self.memory.items():
             nodes = (node, *others)
@@ -417,7 +421,7 @@ class Climb:
         self.memory = {move_key(Move(*key, 0, 0)): gain for key, gain in kept.items()}
 
     def _learned(self, tree: Tree) -> tuple[Tree, float]:
-        """EM on all tables, from where they are."""
+        """Run EM on all tables, starting from the given ones."""
         fit = fit_tree(
             tree,
             self.rows,
@@ -446,7 +450,7 @@ class Climb:
             self.on_step(step)
 
     def _check_time(self) -> None:
-        """End the search if its time is up, or another one was interrupted."""
+        """End the search if its time is up or another search was interrupted."""
         deadline, stop = self.settings.deadline, self.settings.stop
         if stop is not None and stop.is_set():
             raise KeyboardInterrupt

@@ -1,21 +1,26 @@
-"""Local EM in a small region of a tree, for one candidate of the search and many starts.
+"""Local EM in a small region of a tree, for one candidate move and many starts.
 
-A region has one node of the tree as its root, of k states. Hanging from it are inputs: nodes whose
-table given the root is learned, each with what the rest of its side says about its states (the
-code of a leaf; for a latent node a vector for each row). A second latent node W may hang from the
-root, and all inputs from it: then P(W | root) is learned too. All else the tree says about the
-root's states is a fixed factor `base` for each row, so that
+Local EM keeps the unchanged part of the tree fixed and learns only the tables that a move changes
+(section 3.2 of Wang, Zhang, Chen and Poon 2011). The root of a region is a node Y of the tree with
+k states. Its inputs are the nodes Z whose tables are learned. Each input has evidence e_Z(z) about
+its states from its side of the tree: the code of a leaf, or a vector per row for a latent node. If
+the move adds a latent node W, it hangs from Y and the inputs hang from W, and P(W | Y) is learned
+too. The rest of the tree gives a fixed factor base(y) for each row, so that
 
-    p(row) = sum_y base(y) prior(y) prod_Z [sum_z P(z | y) e_Z(z)]                 without W
-    p(row) = sum_y base(y) sum_w P(w | y) prod_Z [sum_z P(z | w) e_Z(z)]           with W
+    p(row) = sum_y base(y) P(y) prod_Z [sum_z P(z | y) e_Z(z)]                  without W   (a)
+    p(row) = sum_y base(y) sum_w P(w | y) prod_Z [sum_z P(z | w) e_Z(z)]        with W      (b)
 
-The prior is part of `base` where it is not learned. Inputs that have few patterns together are put
-into one group, whose product is computed once for each pattern, not for each row; of a region with
-one group, the rows come in the order of its patterns, so that the inner loops run over rows with
-one and the same message.
+If P(y) is not learned, it is part of base(y). The E-step adds up the posterior of each learned
+table, for example
 
-Starts are halved as in `_em.run_restarts`: after 1, 2, 4, ... steps the better half goes on. It is
-done in here, for a candidate takes a millisecond or so, and Python would take longer.
+    P(y, z | row) = base(y) P(y) P(z | y) e_Z(z) prod of the other inputs / p(row).             (c)
+
+Inputs that have few patterns together form a group, whose product is computed once per pattern
+instead of once per row. In a region with one group, the rows are sorted by pattern, so that the
+inner loops run over rows that share a message.
+
+After 1, 2, 4, ... steps the worse half of the starts is dropped, as in `engine/_em.run_restarts`.
+This is compiled too, because a candidate takes only about a millisecond.
 
 This module loads numba; import it only where a tree is searched for.
 """
@@ -33,51 +38,51 @@ from latentclass.engine._compiled import compiled
 Places = npt.NDArray[np.uint32]
 
 RESCALE = 8
-"""Groups of the root after which a row's numbers are divided by their largest."""
+"""Number of groups after which the numbers of a row are divided by the largest of them."""
 
-NOTHING = 1e-200
-"""A state of less weight than this has no rows; its distributions become even."""
+MIN_WEIGHT = 1e-200
+"""A state with less weight than this counts as empty, and its distributions become uniform."""
 
-LEAST = 1e-200
-"""Stands in for the probability of a row that cannot be."""
+MIN_PROBABILITY = 1e-200
+"""Smallest probability of a row, for rows that are impossible."""
 
 STEPS = 4
-"""Steps of the last start between two looks at its gain."""
+"""Number of steps after which the gain of the last remaining start is checked."""
 
 
 class Region(NamedTuple):
-    """A region as arrays, for the kernels; R counts rows.
+    """A region as arrays, for the kernels; R is the number of rows.
 
     Attributes
     ----------
     k : int
-        States of the root.
+        Number of states of the root.
     base : array of shape (k, R)
-        Fixed factor; of shape (k, 0) if there is none.
+        The fixed factor; of shape (k, 0) if there is none.
     weight : array of shape (R,)
     free_prior : bool
-        Whether the root's distribution is learned.
+        Whether the distribution of the root is learned.
     k_new : int
-        States of W, 0 without.
+        Number of states of W; 0 if there is no W.
     group_size : array of int
-        Patterns of each group; with W there is one group.
+        Number of patterns of each group. With W there is one group.
     group_ids : array of shape (n_groups, R)
         Pattern of each group in each row.
     bounds : array of int
-        With one group and `base`, where the rows of each pattern start, and at the end R; else
+        With one group and a `base`: where the rows of each pattern start, followed by R. Otherwise
         empty.
     group : array of int
-        Group of each input; those of one group are side by side.
+        Group of each input; the inputs of a group are consecutive.
     k_in : array of int
-        States of each input.
+        Number of states of each input.
     leaf : array of bool
-        Whether its patterns are codes, and one more for a missing cell.
+        Whether the input is a leaf, whose patterns are the codes and k_in for a missing cell.
     size : array of int
-        Its patterns.
+        Number of patterns of each input.
     ids, ids_start : arrays
-        Pattern of each input in each pattern of its group.
+        Pattern of each input in each pattern of its group, and where those of each input start.
     evidence, evidence_start : arrays
-        What is known of each input's states, (k_in, size); nothing for a leaf.
+        e_Z of each input, (k_in, size), and where it starts; empty for a leaf.
     """
 
     k: int
@@ -98,15 +103,15 @@ class Region(NamedTuple):
     evidence_start: IndexArray
 
 
-def n_cells(region: Region) -> int:
-    """Cells of all learned tables: the prior, P(W | root), then each input's."""
+def n_entries(region: Region) -> int:
+    """Number of entries of all learned tables: P(Y), P(W | Y), then the table of each input."""
     prior = region.k if region.free_prior else 0
     above = region.k_new or region.k
     return int(prior + region.k * region.k_new + np.sum(above * region.k_in))
 
 
 def split_tables(region: Region, theta: FloatArray) -> list[FloatArray]:
-    """One row of cells as tables: prior (1, k) and P(W | root) where there are, then inputs'."""
+    """A flat array of entries as tables: P(Y) and P(W | Y) if learned, then those of the inputs."""
     shapes = [(1, region.k)] if region.free_prior else []
     if region.k_new:
         shapes.append((region.k, region.k_new))
@@ -119,10 +124,12 @@ def split_tables(region: Region, theta: FloatArray) -> list[FloatArray]:
 
 
 class _Room(NamedTuple):
-    """Memory that one call works in.
+    """Memory for one call.
 
-    Messages and sums of the inputs and of the groups, where they start; W's messages and sums; the
-    joint of root and row, its sum, and the logarithm of what rows were divided by.
+    It holds messages and summed posteriors of the inputs (`message`, `sums`, `start`), of the
+    groups (`product`, `group_sums`, `group_start`) and of W (`new_message`, `new_sums`); then
+    P(y, row) (`joint`), its sum p(row), and the logarithm of the number by which each row was
+    divided (`scale`).
     """
 
     message: FloatArray
@@ -160,7 +167,10 @@ def _make_room(region: Region) -> _Room:
 
 @compiled()
 def _products(region: Region, theta: FloatArray, first: int, room: _Room) -> None:
-    """What each input says about the states above it, and their product in each group."""
+    """m_Z(y) = sum_z P(z | y) e_Z(z) of each input, and their product in each group.
+
+    With W, the states are those of W instead of y.
+    """
     above = region.k_new if region.k_new else region.k
     place, before = first, -1
     for i in range(len(region.k_in)):
@@ -186,6 +196,7 @@ def _products(region: Region, theta: FloatArray, first: int, room: _Room) -> Non
 
 @compiled()
 def _message(region: Region, i: int, table: FloatArray, out: FloatArray) -> None:
+    """m_Z of input i; for a leaf the entry of the observed state, and 1 for a missing cell."""
     above, k = table.shape
     size = region.size[i]
     if region.leaf[i]:
@@ -209,7 +220,7 @@ def _message(region: Region, i: int, table: FloatArray, out: FloatArray) -> None
 
 @compiled()
 def _rescale(product: FloatArray, scale: FloatArray) -> None:
-    """Divide every row by its largest number, and note the logarithm."""
+    """Divide rows that have only small numbers by the largest, and add its logarithm to `scale`."""
     k, size = product.shape
     for u in range(size):
         top = product[0, u]
@@ -227,7 +238,7 @@ def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:
     k, size = own.shape
     total[:] = 0.0
     s = 0
-    while s + 2 <= k:  # two sums side by side: additions to one place wait for each other
+    while s + 2 <= k:  # two sums together, since additions to one number wait for each other
         one, two, first, second = total[s], total[s + 1], own[s], own[s + 1]
         for u in range(size):
             t = ids[u]
@@ -244,7 +255,7 @@ def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:
 def _count_inputs(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
 ) -> None:
-    """Counts of the inputs' tables, from the groups' posteriors (`group_sums`)."""
+    """Counts of the tables of the inputs, equation (c), from the posteriors of the groups."""
     above = region.k_new if region.k_new else region.k
     place = first
     for i in range(len(region.k_in)):
@@ -273,7 +284,7 @@ def _count_inputs(
 
 @compiled()
 def _dot(a: FloatArray, b: FloatArray) -> float:
-    """Sum of products, in four parts side by side: one alone would wait for each addition."""
+    """Sum of products, in four partial sums, because a single one would wait for each addition."""
     n = len(a) // 4 * 4
     one = two = three = four = 0.0
     for i in range(0, n, 4):
@@ -290,7 +301,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
 def _expect(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:
-    """Expected counts of the learned cells; the log-likelihood if wanted, else 0."""
+    """Expected counts of the learned tables; returns the log-likelihood if `want`, otherwise 0."""
     k, k_new = region.k, region.k_new
     first = k if region.free_prior else 0
     inputs = first + k * k_new
@@ -319,7 +330,11 @@ def _expect(
 
 @compiled()
 def _by_pattern(region: Region, room: _Room, want: bool) -> float:
-    """Posteriors of the one group, where rows come in the order of its patterns."""
+    """Equations (a) and (b) for one group, with the rows sorted by its patterns.
+
+    Writes the posteriors of the root, summed over the rows of each pattern, to the sums of the
+    group or of W. Returns the log-likelihood if `want`.
+    """
     k, n = region.k, region.group_size[0]
     message = room.new_message if region.k_new else room.product.reshape((k, n))
     sums = room.new_sums if region.k_new else room.group_sums.reshape((k, n))
@@ -337,13 +352,7 @@ def _by_pattern(region: Region, room: _Room, want: bool) -> float:
             x, row = message[s, t], base[s]
             for u in range(start, end):
                 p[u] += x * row[u]
-    total = 0.0
-    if want:
-        for u in range(len(p)):
-            if weight[u] > 0.0:
-                total += weight[u] * np.log(max(p[u], LEAST))
-    for u in range(len(p)):
-        p[u] = weight[u] / max(p[u], LEAST)
+    total = _weight_over_p(weight, p, room.scale, want)
     for t in range(n):
         start, end = region.bounds[t], region.bounds[t + 1]
         if start < end:
@@ -356,7 +365,11 @@ def _by_pattern(region: Region, room: _Room, want: bool) -> float:
 def _by_row(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:
-    """Posteriors of all groups by way of the joint of root and row; counts of the prior."""
+    """Equations (a) and (b) row by row, for any number of groups, and the counts of P(y).
+
+    Writes the posteriors of the root, summed over the rows of each pattern, to the sums of the
+    groups or of W. Returns the log-likelihood if `want`.
+    """
     k, n_rows, joint, p = region.k, len(region.weight), room.joint, room.p
     room.scale[:] = 0.0
     for s in range(k):
@@ -383,13 +396,7 @@ def _by_row(
     for s in range(k):
         for u in range(n_rows):
             p[u] += joint[s, u]
-    total = 0.0
-    if want:
-        for u in range(n_rows):
-            if region.weight[u] > 0.0:
-                total += region.weight[u] * (np.log(max(p[u], LEAST)) + room.scale[u])
-    for u in range(n_rows):
-        p[u] = region.weight[u] / max(p[u], LEAST)
+    total = _weight_over_p(region.weight, p, room.scale, want)
     for s in range(k):
         x = 0.0
         for u in range(n_rows):
@@ -407,10 +414,23 @@ def _by_row(
 
 
 @compiled()
+def _weight_over_p(weight: FloatArray, p: FloatArray, scale: FloatArray, want: bool) -> float:
+    """Replace each p(row) by weight / p(row); return the log-likelihood if `want`, otherwise 0."""
+    total = 0.0
+    if want:
+        for u in range(len(p)):
+            if weight[u] > 0.0:
+                total += weight[u] * (np.log(max(p[u], MIN_PROBABILITY)) + scale[u])
+    for u in range(len(p)):
+        p[u] = weight[u] / max(p[u], MIN_PROBABILITY)
+    return total
+
+
+@compiled()
 def _count_new(
     region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
 ) -> None:
-    """Counts of P(W | root), and W's posteriors by pattern."""
+    """Counts of P(W | Y), and the posteriors of W summed over the rows of each pattern."""
     k, k_new, size = region.k, region.k_new, region.group_size[0]
     inputs = first + k * k_new
     transfer = theta[first:inputs].reshape((k, k_new))
@@ -435,7 +455,7 @@ def _count_new(
 
 @compiled()
 def _maximise(region: Region, counts: FloatArray, theta: FloatArray) -> None:
-    """Shares of the counts in every distribution."""
+    """The M-step: every distribution becomes the shares of its counts."""
     place = 0
     if region.free_prior:
         _share(counts, theta, 0, 1, region.k)
@@ -451,18 +471,19 @@ def _maximise(region: Region, counts: FloatArray, theta: FloatArray) -> None:
 
 @compiled()
 def _share(counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int) -> None:
+    """The M-step for one table."""
     for row in range(rows):
         begin = first + row * k
         total = 0.0
         for s in range(begin, begin + k):
             total += counts[s]
         for s in range(begin, begin + k):
-            theta[s] = counts[s] / total if total > NOTHING else 1.0 / k
+            theta[s] = counts[s] / total if total > MIN_WEIGHT else 1.0 / k
 
 
 @compiled()
 def region_log_likelihood(region: Region, theta: FloatArray) -> float:
-    """log-likelihood of the rows with the learned cells as given, up to what `base` leaves out."""
+    """Weighted sum of log p(row) of equation (a) or (b), with the given tables."""
     return _expect(region, theta, np.empty(len(theta)), _make_room(region), True)
 
 
@@ -470,10 +491,10 @@ def region_log_likelihood(region: Region, theta: FloatArray) -> float:
 def local_em(
     region: Region, starts: FloatArray, max_iter: int, tol: float
 ) -> tuple[FloatArray, float]:
-    """EM from several starts, shape (S, cells); the best one's cells and log-likelihood.
+    """Run EM from several starts of shape (S, n_entries); the best tables and log-likelihood.
 
-    The one that is left after halving stops when it gains less than `tol` in a step, or after
-    `max_iter` steps in all.
+    The start that remains after halving stops when a step gains less than `tol`, or after
+    `max_iter` steps in total.
     """
     room = _make_room(region)
     theta, counts = starts.copy(), np.empty(starts.shape)

@@ -1,14 +1,15 @@
-"""All messages of a tree on its rows, computed once for all candidates of a search step.
+"""All messages of a tree on its rows, computed once for all candidate moves of a search step.
 
-For neighbours v and u, two things are kept, up to a factor for each row:
+For neighbours v and u, let E_v be the observed cells on v's side of their edge. Two likelihoods are
+kept, each up to a factor per row:
 
-    evidence(v, u): what v's side of their edge says about v's states
-    message(v, u):  what it says about u's, the sum over v of P(v | u) evidence(v, u)
+    evidence(v, u) = P(E_v | v)
+    message(v, u)  = P(E_v | u) = sum_v P(v | u) P(E_v | v)
 
-Both are likelihoods, P(what is observed there | state), so that neither depends on where the root
-is. The posterior of u is its marginal times all messages into it, and what the tree says about u
-without some of its neighbours is the posterior divided by their messages. Tables are kept off
-zero by `FLOOR`, so that these divisions are exact to rounding.
+Neither depends on where the root is. The posterior P(u | row) is proportional to the marginal P(u)
+times all messages into u. Dividing it by the messages of some neighbours gives the part of the
+posterior that comes from the rest of the tree. All table entries are at least about `FLOOR`, so
+these divisions are exact up to rounding.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from latentclass.latent_tree._tree import Tree, marginals
 Places = npt.NDArray[np.uint32]
 
 FLOOR = 1e-10
-"""Least probability in the tables of a tree whose messages are kept."""
+"""Smallest probability in the tables of a tree whose messages are kept."""
 
 RESCALE = 8
-"""Messages after which a row's numbers are divided by their largest."""
+"""Number of messages after which the numbers of a row are divided by the largest of them."""
 
 
 class Data(NamedTuple):
-    """Distinct rows: codes with -1 for a missing cell, and weights."""
+    """Distinct rows: codes, with -1 for a missing cell, and weights."""
 
     codes: CodeArray
     weight: FloatArray
@@ -54,12 +55,12 @@ class Base:
     Attributes
     ----------
     tree : Tree
-        With tables off zero (`floored`).
+        A tree without zeros in its tables (`floored`).
     data : Data
     margin : list of array
         Marginal distribution of each node.
     posterior : dict of int to array of shape (k, R)
-        P(state | row) of each latent node.
+        P(state | row) of each latent node, for R rows.
     """
 
     def __init__(self, tree: Tree, data: Data) -> None:
@@ -73,12 +74,12 @@ class Base:
         self._downward()
 
     def neighbours(self, node: int) -> list[int]:
-        """Parent first, then children."""
+        """The parent, if there is one, then the children."""
         parent = self.tree.parents[node]
         return [*([parent] if parent >= 0 else []), *self.tree.children[node]]
 
     def places(self, leaf: int) -> Places:
-        """Codes of a leaf, its number of states where missing."""
+        """Codes of a leaf, where a missing cell has the code k after the last state."""
         if leaf not in self._places:
             codes, k = self.data.codes[:, self.tree.columns[leaf]], self.tree.cardinalities[leaf]
             self._places[leaf] = np.where(codes < 0, k, codes).astype(np.uint32)
@@ -92,11 +93,11 @@ class Base:
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     def evidence(self, v: int, u: int) -> FloatArray:
-        """What v's side says about v's states, shape (states of v, R), the largest of a row 1."""
+        """P(E_v | v), shape (states of v, R), scaled so that the largest number of a row is 1."""
         return self._evidence[v, u]
 
     def message(self, v: int, u: int) -> FloatArray:
-        """What v's side says about u's states, shape (states of u, R)."""
+        """P(E_v | u), shape (states of u, R), up to a factor per row."""
         return self._message[v, u]
 
     def _send(self, v: int, u: int, product: FloatArray) -> None:
@@ -104,7 +105,10 @@ class Base:
         self._message[v, u] = self.conditional(v, u) @ evidence
 
     def shift(self, v: int, u: int) -> FloatArray:
-        """log of what the product of the messages into v but u's was divided by in `evidence`."""
+        """log of the largest product of the messages into v without u's, shape (R,).
+
+        `evidence(v, u)` is that product divided by its largest number.
+        """
         top = self._evidence[v, u].argmax(axis=0)[None]
         total = np.zeros(len(self.data.weight))
         for other in self.neighbours(v):
@@ -146,10 +150,10 @@ class Base:
         del self._below
 
     def without(self, node: int, others: list[int]) -> FloatArray:
-        """Posterior of a node divided by some neighbours' messages, shape (k, R).
+        """Posterior of a node divided by the messages of some neighbours, shape (k, R).
 
-        Times what other tables make of these neighbours' evidence and summed over the states, it
-        gives p(row) with these tables over p(row) as it is.
+        Multiply it by the messages of these neighbours under other tables and sum over the states:
+        the result is p(row) with the other tables divided by p(row) with the current ones.
         """
         base = self.posterior[node].copy()
         for other in others:
@@ -157,7 +161,7 @@ class Base:
         return base
 
     def spread_without(self, branch: int, node: int) -> dict[int, FloatArray]:
-        """`without` at all latent nodes but those of the branch, when it is cut off from `node`."""
+        """`without` of all latent nodes outside a branch when it is cut off from `node`."""
         found = {node: self.without(node, [branch])}
         waiting = [(node, branch)]
         while waiting:

@@ -1,17 +1,18 @@
-"""The five moves of EAST: which there are from a tree, what each gains, and making one.
+"""The five moves of EAST: which moves a tree allows, what each gains, and how it is made.
 
-A move changes a few tables; all others stay as they are while it is judged (local EM). What the
-unchanged part says is in the messages of the base (`_east_base`), so that judging a move costs as
-much as its region, not the tree.
+A move changes a few tables. While it is judged, local EM keeps all other tables fixed. Their
+messages are already known (`_east_messages`), so judging a move costs as much as its region, not
+the whole tree. The moves are the operators of section 3.2 of Wang, Zhang, Chen and Poon (2011):
 
-    state introduction   a latent node gets one state more; all its tables are learned
-    state deletion       one state less
-    node introduction    a new latent node between a latent node and two of its neighbours
-    node deletion        a latent node's neighbours go to a latent neighbour of it
-    relocation           a branch goes from its latent node to another
+    state introduction (SI)   a latent node gets one more state; all its tables are learned
+    state deletion (SD)       a latent node loses one state; all its tables are learned
+    node introduction (NI)    a new latent node between a latent node and two of its neighbours
+    node deletion (ND)        a latent node is removed; its neighbours go to a latent neighbour
+    node relocation (NR)      a branch goes from one latent node to another
 
-Only moves to regular trees are offered. A relocation learns one table in which the likelihood is
-concave: one start is enough. The others have `n_init` starts, made from the base's tables.
+Only moves to regular trees are considered. A relocation learns a single table, in which the
+log-likelihood is concave, so one start is enough. The other moves have up to `n_init` starts, made
+from the current tables.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from latentclass._types import FloatArray
 from latentclass.latent_tree._east_local_em import (
     Region,
     local_em,
-    n_cells,
+    n_entries,
     region_log_likelihood,
     split_tables,
 )
@@ -45,14 +46,14 @@ class Move(NamedTuple):
     kind : str
         "state+", "state-", "node+", "node-" or "relocation".
     node : int
-        The latent node whose states change, that gets a new neighbour or a branch.
+        The latent node whose states change, or that gets a new neighbour or a branch.
     others : tuple of int
-        The two neighbours that go to the new node; the node deleted; the branch, and the node it
-        is taken from.
+        "node+": the two neighbours that go to the new node. "node-": the removed node.
+        "relocation": the branch and the node it is taken from.
     states : int
-        States of the changed or new node, else 0.
+        Number of states of the changed or new node, otherwise 0.
     n_parameters : int
-        Of the tree after the move.
+        Number of parameters of the tree after the move.
     """
 
     kind: str
@@ -70,10 +71,10 @@ class Judged(NamedTuple):
     move : Move
     gain : float
     theta : array
-        Cells of the tables: the node's own if its states change, that of a new node, then those of
-        the nodes `hung`.
+        Entries of the learned tables: the node's own table if its states change or the table of a
+        new node, then the tables of the nodes `hung`.
     hung : tuple of int
-        Nodes that get a new table, in the order of their cells.
+        Neighbours that get a new table, in the order of `theta`.
     """
 
     move: Move
@@ -82,14 +83,14 @@ class Judged(NamedTuple):
     hung: tuple[int, ...]
 
     def renumbered(self, numbers: dict[int, int]) -> Judged:
-        """The same for a tree with other numbers of the nodes."""
+        """The same move for a tree with other node numbers."""
         node, others = numbers[self.move.node], tuple(numbers[v] for v in self.move.others)
         move = self.move._replace(node=node, others=others)
         return self._replace(move=move, hung=tuple(numbers[v] for v in self.hung))
 
 
 class LocalEM(NamedTuple):
-    """How moves are judged: starts, steps, least gain of a step, seed of the starts."""
+    """How moves are judged: number of starts and of steps, tolerance, seed of the starts."""
 
     n_init: int
     max_iter: int
@@ -97,11 +98,11 @@ class LocalEM(NamedTuple):
     seed: int
 
 
-# Which moves there are
+# Which moves a tree allows
 
 
 def state_moves(shape: Shape, step: int, max_states: int) -> Iterator[Move]:
-    """One state more (step=1) or less (-1) at each latent node where the tree stays regular."""
+    """One more state (step=1) or one less (step=-1) at each node where the tree stays regular."""
     for node in sorted(shape.latent):
         states = shape.states[node] + step
         if not 1 <= states <= max(max_states, shape.states[node]):
@@ -114,7 +115,10 @@ def state_moves(shape: Shape, step: int, max_states: int) -> Iterator[Move]:
 
 
 def node_introductions(shape: Shape) -> Iterator[Move]:
-    """A new node for each pair of neighbours of each latent node, with as many states as that."""
+    """A new node for each pair of neighbours of each latent node.
+
+    It has as many states as the latent node, or the largest regular number if that is smaller.
+    """
     size = shape.n_parameters
     for node in sorted(shape.latent):
         k, near = shape.states[node], shape.around[node]
@@ -133,7 +137,7 @@ def node_introductions(shape: Shape) -> Iterator[Move]:
 
 
 def _regular_with(shape: Shape, node: int, old: int, states: int) -> bool:
-    """Whether a node stays regular when its neighbour `old` is replaced by one of `states`."""
+    """Whether a node stays regular when its neighbour `old` becomes one with `states` states."""
     if node not in shape.latent:
         return True
     near = [shape.states[other] for other in shape.around[node] if other != old]
@@ -141,7 +145,7 @@ def _regular_with(shape: Shape, node: int, old: int, states: int) -> bool:
 
 
 def node_deletions(shape: Shape) -> Iterator[Move]:
-    """Each latent node given up for each of its latent neighbours."""
+    """Each latent node removed in favour of each of its latent neighbours."""
     for node in sorted(shape.latent):
         for gone in shape.around[node]:
             if gone not in shape.latent:
@@ -156,11 +160,11 @@ def node_deletions(shape: Shape) -> Iterator[Move]:
 
 
 def relocations(shape: Shape, source: int, branch: int, targets: list[int]) -> Iterator[Move]:
-    """A branch of `source` moved to each of some latent nodes outside of it."""
+    """A branch of `source` moved to each of the `targets`, latent nodes outside the branch."""
     size, k, k_source = shape.n_parameters, shape.states[branch], shape.states[source]
     left = [v for v in shape.around[source] if v != branch]
     for target in targets:
-        if len(left) > 2:  # the source stays: three nodes and one table change, no more
+        if len(left) > 2:  # the source stays, so only three nodes and one table change
             near = [*shape.around[target], branch]
             regular = (
                 k_source <= largest_regular(shape.states[v] for v in left)
@@ -178,7 +182,7 @@ def relocations(shape: Shape, source: int, branch: int, targets: list[int]) -> I
 
 
 def outside(shape: Shape, branch: int, source: int) -> list[int]:
-    """Latent nodes on the source's side of an edge, but the source."""
+    """Latent nodes on the source's side of the edge to a branch, without the source itself."""
     found, waiting = [], [(source, branch)]
     while waiting:
         here, before = waiting.pop()
@@ -193,14 +197,15 @@ def outside(shape: Shape, branch: int, source: int) -> list[int]:
 
 
 class Trial(NamedTuple):
-    """A move made ready for local EM.
+    """A move prepared for local EM.
 
     Attributes
     ----------
     region : Region
-    starts : array of shape (S, cells)
+    starts : array of shape (S, n_entries)
+        Tables to start from.
     offset : float
-        What the region's log-likelihood lacks to be the gain.
+        Added to the log-likelihood of the region to get the gain.
     hung : tuple of int
         As in `Judged`.
     """
@@ -212,7 +217,7 @@ class Trial(NamedTuple):
 
 
 def judge(base: Base, moves: list[Move], how: LocalEM) -> list[Judged]:
-    """Local EM for some moves; relocations must be of one branch."""
+    """Judge moves by local EM; all relocations must be of the same branch."""
     found = []
     for move, trial in zip(moves, prepare(base, moves, how), strict=True):
         theta, value = local_em(trial.region, trial.starts, how.max_iter, how.tol)
@@ -221,7 +226,7 @@ def judge(base: Base, moves: list[Move], how: LocalEM) -> list[Judged]:
 
 
 def prepare(base: Base, moves: list[Move], how: LocalEM) -> Iterator[Trial]:
-    """Regions and starts of some moves; relocations must be of one branch."""
+    """Make the regions and starts of moves; all relocations must be of the same branch."""
     factors: dict[int, FloatArray] = {}
     for move in moves:
         if move.kind == "relocation":
@@ -246,7 +251,7 @@ def _deletion(base: Base, move: Move, how: LocalEM) -> Trial:
     region = make_region(base, [(v, gone) for v in branches], len(factor), factor)
     through = base.conditional(gone, move.node)
     tables = [through @ base.conditional(v, gone) for v in branches]
-    noise = _noise(how, n_cells(region)).copy()
+    noise = _noise(how, n_entries(region)).copy()
     noise[0] = 1.0
     shift = float(base.data.weight @ base.shift(gone, move.node))
     return Trial(region, _disturbed(tables, noise), -shift, tuple(branches))
@@ -257,23 +262,23 @@ def _introduction(base: Base, move: Move, how: LocalEM) -> Trial:
     branches = [(other, move.node) for other in move.others]
     region = make_region(base, branches, len(factor), factor, k_new=move.states)
     k, states = region.k, move.states
-    noise = _noise(how, n_cells(region))
+    noise = _noise(how, n_entries(region))
     transfer = np.eye(states)[np.arange(k) % states]
     tables = [transfer] + [base.conditional(v, move.node)[:states] for v in move.others]
     starts = _disturbed(tables, noise)
-    # every other start knows nothing of the base; the rest let the new node follow the old one
+    # half of the starts are random; in the others the new node follows the old one
     even = [np.full(table.shape, 1.0 / table.shape[1]) for table in tables]
     starts[1::2] = _disturbed(even, noise[1::2])
     mixed = _disturbed(even[:1] + tables[1:], noise[::2])
-    cells = transfer.size
-    starts[::2, :cells] = 0.5 * starts[::2, :cells] + 0.5 * mixed[:, :cells]
+    n = transfer.size
+    starts[::2, :n] = 0.5 * starts[::2, :n] + 0.5 * mixed[:, :n]
     return Trial(region, starts, 0.0, move.others)
 
 
 def _state_more(base: Base, move: Move, how: LocalEM) -> Trial:
     region, own, before = _star(base, move)
     k = len(own[0][0])
-    noise = _noise(how, n_cells(region))
+    noise = _noise(how, n_entries(region))
     starts = np.empty_like(noise)
     for i, row in enumerate(noise):
         split = i // 2 % k
@@ -281,7 +286,7 @@ def _state_more(base: Base, move: Move, how: LocalEM) -> Trial:
         tables = [np.append(own[0], [[0.0]], axis=1)]
         tables[0][0, [split, k]] = 0.5 * own[0][0, split]
         for table, chance in zip(own[1:], drawn[1:], strict=True):
-            # the new state is like one of the old, or like none
+            # the new state resembles an old one or is random
             new = table[split] * chance[k] if i % 2 == 0 else chance[k]
             tables.append(np.vstack([table, new / new.sum()]))
         starts[i] = np.concatenate([table.ravel() for table in tables])
@@ -315,21 +320,21 @@ TRIALS = {
 
 
 def _distance(table: FloatArray, prior: FloatArray, a: int, b: int) -> float:
-    """Likelihood lost where two states of a node have one distribution of a neighbour."""
+    """Log-likelihood lost if two states of a node share one distribution of a neighbour."""
     joint = prior[[a, b], None] * table[[a, b]]
     both = joint.sum(axis=0) / joint.sum()
     return float(np.sum(joint * np.log(table[[a, b]] / both)))
 
 
 @lru_cache(maxsize=64)
-def _noise(how: LocalEM, cells: int) -> FloatArray:
-    """Exponential numbers, the same for all regions of one size: moves are compared fairly."""
-    rng = np.random.default_rng([how.seed, cells])
-    return rng.standard_exponential((how.n_init, cells)) + 1e-3
+def _noise(how: LocalEM, size: int) -> FloatArray:
+    """Exponential numbers; all regions of one size get the same, for a fair comparison."""
+    rng = np.random.default_rng([how.seed, size])
+    return rng.standard_exponential((how.n_init, size)) + 1e-3
 
 
 def _star(base: Base, move: Move) -> tuple[Region, list[FloatArray], float]:
-    """A node and all its neighbours; the tables there now, and what they make of the rows."""
+    """The region of a node and all its neighbours, its current tables and their log-likelihood."""
     node, near = move.node, base.neighbours(move.node)
     region = make_region(base, [(other, node) for other in near], move.states, None)
     own = [base.margin[node][None], *(base.conditional(other, node) for other in near)]
@@ -340,7 +345,7 @@ def _star(base: Base, move: Move) -> tuple[Region, list[FloatArray], float]:
 
 
 def _disturbed(tables: list[FloatArray], noise: FloatArray) -> FloatArray:
-    """Tables times noise, as distributions again; one row a start."""
+    """Tables times noise, normalised again, with one row per start."""
     parts, start = [], 0
     for table in tables:
         chance = noise[:, start : start + table.size].reshape(-1, *table.shape)
@@ -355,19 +360,19 @@ def _disturbed(tables: list[FloatArray], noise: FloatArray) -> FloatArray:
 
 
 def make(tree: Tree, judged: Judged, *, tidy: bool = True) -> tuple[Tree, dict[int, int]]:
-    """The tree after a move with the tables that local EM found, and the nodes' new numbers.
+    """The tree after a move, with the tables from local EM, and the new numbers of the nodes.
 
-    A new node has the number after the last one. With `tidy`, latent nodes that the move left
-    needless are taken out.
+    In the numbers, a new node comes after the last node of the old tree. `tidy` says whether latent
+    nodes that have become redundant are removed.
     """
-    move, cells = judged.move, judged.theta
+    move, theta = judged.move, judged.theta
     parts = LooseTree(tree, move.node)
     place = 0
 
     def take(rows: int, columns: int) -> FloatArray:
         nonlocal place
         place += rows * columns
-        return cells[place - rows * columns : place].reshape(rows, columns)
+        return theta[place - rows * columns : place].reshape(rows, columns)
 
     target = move.node
     if move.kind.startswith("state"):

@@ -1,4 +1,4 @@
-"""Regions of a tree for local EM: which rows share what, laid out for the kernels."""
+"""Regions of a tree for local EM, laid out as arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from latentclass.latent_tree._east_messages import Base
 Places = npt.NDArray[np.uint32]
 
 GROUP_SHARE = 0.1
-"""Leaves are put together while they have fewer patterns than this share of the rows."""
+"""Leaves form one group as long as they have fewer patterns than this share of the rows."""
 
 
 class _Input(NamedTuple):
+    """A node that hangs in the region; the fields are explained at `Region`."""
+
     k: int
     leaf: bool
     size: int
@@ -26,7 +28,7 @@ class _Input(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Inputs with the patterns they have together: of the rows, and of each input in each."""
+    """Inputs and their joint patterns: how many, that of each row, and the inputs by pattern."""
 
     size: int
     ids: Places
@@ -46,14 +48,15 @@ def make_region(
     ----------
     base : Base
     branches : list of (int, int)
-        Each node that hangs in the region, and its neighbour on the region's side now.
+        Each node that hangs in the region, and its current neighbour in the direction of the
+        region.
     k : int
-        States of the root.
+        Number of states of the root.
     factor : array of shape (k, R) or None
-        What the rest of the tree says about the root; None if all its tables and its prior are
-        learned.
+        The fixed factor of each row, from the rest of the tree. None if the prior of the root and
+        the tables of all its neighbours are learned.
     k_new : int
-        States of a new node between root and branches; 0 without.
+        Number of states of a new node between the root and the branches; 0 if there is none.
     """
     inputs = [_input(base, branch, source) for branch, source in branches]
     limit = GROUP_SHARE * len(base.data.weight)
@@ -88,7 +91,7 @@ def make_region(
 
 
 def _input(base: Base, node: int, source: int) -> _Input:
-    """A branch as input, seen from the node it hangs from; `ids` by row."""
+    """A branch as input, seen from its neighbour `source`; `ids` has the pattern of each row."""
     k = base.tree.cardinalities[node]
     if base.tree.columns[node] >= 0:
         return _Input(k, True, k + 1, base.places(node), np.empty(0))
@@ -98,7 +101,7 @@ def _input(base: Base, node: int, source: int) -> _Input:
 
 
 def _grouped(inputs: list[_Input], limit: float) -> list[_Group]:
-    """Neighbouring leaves together while their patterns are few; other inputs alone."""
+    """Consecutive leaves in one group as long as their patterns are few; other inputs alone."""
     groups: list[list[_Input]] = []
     size = 0
     for one in inputs:
@@ -112,7 +115,7 @@ def _grouped(inputs: list[_Input], limit: float) -> list[_Group]:
 
 
 def _joined(inputs: list[_Input]) -> _Group:
-    """One group of some inputs, patterns numbered over all combinations, or by row if fewer."""
+    """One group of inputs. Its patterns are all combinations, or the rows if these are fewer."""
     n_rows = len(inputs[0].ids)
     if len(inputs) == 1:
         (one,) = inputs

@@ -1,10 +1,10 @@
-"""Shapes of latent trees without direction, and what makes them regular; trees taken apart.
+"""Undirected shapes of latent trees, when they are regular, and trees in an editable form.
 
-A shape is what the search compares by size: which nodes are neighbours, and how many states each
-has. A latent node that a move leaves behind with one neighbour says nothing; one with two
-neighbours and no fewer states than one of these says no more than an edge between them (Zhang
-2004). Both are taken out, of the shape when a move is thought of (`tidy`), of the tree when it is
-made (`LooseTree.tidy`), by the same rules.
+A shape says which nodes are neighbours and how many states each node has. That is enough to count
+the parameters of a move. A move may leave redundant latent nodes behind: a node with one neighbour,
+or a node with two neighbours that has at least as many states as one of them, which can be replaced
+by an edge (Zhang 2004). They are removed from the shape when a move is considered (`Shape.tidy`)
+and from the tree when it is made (`LooseTree.tidy`), by the same rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from latentclass.latent_tree._tree import Tree, reroot
 
 
 class Shape:
-    """Neighbours and states of the nodes; columns are leaves, all others latent.
+    """Neighbours and numbers of states of the nodes. Columns are leaves; other nodes are latent.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Shape:
 
     @classmethod
     def of(cls, tree: Tree) -> Shape:
-        """The shape of a tree, its nodes by their numbers."""
+        """The shape of a tree, with the same node numbers."""
         around: dict[int, list[int]] = {node: [] for node in range(len(tree.parents))}
         for node, parent in enumerate(tree.parents):
             if parent >= 0:
@@ -45,7 +45,7 @@ class Shape:
         return cls(around, dict(enumerate(tree.cardinalities)), set(tree.latent))
 
     def copy(self) -> Shape:
-        """One that can be changed; lists of neighbours are shared until `link` or `cut`."""
+        """A copy that can be changed; `link` and `cut` replace the shared lists of neighbours."""
         return Shape(dict(self.around), dict(self.states), set(self.latent))
 
     def link(self, a: int, b: int) -> None:
@@ -54,17 +54,17 @@ class Shape:
         self.around[b] = [*self.around[b], a]
 
     def cut(self, a: int, b: int) -> None:
-        """Make them neighbours no more."""
+        """Remove the edge between two nodes."""
         self.around[a] = [node for node in self.around[a] if node != b]
         self.around[b] = [node for node in self.around[b] if node != a]
 
     def add(self, node: int, states: int) -> None:
-        """A latent node without neighbours."""
+        """Add a latent node without neighbours."""
         self.around[node], self.states[node] = [], states
         self.latent.add(node)
 
     def drop(self, node: int) -> None:
-        """Take a latent node out, with its edges."""
+        """Remove a latent node and its edges."""
         for other in self.around[node]:
             self.around[other] = [v for v in self.around[other] if v != node]
         del self.around[node], self.states[node]
@@ -72,7 +72,7 @@ class Shape:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters, whichever node is the root."""
+        """Number of free parameters, which does not depend on the root."""
         twice = sum(
             self.states[a] * self.states[b] - 1 for a, near in self.around.items() for b in near
         )
@@ -81,16 +81,16 @@ class Shape:
         )
 
     def largest(self, node: int) -> int:
-        """Most states a latent node may have in a regular shape."""
+        """Largest number of states that a latent node may have in a regular shape."""
         return largest_regular(self.states[other] for other in self.around[node])
 
     def is_regular(self, nodes: Iterable[int] | None = None) -> bool:
-        """Whether these latent nodes, or all, have no more states than they may."""
+        """Whether no latent node, or none of the given ones, has more states than `largest`."""
         chosen = self.latent if nodes is None else [v for v in nodes if v in self.latent]
         return all(self.states[node] <= self.largest(node) for node in chosen)
 
-    def needless(self) -> int | None:
-        """A latent node that can be taken out without loss; the lowest, if there are several."""
+    def redundant(self) -> int | None:
+        """The first latent node that can be removed without loss, or None."""
         if len(self.latent) == 1:
             return None
         for node in sorted(self.latent):
@@ -104,8 +104,8 @@ class Shape:
         return None
 
     def tidy(self) -> Shape:
-        """Itself, needless latent nodes taken out."""
-        while (node := self.needless()) is not None:
+        """Remove redundant latent nodes, and return the shape itself."""
+        while (node := self.redundant()) is not None:
             near = self.around[node]
             self.drop(node)
             if len(near) == 2:
@@ -114,7 +114,10 @@ class Shape:
 
 
 def largest_regular(neighbours: Iterable[int]) -> int:
-    """Most states of a latent node whose neighbours have these (see `_tree`)."""
+    """Largest number of states of a latent node whose neighbours have the given ones.
+
+    See `_tree.largest_regular_cardinality`.
+    """
     states = list(neighbours)
     if not states:
         return 0
@@ -123,12 +126,13 @@ def largest_regular(neighbours: Iterable[int]) -> int:
 
 
 class LooseTree:
-    """A tree taken apart, to be changed and put together again.
+    """A tree as dictionaries, which can be changed and turned into a `Tree` again.
 
     Attributes
     ----------
     parents, states, columns, tables : dict by node
-        As in `Tree`, with the nodes' numbers kept.
+        As in `Tree`; nodes keep their numbers when others are removed.
+    root : int
     """
 
     def __init__(self, tree: Tree, root: int) -> None:
@@ -140,15 +144,15 @@ class LooseTree:
         self.root = root
 
     def children(self, node: int) -> list[int]:
-        """Nodes right below."""
+        """The children of a node."""
         return [other for other, parent in self.parents.items() if parent == node]
 
     def drop(self, node: int) -> None:
-        """Take a node out that has no children."""
+        """Remove a node without children."""
         del self.parents[node], self.states[node], self.columns[node], self.tables[node]
 
     def shape(self) -> Shape:
-        """Neighbours and states."""
+        """The shape of the tree."""
         around: dict[int, list[int]] = {node: [] for node in self.parents}
         for node, parent in self.parents.items():
             if parent >= 0:
@@ -158,8 +162,8 @@ class LooseTree:
         return Shape(around, dict(self.states), latent)
 
     def tidy(self) -> LooseTree:
-        """Itself, needless latent nodes taken out; no distribution of the columns is lost."""
-        while (node := self.shape().needless()) is not None:
+        """Remove redundant latent nodes without changing the distribution of the columns."""
+        while (node := self.shape().redundant()) is not None:
             if node == self.root:
                 self._move_root(node)
             for child in self.children(node):
@@ -169,7 +173,7 @@ class LooseTree:
         return self
 
     def _move_root(self, node: int) -> None:
-        """Another latent node becomes the root."""
+        """Make a latent child of the root the new root, by Bayes' rule."""
         heir = min(child for child in self.children(node) if self.columns[child] < 0)
         joint = self.tables[node][0][:, None] * self.tables[heir]
         margin = joint.sum(axis=0)
@@ -179,7 +183,7 @@ class LooseTree:
         self.parents[heir], self.parents[node], self.root = -1, heir, heir
 
     def tree(self) -> tuple[Tree, dict[int, int]]:
-        """Put together again, nodes numbered from the root down; and each node's new number."""
+        """The `Tree`, with nodes numbered from the root down, and the new number of each node."""
         order = [self.root]
         for node in order:
             order += self.children(node)
@@ -194,5 +198,5 @@ class LooseTree:
 
 
 def _normal(table: FloatArray) -> FloatArray:
-    """Distributions that sum to one, whatever rounding did."""
+    """Make distributions sum to exactly 1 after rounding."""
     return np.asarray(table / table.sum(axis=1, keepdims=True))

@@ -1,15 +1,17 @@
 """EM for the tables of a tree whose leaves are observed, as a problem for the restart engine.
 
-All tables may be learned, or some of them (local EM): what the fixed tables say is then computed
-once, and a step costs as much as the part of the tree between the root and the free tables. So
-put the root there first (`_tree.reroot`).
+EM learns all tables, or only some of them: the local EM of section 3.2 of Wang, Zhang, Chen and
+Poon (2011). Messages that depend only on fixed tables are then computed once, and a step costs as
+much as the part of the tree between the root and the free tables. So move the root there first
+(`_tree.reroot`).
 
 With smoothing `alpha` the objective is
 
-    sum of weight * log p(row) + alpha * (sum of log theta over the cells of the free tables)
+    sum of weight * log p(row) + alpha * (sum of log theta over the entries of the free tables)
 
 and the M-step adds alpha to every expected count: Laplace's rule for alpha = 1, maximum
-likelihood for alpha = 0. S counts starts; theta has one row of F cells each (`Tree.theta`).
+likelihood for alpha = 0. In shapes, S is the number of starts, and F the number of entries of all
+tables (`Tree.theta`).
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ from latentclass.latent_tree._inference import (
 )
 from latentclass.latent_tree._tree import Tree
 
-NOTHING = 1e-200
-"""A state of less weight than this has no rows; its distributions become even."""
+MIN_WEIGHT = 1e-200
+"""A state with less weight than this counts as empty, and its distributions become uniform."""
 
 
 class TreeParams(NamedTuple):
@@ -57,13 +59,13 @@ class TreeProblem:
     Attributes
     ----------
     plan : Plan
-        The tree's passes over the rows; the tables of its tree are the fixed ones.
+        The passes of the tree over the rows. The tree also gives the values of fixed tables.
     free : array of shape (n_nodes,)
         Whether each node's table is learned.
     total_weight : float
         Weight of all rows.
     alpha : float
-        Pseudo-count of every cell.
+        Pseudo-count of every entry.
     n_jobs : int or None
     """
 
@@ -74,8 +76,8 @@ class TreeProblem:
     n_jobs: int | None = None
 
     @cached_property
-    def free_cells(self) -> BoolArray:
-        """Which cells are learned, shape (F,)."""
+    def free_entries(self) -> BoolArray:
+        """Which entries are learned, shape (F,)."""
         return np.repeat(self.free, np.diff(self.plan.tree.offsets))
 
     def e_step(self, params: TreeParams) -> tuple[TreeStats, FloatArray]:
@@ -83,32 +85,32 @@ class TreeProblem:
         counts, objective = expected_counts(self.plan, params.theta, self.n_jobs)
         if self.alpha > 0:
             with np.errstate(divide="ignore"):
-                prior = np.log(params.theta[:, self.free_cells]).sum(axis=1)
+                prior = np.log(params.theta[:, self.free_entries]).sum(axis=1)
             objective = objective + self.alpha * prior
         return TreeStats(counts), objective / self.total_weight
 
     def m_step(self, stats: TreeStats) -> TreeParams:
-        """Smoothed shares in the free tables; the fixed ones as they are."""
+        """theta = (count + alpha) / its sum over the states, in the free tables."""
         smoothed = stats.counts + self.alpha
         total = self._spread(np.add.reduceat(smoothed, self._starts, axis=1))
         even = np.tile(1.0 / self._spread(self._lengths.astype(np.float64)), (len(smoothed), 1))
-        share = np.divide(smoothed, total, out=even, where=total > NOTHING)
-        return TreeParams(np.where(self.free_cells, share, self.plan.tree.theta))
+        share = np.divide(smoothed, total, out=even, where=total > MIN_WEIGHT)
+        return TreeParams(np.where(self.free_entries, share, self.plan.tree.theta))
 
     def to_vector(self, params: TreeParams) -> FloatArray:
-        """Logarithms of the free cells."""
+        """Logarithms of the free entries."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(params.theta[:, self.free_cells]))
+            return np.asarray(np.log(params.theta[:, self.free_entries]))
 
     def from_vector(self, vector: FloatArray) -> TreeParams:
-        """Invert `to_vector`, distributions made to sum to one."""
+        """Invert `to_vector`, and make all distributions sum to 1."""
         theta = np.tile(self.plan.tree.theta, (len(vector), 1))
         log_theta = np.zeros_like(theta)
-        log_theta[:, self.free_cells] = vector
+        log_theta[:, self.free_entries] = vector
         top = self._spread(np.maximum.reduceat(log_theta, self._starts, axis=1))
         share = np.exp(log_theta - np.where(np.isfinite(top), top, 0.0))
         share /= self._spread(np.add.reduceat(share, self._starts, axis=1))
-        return TreeParams(np.where(self.free_cells, share, theta))
+        return TreeParams(np.where(self.free_entries, share, theta))
 
     @property
     def _starts(self) -> IndexArray:
@@ -116,11 +118,11 @@ class TreeProblem:
 
     @cached_property
     def _lengths(self) -> IndexArray:
-        """Cells of each distribution."""
+        """Number of entries of each distribution."""
         return np.diff(np.append(self._starts, len(self.plan.tree.theta)))
 
     def _spread(self, values: FloatArray) -> FloatArray:
-        """A number for each distribution to one for each of its cells."""
+        """Repeat the number of each distribution for all of its entries."""
         return np.repeat(values, self._lengths, axis=-1)
 
 
@@ -138,31 +140,36 @@ def tree_problem(
     Parameters
     ----------
     tree : Tree
-        Its shape, and the values of the tables that are not learned.
+        The shape, and the values of the tables that are not learned.
     codes : array of shape (n_rows, n_columns), or RowPatterns
-        Codes with -1 for a missing cell; or what `group_rows` made of them, which saves the
-        grouping when several trees are fitted to the same rows.
+        Codes with -1 for a missing cell, or the result of `group_rows`, which saves time when
+        several trees are fitted to the same rows.
     weight : array of shape (n_rows,), optional
-        By default 1; part of the rows if `codes` is a `RowPatterns`.
+        1 by default. A `RowPatterns` already contains the weights.
     free : iterable of int, optional
         Nodes whose tables are learned; by default all.
     alpha : float
-        Pseudo-count of every cell of these tables.
+        Pseudo-count of every entry of these tables.
     n_jobs : int or None
     """
     check_number("alpha", alpha, low=0.0)
     n_nodes = len(tree.parents)
     chosen = list(range(n_nodes)) if free is None else sorted(set(free))
     if not chosen or chosen[0] < 0 or chosen[-1] >= n_nodes:
-        raise ValueError(f"free={chosen} must name at least one of the nodes 0 to {n_nodes - 1}.")
+        raise ValueError(
+            f"free={chosen} must contain at least one node, and only nodes from 0 to {n_nodes - 1}."
+        )
     if isinstance(codes, RowPatterns):
         if weight is not None:
-            raise ValueError("weight is part of the rows already; give it to group_rows.")
+            raise ValueError(
+                "weight must be None because the grouped rows already have weights. Pass it to "
+                "group_rows instead."
+            )
         rows = codes
     else:
         rows = group_rows(codes, weight)
     if rows.total_weight <= 0:
-        raise ValueError("weight is 0 for all rows; at least one must count.")
+        raise ValueError("weight is 0 for all rows, but at least one row must have a weight.")
     is_free = np.zeros(n_nodes, dtype=bool)
     is_free[chosen] = True
     plan = plan_rows(tree, rows, None if is_free.all() else chosen)
@@ -170,18 +177,18 @@ def tree_problem(
 
 
 def random_starts(problem: TreeProblem, rngs: Sequence[np.random.Generator]) -> TreeParams:
-    """One start a generator: free distributions drawn evenly (Dirichlet of 1), fixed ones kept."""
+    """One start per generator, with free distributions drawn uniformly and fixed ones kept."""
     tree = problem.plan.tree
     theta = np.tile(tree.theta, (len(rngs), 1))
     for start, rng in enumerate(rngs):
         draws = rng.standard_exponential(theta.shape[1])
         share = draws / problem._spread(np.add.reduceat(draws, problem._starts))
-        theta[start, problem.free_cells] = share[problem.free_cells]
+        theta[start, problem.free_entries] = share[problem.free_entries]
     return TreeParams(theta)
 
 
 class TreeFit(NamedTuple):
-    """A fitted tree and the books of its restarts; `log_likelihood` is without prior."""
+    """A fitted tree and the record of its restarts; `log_likelihood` is without the prior."""
 
     tree: Tree
     log_likelihood: float
@@ -205,7 +212,7 @@ def fit_tree(
     n_jobs: int | None = None,
     on_iteration: Callable[[int, float], bool] | None = None,
 ) -> TreeFit:
-    """Learn tables by EM from several starts, the better half going on after 1, 2, 4, ... steps.
+    """Learn tables by EM from several starts; after 1, 2, 4, ... steps the worse half is dropped.
 
     Parameters
     ----------
@@ -214,14 +221,14 @@ def fit_tree(
     n_init : int
         Number of starts.
     from_tables : bool
-        Whether the first start is the tree as it is, instead of a random one.
+        Whether the first start is the tree itself instead of a random one.
     tol : float
-        A start has converged when a step gains no more than this in the objective per row; for a
-        bound on the whole log-likelihood, divide it by the weight of the rows.
+        A start has converged when a step gains no more than this in the objective per row. To
+        bound the gain in the total log-likelihood, divide the bound by the weight of the rows.
     max_iter, halving, accelerate, on_iteration
         As in `_em.run_restarts`.
     rng : numpy Generator
-        Every start gets one of its own from it.
+        Each start gets its own generator, spawned from this one.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Expected counts of a tree over many rows: what is done once for all tables, and the pass itself.
+"""Expected counts of a tree over many rows.
+
+A plan holds what is computed once per tree shape and table of rows; `expected_counts` then runs the
+passes with any probabilities. This is the E-step of EM (Dempster, Laird and Rubin 1977).
 
 This module loads numba; import it only where a tree is fitted or used.
 """
@@ -21,21 +24,22 @@ from latentclass.latent_tree._schedule import Numbers, Program, Site, make_progr
 from latentclass.latent_tree._tree import Tree
 
 THREAD_WORK = 2**21
-"""Steps of the inner loops (a quarter of a nanosecond or so each) from which on threads pay: to
-wake them and to collect their results takes some 0.1 ms."""
+"""Threads are used above this number of inner loop steps. A step takes about 0.25 ns, and starting
+threads and collecting their results takes about 0.1 ms."""
 
 NO_NUMBERS = Numbers(np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=bool), np.empty(0))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A tree's passes over given rows, ready to run with any tables.
+    """The passes of a tree over given rows, ready to run with any tables.
 
     Attributes
     ----------
     tree : Tree
-    parts : tuple of (Program, weight of each pattern of the root, static messages)
-        One a block.
+    parts : tuple of (Program, array, Numbers)
+        For each block of rows its program, the weight of each pattern of the root, and the static
+        messages.
     """
 
     tree: Tree
@@ -44,12 +48,12 @@ class Plan:
 
     @property
     def work(self) -> int:
-        """Steps of the inner loops in one pass."""
+        """Number of inner loop steps in one pass."""
         return sum(program.work for program, _, _ in self.parts)
 
     def expect(self, part: int, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Counts and log-likelihood of one block; several threads may ask at once."""
-        # memory is kept from one pass to the next: new pages cost as much as the work itself
+        """Counts and log-likelihood of one block; may be called from several threads at once."""
+        # keep the memory from one pass to the next: new pages cost as much as the work itself
         try:
             room = self._rooms.pop()
         except IndexError:
@@ -69,15 +73,15 @@ class Plan:
 
 
 def plan_rows(tree: Tree, rows: RowPatterns, free: Iterable[int] | None = None) -> Plan:
-    """Prepare passes of a tree over rows.
+    """Prepare the passes of a tree over rows.
 
     Parameters
     ----------
     tree : Tree
     rows : RowPatterns
     free : iterable of int, optional
-        Nodes whose tables will vary; the other tables are the tree's own. What these say is then
-        computed here once. By default all tables vary.
+        Nodes whose tables will vary. The other tables are those of `tree`, and messages that depend
+        only on them are computed here, once. By default all tables vary.
     """
     check_columns(tree, rows)
     chosen = set(range(len(tree.parents))) if free is None else set(free)
@@ -102,7 +106,7 @@ def plan_rows(tree: Tree, rows: RowPatterns, free: Iterable[int] | None = None) 
 def _with_static(
     tree: Tree, sites: list[Site], moving: list[bool], weight: FloatArray
 ) -> tuple[Program, FloatArray, Numbers]:
-    """A program of the moving sites, with the others' messages computed once."""
+    """A program of the moving sites, and the messages of the other sites that they read."""
     whole, _, _ = make_program(tree, sites, [True] * len(sites))
     every = messages(whole, tree.theta)
     program, used, starts = make_program(tree, sites, moving)
@@ -124,14 +128,14 @@ def _with_static(
 
 
 def messages(program: Program, theta: FloatArray) -> Numbers:
-    """Numbers of all sites."""
+    """Run the upward pass, and return the numbers of all sites."""
     numbers = _room(program.n_numbers, len(program.k))
     upward(program, theta, numbers, NO_NUMBERS)
     return numbers
 
 
 def _room(size: int, n_sites: int) -> Numbers:
-    """Room for numbers, exponents 0."""
+    """Memory for numbers, with all exponents 0."""
     return Numbers(
         np.empty(size),
         np.zeros(size, dtype=np.int32),
@@ -143,28 +147,27 @@ def _room(size: int, n_sites: int) -> Numbers:
 def expected_counts(
     plan: Plan, theta: FloatArray, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Expected weight of every cell of every table, and the log-likelihood.
+    """Sum of weight * P(p, s | row) for every entry P(s | p) of every table.
 
     Parameters
     ----------
     plan : Plan
     theta : array of shape (n_starts, F)
-        Tables as rows of cells (`Tree.theta`), several trees of one shape at once.
+        Tables as flat arrays (`Tree.theta`), for several trees of the same shape at once.
     n_jobs : int or None
-        Threads; they are used when there is enough work for them. The result is the same, to the
-        bit.
+        Number of threads, used if there is enough work. The result is the same to the bit.
 
     Returns
     -------
     counts : array of shape (n_starts, F)
-        Zero for tables whose message is static, and without the rows that cannot be.
+        Zero for tables whose message is static. Impossible rows do not count.
     log_likelihood : array of shape (n_starts,)
-        -inf if a row of some weight cannot be.
+        -inf if a row with a positive weight is impossible.
     """
     theta = np.ascontiguousarray(theta)
     n_starts, n_blocks = len(theta), len(plan.parts)
     n_threads = joblib.effective_n_jobs(n_jobs) if plan.work * n_starts > THREAD_WORK else 1
-    # a start's numbers do not depend on the others beside it, so the slices may follow n_jobs
+    # the result of a start does not depend on the other starts, so the slices may follow n_jobs
     n_slices = 1 if n_threads == 1 else min(n_starts, -(-4 * n_threads // n_blocks))
     bounds = np.linspace(0, n_starts, n_slices + 1).astype(int).tolist()
     slices = [slice(a, b) for a, b in pairwise(bounds)]

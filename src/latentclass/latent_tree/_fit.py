@@ -1,4 +1,8 @@
-"""How a latent tree classifier is learned: the search in each class, then EM on all rows."""
+"""How a latent tree classifier is learned: a search in each class, then EM on all rows.
+
+The search follows section 3 of Wang, Zhang, Chen and Poon (2011): the labelled rows are split by
+class, and a tree is learned from each part independently.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +35,10 @@ SEARCHES = {"east": search, "fast": search_fast}
 
 @dataclass(frozen=True, eq=False)
 class ClassTrees:
-    """What was learned: for each set of cut points its trees by class, and class probabilities.
+    """What was learned: for each set of cut points one tree per class and class probabilities.
 
-    `result` tells how EM for the first set went, `found` how the search in each class did.
+    `result` is the record of EM for the first set, `found` has the result of the search in each
+    class.
     """
 
     trees: list[tuple[Tree, ...]]
@@ -47,7 +52,7 @@ def learn_class_shares(
     settings: TreeSettings,
     on_iteration: Callable[[int, float], bool] | None,
 ) -> ClassTrees:
-    """Where no column varies EM learns the class probabilities alone."""
+    """Learn only the class probabilities, for tables in which no column varies."""
     rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
     nothing = [Tree.even((-1,), (1,), (0,))] * rows.n_classes
     _, prior, result = _learn_tables(nothing, rows, _own_rows(rows), settings, on_iteration)
@@ -65,8 +70,9 @@ def learn_class_trees(
 ) -> ClassTrees:
     """Search a tree for each class on the first set of cut points, then learn tables for all sets.
 
-    `before` has trees to go on from, by class, or none. `on_step` is told the class and each step
-    of its search, `on_iteration` each step of EM for the first set.
+    `before` has the tree of each class from which the search goes on; it is empty for a fresh
+    search. `on_step` is called with the class and each step of its search, `on_iteration` with each
+    step of EM for the first set.
     """
     own = _own_rows(rows)
     first = _seen(rows, cut_sets, 0)
@@ -88,17 +94,17 @@ def learn_class_trees(
 
 
 def _zeros(codes: CodeArray) -> CodeArray:
-    """One column of a single level."""
+    """Codes of a single column with a single level, for as many rows."""
     return np.zeros((len(codes), 1), dtype=np.int32)
 
 
 def _own_rows(rows: CodedRows) -> list[BoolArray]:
-    """Which labelled rows are of each class."""
+    """For each class, which labelled rows belong to it."""
     return [rows.y == k for k in range(rows.n_classes)]
 
 
 def _seen(rows: CodedRows, cut_sets: Sequence[CutSet], number: int) -> CodedRows:
-    """The rows by the levels of one set of cut points."""
+    """The rows in the levels of one set of cut points."""
     if len(cut_sets) == 1:
         return rows
     cuts = cut_sets[number]
@@ -112,7 +118,7 @@ def _learn_tables(
     settings: TreeSettings,
     on_iteration: Callable[[int, float], bool] | None,
 ) -> tuple[list[Tree], FloatArray, EMResult[Any]]:
-    """EM for the tables of all trees from all rows; also the class probabilities."""
+    """Learn the tables of all trees and the class probabilities by EM on all rows."""
     problem = ClassTreesProblem(
         tuple(trees),
         tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
@@ -140,7 +146,7 @@ def _search_trees(
     before: Sequence[Tree],
     on_step: Callable[[int, Any], None] | None,
 ) -> list[FoundTree]:
-    """The tree of each class, all classes at once as far as there are threads."""
+    """Search the tree of each class, with the classes in parallel threads."""
     n_threads = min(joblib.effective_n_jobs(settings.n_jobs), len(own))
     stop = threading.Event()
 
@@ -170,11 +176,11 @@ def _search_class(
     n_jobs: int,
     stop: threading.Event,
 ) -> FoundTree:
-    """The tree of one class."""
+    """Search the tree of one class."""
     if not len(codes):
         return FoundTree(first_tree(n_levels), -np.inf, [], "done")
     marks = column_fingerprints(codes, np.zeros(len(codes), dtype=np.intp), weight, n_levels, 1)
-    # columns by what they hold, so that their order decides nothing
+    # sort the columns by their content, so that the result does not depend on their order
     order = sorted(range(len(marks)), key=lambda j: marks[j])
     budget = settings.time_budget
     found = SEARCHES[settings.search](

@@ -1,14 +1,13 @@
-"""Exact inference in trees of discrete variables: likelihood, posteriors, counts, completion.
+"""Exact inference in trees of discrete variables: likelihood and posteriors of each row.
 
-Rows that agree in all columns below a node send the same message from there, so a message is
-computed once for each distinct part of a row (a pattern), not for each row. Likewise on the way
-back: posteriors of the rows that share a pattern are added up before they go down. The answer is
-that of the two passes of Pearl's propagation for each row, and the cost is the number of patterns
-instead of rows; near the leaves there are few of them.
+Rows that agree in all columns below a node send the same message from there. So a message is
+computed once for each distinct part of a row (a pattern), not once for each row. On the way back,
+the posteriors of rows that share a pattern are added up before they go down. The results are those
+of Pearl's propagation (1988, section 4.2) for each single row, but the cost depends on the number
+of patterns instead of rows, and near the leaves there are few patterns.
 
 Rows and their patterns are in `_row_patterns`, the units of work in `_schedule`, the compiled
-passes in `_message_kernels`, expected counts in `_expected_counts`; here are the
-answers for each row.
+passes in `_message_kernels` and the expected counts in `_expected_counts`.
 
 This module loads numba; import it only where a tree is fitted or used.
 """
@@ -57,14 +56,14 @@ def _map_rows(
 
 
 def _root_room(program: Program) -> FloatArray:
-    """Room for the root's posteriors."""
+    """Memory for the posteriors of the root."""
     return np.empty((program.k[-1], program.size[-1]))
 
 
 def row_log_likelihood(
     tree: Tree, codes: npt.ArrayLike | RowPatterns, n_jobs: int | None = None
 ) -> FloatArray:
-    """log p(observed cells) of each row; -inf for a row that cannot be.
+    """log p(observed cells) of each row; -inf for an impossible row.
 
     Examples
     --------
@@ -90,25 +89,27 @@ def node_posteriors(
     nodes: Sequence[int] | None = None,
     n_jobs: int | None = None,
 ) -> list[FloatArray]:
-    """P(node | observed cells of the row), an array of shape (n_rows, states) for each node.
+    """P(state | observed cells) of each row, one array of shape (n_rows, states) per node.
 
     Parameters
     ----------
     tree : Tree
     codes : array of shape (n_rows, n_columns), or RowPatterns
     nodes : sequence of int, optional
-        By default the latent nodes. For an observed node the posterior is of interest where its
+        By default the latent nodes. The posterior of an observed node tells something where its
         cell is missing.
     n_jobs : int or None
 
     Notes
     -----
-    A row that cannot be (likelihood 0) gets even posteriors.
+    An impossible row (likelihood 0) gets uniform posteriors.
     """
     wanted = list(tree.latent if nodes is None else nodes)
     for node in wanted:
         if not 0 <= node < len(tree.parents):
-            raise ValueError(f"node {node} must be one of the nodes 0 to {len(tree.parents) - 1}.")
+            raise ValueError(
+                f"nodes has {node}, but the tree has only the nodes 0 to {len(tree.parents) - 1}."
+            )
     needed = set(wanted)
     for node in range(len(tree.parents) - 1, 0, -1):
         if node in needed:

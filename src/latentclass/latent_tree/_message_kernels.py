@@ -1,15 +1,24 @@
 """Compiled passes of tree inference, up and down, over the sites of a program.
 
-Given the parent's posterior P(p | row), summed over the rows of a pattern, the way back needs no
-division by other messages:
+The upward pass sums out the latent variables, which is the sum over Y_c in equation (1) of Wang,
+Zhang, Chen and Poon (2011). It uses the λ messages of Pearl (1988, section 4.2): a node with
+states s multiplies the messages of its inputs and sends one to its parent with states p,
+
+    lam(s) = prod_i m_i(s),        m(p) = sum_s P(s | p) lam(s),
+    p(row) = sum_s P(s) lam(s)     at the root.
+
+The downward pass gives the posterior of each edge, whose sums over the rows are the expected
+counts of EM:
 
     P(p, s | row) = P(p | row) P(s | p) lam(s) / m(p)
 
-Every number of a message carries an exponent of its own (x * 2**(256 e)), so that no number of
-leaves underflows, not even in states that all but one leaf rule out.
+Here P(p | row) is already summed over the rows of a pattern.
 
-All kernels are in this file: to find out whether machine code on disk is still good, numba looks
-at the file of the function only, not at those of the functions that it calls.
+Every number of a message has its own exponent (x * 2**(256 e)). So nothing underflows, however many
+leaves there are, not even in a state that all leaves but one rule out.
+
+All kernels are in this file because of how numba checks whether the machine code on disk is still
+valid: it looks only at the file of the function itself, not at the files of functions it calls.
 """
 
 from __future__ import annotations
@@ -29,7 +38,7 @@ LOG_BIG = BITS * float(np.log(2.0))
 
 _compiled = compiled()
 _summing = compiled(fastmath={"reassoc"})
-"""As `_compiled`; sums may be taken in any order, which is fixed with the machine code."""
+"""As `_compiled`, but the compiler may reorder sums. The order is fixed in the machine code."""
 
 
 @_compiled
@@ -48,75 +57,102 @@ def _shift(value: float, exponent: int) -> float:
 
 @_compiled
 def upward(program: Program, theta: FloatArray, numbers: Numbers, static: Numbers) -> None:
-    """Fill in the numbers of all moving sites; exponents must be 0 before."""
+    """Compute lam and m of all moving sites, from the leaves to the root.
+
+    All exponents must be 0 before.
+    """
     for site in range(len(program.k)):
         if program.static[site]:
             continue
-        k, size, table = program.k[site], program.size[site], program.table[site]
-        k_parent, start = program.k_parent[site], program.message[site]
-        floor = 1.0
-        if program.evidence[site]:  # few numbers: not worth the views below
-            for p in range(k_parent):
-                for s in range(k + 1):
-                    x = 1.0
-                    if s < k:
-                        x = 1.0 if p == s else 0.0
-                        if table >= 0:
-                            x = theta[table + p * k + s]
-                    while x < TINY and x > 0.0:
-                        x *= BIG
-                        numbers.exponent[start + p * size + s] -= 1
-                        numbers.scaled[site] = True
-                    if x > 0.0:
-                        floor = min(floor, x)
-                    numbers.value[start + p * size + s] = x
-            numbers.floor[site] = floor
+        if program.evidence[site]:
+            _send_evidence(program, theta, numbers, site)
             continue
-        message = numbers.value[start : start + k_parent * size].reshape((k_parent, size))
-        message_e = numbers.exponent[start : start + k_parent * size].reshape((k_parent, size))
-        rows = theta[table : table + k_parent * k] if table >= 0 else theta[:0]
-        rows = rows.reshape((k_parent if table >= 0 else 0, k))
+        k, size, table = program.k[site], program.size[site], program.table[site]
         start = program.lam[site]
         lam = numbers.value[start : start + k * size].reshape((k, size))
         lam_e = numbers.exponent[start : start + k * size].reshape((k, size))
-        scaled, least = False, 1.0
-        number, n_inputs = 0, program.input_start[site + 1] - program.input_start[site]
-        while number < n_inputs:
-            one = program.input_start[site] + number
-            given, given_e, places, given_floor = _input(program, numbers, static, site, number)
-            floor *= given_floor
-            # the product of three numbers of at least 2**-256 is still safe
-            two = number + 1 < n_inputs and not (program.straight[one] or program.straight[one + 1])
-            if two:
-                other, other_e, other_places, other_floor = _input(
-                    program, numbers, static, site, number + 1
-                )
-                floor *= other_floor
-                _multiply_two(lam, given, places, other, other_places, number == 0)
-            else:
-                _multiply(lam, given, places, program.straight[one], number == 0)
-            if floor < TINY:
-                scaled |= _rescale(lam, lam_e)
-                floor = TINY
-            scaled |= _add_exponents(lam_e, given_e, places)
-            if two:
-                scaled |= _add_exponents(lam_e, other_e, other_places)
-            number += 2 if two else 1
+        scaled, floor = _collect(program, numbers, static, site, lam, lam_e)
         if table >= 0:
-            for x in rows.flat:
+            k_parent, start = program.k_parent[site], program.message[site]
+            end = start + k_parent * size
+            conditional = theta[table : table + k_parent * k].reshape((k_parent, k))
+            least = 1.0
+            for x in conditional.flat:
                 if x > 0.0:
                     least = min(least, x)
             floor *= least
-            scaled = _send(rows, lam, lam_e, scaled, floor < TINY, message, message_e)
+            scaled = _send(
+                conditional, lam, lam_e, scaled, floor < TINY,
+                numbers.value[start:end].reshape((k_parent, size)),
+                numbers.exponent[start:end].reshape((k_parent, size)),
+            )  # fmt: skip
         numbers.scaled[site] = scaled
         numbers.floor[site] = max(floor, TINY)
+
+
+@_compiled
+def _send_evidence(program: Program, theta: FloatArray, numbers: Numbers, site: int) -> None:
+    """Message of observed states, m(p) = P(s | p) for each code s, and 1 for a missing cell.
+
+    A site without a table is the evidence of an inner node: 1 in the observed state, 0 elsewhere.
+    There are too few numbers here to make views of the arrays worth while.
+    """
+    k, size, table = program.k[site], program.size[site], program.table[site]
+    start, floor = program.message[site], 1.0
+    for p in range(program.k_parent[site]):
+        for s in range(k + 1):
+            x = 1.0
+            if s < k:
+                x = 1.0 if p == s else 0.0
+                if table >= 0:
+                    x = theta[table + p * k + s]
+            while x < TINY and x > 0.0:
+                x *= BIG
+                numbers.exponent[start + p * size + s] -= 1
+                numbers.scaled[site] = True
+            if x > 0.0:
+                floor = min(floor, x)
+            numbers.value[start + p * size + s] = x
+    numbers.floor[site] = floor
+
+
+@_compiled
+def _collect(
+    program: Program, numbers: Numbers, static: Numbers, site: int, lam: FloatArray,
+    lam_e: CodeArray,
+) -> tuple[bool, float]:  # fmt: skip
+    """lam(s) = prod_i m_i(s) over a site's inputs; whether it has exponents, and its floor."""
+    scaled, floor = False, 1.0
+    number, n_inputs = 0, program.input_start[site + 1] - program.input_start[site]
+    while number < n_inputs:
+        one = program.input_start[site] + number
+        given, given_e, places, given_floor = _input(program, numbers, static, site, number)
+        floor *= given_floor
+        # the product of three numbers that are at least 2**-256 does not underflow
+        two = number + 1 < n_inputs and not (program.straight[one] or program.straight[one + 1])
+        if two:
+            other, other_e, other_places, other_floor = _input(
+                program, numbers, static, site, number + 1
+            )
+            floor *= other_floor
+            _multiply_two(lam, given, places, other, other_places, number == 0)
+        else:
+            _multiply(lam, given, places, program.straight[one], number == 0)
+        if floor < TINY:
+            scaled |= _rescale(lam, lam_e)
+            floor = TINY
+        scaled |= _add_exponents(lam_e, given_e, places)
+        if two:
+            scaled |= _add_exponents(lam_e, other_e, other_places)
+        number += 2 if two else 1
+    return scaled, floor
 
 
 @_compiled
 def _input(
     program: Program, numbers: Numbers, static: Numbers, site: int, number: int
 ) -> tuple[FloatArray, CodeArray, PlaceArray, float]:
-    """Message of a site's input, its exponents (none if all are 0), its places and floor."""
+    """The message of a site's input, its exponents (empty if all are 0), its places and floor."""
     source = program.inputs[program.input_start[site] + number]
     size = program.size[site]
     start = program.places_start[site] + number * size
@@ -136,7 +172,7 @@ def _input(
 def _multiply(
     lam: FloatArray, given: FloatArray, places: PlaceArray, straight: bool, first: bool
 ) -> None:
-    """lam *= given at its places; the first input is put there."""
+    """lam(s) *= m(s) of one input, at its places; the first input is copied."""
     k, size = lam.shape
     for s in range(k):
         if straight and first:
@@ -158,7 +194,7 @@ def _multiply_two(
     lam: FloatArray, one: FloatArray, one_places: PlaceArray,
     two: FloatArray, two_places: PlaceArray, first: bool,
 ) -> None:  # fmt: skip
-    """lam *= one * two at their places, in one go through memory."""
+    """lam(s) *= m_1(s) m_2(s) of two inputs, in one pass through memory."""
     k, size = lam.shape
     for s in range(k):
         if first:
@@ -171,7 +207,7 @@ def _multiply_two(
 
 @_compiled
 def _rescale(lam: FloatArray, lam_e: CodeArray) -> bool:
-    """Bring numbers to at least 2**-256 with exponents; whether there were any below."""
+    """Raise numbers to at least 2**-256 and lower their exponents; whether any was below."""
     k, size = lam.shape
     low = False
     for s in range(k):
@@ -188,7 +224,7 @@ def _rescale(lam: FloatArray, lam_e: CodeArray) -> bool:
 
 @_compiled
 def _add_exponents(lam_e: CodeArray, given_e: CodeArray, places: PlaceArray) -> bool:
-    """Add an input's exponents, if it has any; whether it has."""
+    """Add the exponents of an input if it has any; whether it has."""
     for s in range(len(given_e)):
         for u in range(lam_e.shape[1]):
             lam_e[s, u] += given_e[s, places[u]]
@@ -197,19 +233,19 @@ def _add_exponents(lam_e: CodeArray, given_e: CodeArray, places: PlaceArray) -> 
 
 @_compiled
 def _send(
-    rows: FloatArray, lam: FloatArray, lam_e: CodeArray, scaled: bool, look: bool,
+    conditional: FloatArray, lam: FloatArray, lam_e: CodeArray, scaled: bool, may_be_low: bool,
     message: FloatArray, message_e: CodeArray,
 ) -> bool:  # fmt: skip
-    """Message of a node, m(p) = sum_s P(s | p) lam(s); whether anything has an exponent.
+    """Message of a node, m(p) = sum_s P(s | p) lam(s); whether any number has an exponent.
 
-    `look` says whether a number may be below 2**-256.
+    `scaled` says whether lam has exponents, `may_be_low` whether m may be below 2**-256.
     """
-    (k_parent, k), size = rows.shape, lam.shape[1]
+    (k_parent, k), size = conditional.shape, lam.shape[1]
     low = scaled
     if not scaled:
         for p in range(k_parent):
-            _mix(rows[p], lam, message[p])
-            if look:
+            _mix(conditional[p], lam, message[p])
+            if may_be_low:
                 for u in range(size):
                     low |= message[p, u] < TINY
     if not low:
@@ -218,13 +254,13 @@ def _send(
         for u in range(size):
             if not scaled and message[p, u] >= TINY:
                 continue
-            # times BIG, so that no product is lost
+            # times BIG, so that no product underflows
             top, total = -(2**30), 0.0
             for s in range(k):
-                if rows[p, s] * BIG * lam[s, u] > 0.0:
+                if conditional[p, s] * BIG * lam[s, u] > 0.0:
                     top = max(top, lam_e[s, u])
             for s in range(k):
-                x = rows[p, s] * BIG * lam[s, u]
+                x = conditional[p, s] * BIG * lam[s, u]
                 if x > 0.0:
                     total += _shift(x, lam_e[s, u] - top)
             if total >= 1.0:
@@ -246,10 +282,11 @@ def _send(
 def root_posterior(
     program: Program, theta: FloatArray, numbers: Numbers, share: FloatArray
 ) -> tuple[FloatArray, CodeArray]:
-    """Probability of each pattern of the root, as x and e (none if all are 1) of x * 2**(-256 e).
+    """p(row) = sum_s P(s) lam(s) for each pattern of the root, as x * 2**(-256 e).
 
-    `share` gets the root's posteriors, and may be its `lam`. A row that cannot be has x = 0, and
-    a posterior of 0 in every state.
+    Returns x and e; e is empty if all exponents are 1. The posteriors P(s) lam(s) / p(row) are
+    written to `share`, which may be the root's `lam`. An impossible row has x = 0 and a posterior
+    of 0 in every state.
     """
     site = len(program.k) - 1
     k, start, size = program.k[site], program.lam[site], program.size[site]
@@ -284,7 +321,7 @@ def root_posterior(
 
 @_compiled
 def row_logs(x: FloatArray, e: CodeArray) -> FloatArray:
-    """Logarithms of what `root_posterior` gives; -inf for 0."""
+    """log p(row) from the x and e of `root_posterior`; -inf where x is 0."""
     out = np.empty(len(x))
     for u in range(len(x)):
         lost = e[u] if len(e) else 1
@@ -294,7 +331,7 @@ def row_logs(x: FloatArray, e: CodeArray) -> FloatArray:
 
 @_compiled
 def _sum_logs(x: FloatArray, e: CodeArray, weight: FloatArray) -> float:
-    """Weighted sum of the same; three rows of one weight, as most are, share a logarithm."""
+    """Sum of weight * log p(row); three neighbours of equal weight share one logarithm."""
     total, u = 0.0, 0
     while u < len(x):
         w, n, product = weight[u], 1, x[u]
@@ -317,65 +354,83 @@ def _sum_logs(x: FloatArray, e: CodeArray, weight: FloatArray) -> float:
 def downward(
     program: Program, theta: FloatArray, numbers: Numbers, above: FloatArray, counts: FloatArray
 ) -> None:
-    """Add up the counts of all tables but the root's, whose posteriors are where its `lam` was.
+    """Add up P(p, s | row) over the rows for every table but the root's, from the root down.
 
-    A site's `lam` makes room for the posteriors of its states by its patterns. `above` has the
-    places of `numbers`: at a site's `message` the posteriors of its parent's states by the site's
-    patterns.
+    Before, the root's `lam` must hold its posteriors. On the way, each site's `lam` is overwritten
+    by the posteriors of its own states. `above` is laid out like `numbers`: where a site has its
+    message, `above` has the posteriors of its parent's states, summed over the rows of each of the
+    site's patterns.
     """
     for site in range(len(program.k) - 1, -1, -1):
         if program.static[site]:
             continue
+        if program.evidence[site]:
+            _count_evidence(program, theta, above, counts, site)
+            continue
         k, size, table = program.k[site], program.size[site], program.table[site]
         k_parent, start = program.k_parent[site], program.message[site]
-        if program.evidence[site]:
-            if table >= 0:
-                for p in range(k_parent):
-                    unseen = above[start + p * size + k]
-                    for s in range(k):
-                        row = table + p * k + s
-                        counts[row] += above[start + p * size + s] + unseen * theta[row]
-            continue
         end = start + k_parent * size
         given = above[start:end].reshape((k_parent, size))
+        first = program.lam[site]
+        own = numbers.value[first : first + k * size].reshape((k, size))
         if table >= 0:
-            rows = theta[table : table + k_parent * k].reshape((k_parent, k))
+            conditional = theta[table : table + k_parent * k].reshape((k_parent, k))
             count = counts[table : table + k_parent * k].reshape((k_parent, k))
-            message = numbers.value[start:end].reshape((k_parent, size))
-            message_e = numbers.exponent[start:end].reshape((k_parent, size))
-        start = program.lam[site]
-        own = numbers.value[start : start + k * size].reshape((k, size))
-        own_e = numbers.exponent[start : start + k * size].reshape((k, size))
-        if table >= 0:
-            _divide(given, message)
+            _divide(given, numbers.value[start:end].reshape((k_parent, size)))
             if numbers.scaled[site]:
-                _spread_scaled(rows, own, own_e, message_e, given, count)
+                own_e = numbers.exponent[first : first + k * size].reshape((k, size))
+                message_e = numbers.exponent[start:end].reshape((k_parent, size))
+                _spread_scaled(conditional, own, own_e, message_e, given, count)
             else:
-                _spread(rows, own, given, count)
+                _spread(conditional, own, given, count)
         elif site < len(program.k) - 1:
             own = given
-        for number in range(program.input_start[site + 1] - program.input_start[site]):
-            edge = program.input_start[site] + number
-            target = program.inputs[edge]
-            if program.static[target] or (program.evidence[target] and program.table[target] < 0):
-                continue
-            start = program.places_start[site] + number * size
-            places = program.places[start : start + size]
-            n, start = program.size[target], program.message[target]
-            below = above[start : start + k * n].reshape((k, n))
-            if program.straight[edge]:
-                for s in range(k):
-                    for u in range(size):
-                        below[s, u] = own[s, u]
-            else:
-                _add_up(below, own, places)
+        _pass_down(program, site, own, above)
+
+
+@_compiled
+def _count_evidence(
+    program: Program, theta: FloatArray, above: FloatArray, counts: FloatArray, site: int
+) -> None:
+    """Counts of a leaf: P(p | row) in the observed state, P(p | row) P(s | p) if it is missing."""
+    k, size, table = program.k[site], program.size[site], program.table[site]
+    start = program.message[site]
+    if table < 0:  # evidence of an inner node has no table
+        return
+    for p in range(program.k_parent[site]):
+        missing = above[start + p * size + k]
+        for s in range(k):
+            entry = table + p * k + s
+            counts[entry] += above[start + p * size + s] + missing * theta[entry]
+
+
+@_compiled
+def _pass_down(program: Program, site: int, own: FloatArray, above: FloatArray) -> None:
+    """Sum a site's posteriors over the rows of each pattern of its inputs."""
+    k, size = own.shape
+    for number in range(program.input_start[site + 1] - program.input_start[site]):
+        edge = program.input_start[site] + number
+        target = program.inputs[edge]
+        if program.static[target] or (program.evidence[target] and program.table[target] < 0):
+            continue
+        start = program.places_start[site] + number * size
+        places = program.places[start : start + size]
+        n, start = program.size[target], program.message[target]
+        below = above[start : start + k * n].reshape((k, n))
+        if program.straight[edge]:
+            for s in range(k):
+                for u in range(size):
+                    below[s, u] = own[s, u]
+        else:
+            _add_up(below, own, places)
 
 
 @_compiled
 def _add_up(below: FloatArray, own: FloatArray, places: PlaceArray) -> None:
     """below[s, t] = sum of own[s, u] over the u with places[u] = t.
 
-    Three states side by side: additions to one place in a row would wait for each other.
+    Three states are done together, because consecutive additions to the same number would wait for
+    each other.
     """
     k, size = own.shape
     below[:] = 0.0
@@ -399,7 +454,7 @@ def _add_up(below: FloatArray, own: FloatArray, places: PlaceArray) -> None:
 
 @_compiled
 def _divide(above: FloatArray, message: FloatArray) -> None:
-    """above /= message; a message of 0 has no posterior either."""
+    """P(p | row) / m(p); where the message is 0, the posterior is 0 as well."""
     k_parent, size = above.shape
     for p in range(k_parent):
         for u in range(size):
@@ -408,16 +463,16 @@ def _divide(above: FloatArray, message: FloatArray) -> None:
 
 @_compiled
 def _spread_scaled(
-    rows: FloatArray, lam: FloatArray, lam_e: CodeArray, message_e: CodeArray, above: FloatArray,
-    count: FloatArray,
+    conditional: FloatArray, lam: FloatArray, lam_e: CodeArray, message_e: CodeArray,
+    above: FloatArray, count: FloatArray,
 ) -> None:  # fmt: skip
     """As `_spread`, with exponents."""
-    (k_parent, k), size = rows.shape, lam.shape[1]
+    (k_parent, k), size = conditional.shape, lam.shape[1]
     for s in range(k):
         for u in range(size):
             total = 0.0
             for p in range(k_parent):
-                joint = above[p, u] * lam[s, u] * rows[p, s]
+                joint = above[p, u] * lam[s, u] * conditional[p, s]
                 if joint > 0.0:
                     joint = _shift(joint, lam_e[s, u] - message_e[p, u])
                     total += joint
@@ -426,14 +481,16 @@ def _spread_scaled(
 
 
 @_compiled
-def _spread(rows: FloatArray, lam: FloatArray, above: FloatArray, count: FloatArray) -> None:
-    """Posterior of parent, over message, to that of child (into `lam`), and their joint counts.
+def _spread(conditional: FloatArray, lam: FloatArray, above: FloatArray, count: FloatArray) -> None:
+    """Posteriors of a node and counts of its table from `above`, which holds P(p | row) / m(p).
 
-    Two or three parent states, the most frequent, go through memory once.
+    Writes P(s | row) = lam(s) sum_p above(p) P(s | p) to `lam`, and adds the sum over the rows of
+    above(p) P(s | p) lam(s) to `count`. The most frequent cases, two and three parent states, take
+    one pass through memory.
     """
-    (k_parent, k), size = rows.shape, lam.shape[1]
+    (k_parent, k), size = conditional.shape, lam.shape[1]
     mixed = np.empty(0 if k_parent in (2, 3) else size)
-    columns = rows.T.copy()
+    columns = conditional.T.copy()
     for s in range(k):
         if k_parent == 2:
             _spread_two(columns[s], above, lam[s], count[:, s])
@@ -441,7 +498,7 @@ def _spread(rows: FloatArray, lam: FloatArray, above: FloatArray, count: FloatAr
             _spread_three(columns[s], above, lam[s], count[:, s])
         else:
             for p in range(k_parent):
-                count[p, s] += rows[p, s] * _dot(above[p], lam[s])
+                count[p, s] += conditional[p, s] * _dot(above[p], lam[s])
             _mix(columns[s], above, mixed)
             for u in range(size):
                 lam[s, u] *= mixed[u]
@@ -477,7 +534,7 @@ def _spread_three(share: FloatArray, above: FloatArray, lam: FloatArray, count: 
 
 @_compiled
 def _mix(share: FloatArray, parts: FloatArray, out: FloatArray) -> None:
-    """out = share @ parts, three parts at a time: numbers are few, and rows are long."""
+    """out = share @ parts, three parts at a time, for there are few parts and they are long."""
     k, size = parts.shape
     done = k % 3
     if done == 0:
@@ -513,9 +570,9 @@ def expect(
     program: Program, theta: FloatArray, weight: FloatArray, static: Numbers, numbers: Numbers,
     above: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Expected counts and log-likelihood of a block, for each row of `theta`.
+    """Expected counts and log-likelihood of a block of rows, for each start (row of `theta`).
 
-    `numbers` and `above` are room to work in; exponents are 0 before and after.
+    `numbers` and `above` are memory to work in. All exponents are 0 before and after.
     """
     n_starts = len(theta)
     counts = np.zeros(theta.shape)
@@ -545,7 +602,7 @@ def edge_posterior(
     given: FloatArray, ids: CodeArray, table: FloatArray, program: Program, site: int,
     numbers: Numbers,
 ) -> FloatArray:  # fmt: skip
-    """Posterior of a node in each row, from its parent's."""
+    """P(s | row) = sum_p P(p | row) P(s | p) lam(s) / m(p), from the parent's P(p | row)."""
     k_parent, k = table.shape
     size, lam, message = program.size[site], program.lam[site], program.message[site]
     out = np.zeros((len(ids), k))

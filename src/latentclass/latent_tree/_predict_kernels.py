@@ -1,9 +1,9 @@
 """log p(row | class) for many rows and one latent tree per class: the upward pass, row by row.
 
-The engine's passes (`_tree_inference`) find out which rows share what, which pays when a tree is
-passed over many times. Prediction passes once: here a block of rows goes up every tree, with
-nothing to prepare. A row's numbers are divided by their largest after every few inputs of a node,
-so that no number of columns underflows.
+The passes of `_inference` first find which rows share a pattern. That pays off when a tree passes
+over the same rows many times. Prediction passes only once, so here a block of rows goes up every
+tree without any preparation. After every few inputs of a node, the numbers of a row are divided by
+the largest of them, so that nothing underflows however many columns there are.
 
 This module loads numba; import it only where rows are predicted.
 """
@@ -21,17 +21,17 @@ from latentclass.engine._compiled import compiled
 from latentclass.latent_tree._tree import Tree
 
 BLOCK = 128
-"""Rows that go up a tree together: their numbers stay in the processor's nearest memory."""
+"""Rows that go up a tree together. Their numbers fit into the fastest cache of the processor."""
 
 RESCALE = 8
-"""Inputs of a node after which a row's numbers are divided by their largest."""
+"""Number of inputs of a node after which a row's numbers are divided by the largest of them."""
 
 LOW = 1e-30
-"""Numbers above this need not be divided yet."""
+"""Rows whose largest number is above this are not divided yet."""
 
 
 class _Program(NamedTuple):
-    """A tree as arrays; a leaf's table has one more column, of ones, for a missing cell."""
+    """A tree as arrays; the table of a leaf has a further column of ones for missing cells."""
 
     parents: IndexArray
     k: IndexArray
@@ -42,14 +42,14 @@ class _Program(NamedTuple):
 
 
 def _program(tree: Tree) -> _Program:
-    cells, table, lam = [], [], []
-    n_cells = n_lam = 0
+    entries, table, lam = [], [], []
+    n_entries = n_lam = 0
     for column, own in zip(tree.columns, tree.tables, strict=True):
         padded = own if column < 0 else np.concatenate([own, np.ones((len(own), 1))], axis=1)
-        cells.append(padded.ravel())
-        table.append(n_cells)
+        entries.append(padded.ravel())
+        table.append(n_entries)
         lam.append(n_lam)
-        n_cells += padded.size
+        n_entries += padded.size
         n_lam += own.shape[1] if column < 0 else 0
     return _Program(
         np.array(tree.parents, dtype=np.intp),
@@ -57,17 +57,20 @@ def _program(tree: Tree) -> _Program:
         np.array(tree.columns, dtype=np.intp),
         np.array(table, dtype=np.intp),
         np.array([*lam, n_lam], dtype=np.intp),
-        np.concatenate(cells),
+        np.concatenate(entries),
     )
 
 
 def class_log_likelihood(trees: Sequence[Tree], codes: CodeArray) -> FloatArray:
-    """log p(observed cells | class), shape (n_rows, n_classes); -inf where it cannot be.
+    """log p(observed cells | class), shape (n_rows, n_classes); -inf for an impossible row.
+
+    This is log P(X | M_c), the sum over the latent variables in equation (1) of Wang, Zhang, Chen
+    and Poon (2011), in the time of their Proposition 1.
 
     Parameters
     ----------
     trees : sequence of Tree
-        One a class; every node that shows a column is a leaf.
+        One per class, with the same columns; every node that shows a column must be a leaf.
     codes : array of shape (n_rows, n_columns)
         -1 is a missing cell.
 
@@ -91,6 +94,11 @@ def class_log_likelihood(trees: Sequence[Tree], codes: CodeArray) -> FloatArray:
 
 @compiled()
 def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) -> None:
+    """The upward pass of `_message_kernels` for all rows, without patterns.
+
+    Multiplies m(p) = sum_s P(s | p) lam(s) of each node into its parent's lam(p), and writes
+    log sum_s P(s) lam(s) at the root to `out`.
+    """
     n_rows, n_nodes = places.shape[1], len(program.parents)
     lam = np.empty((program.lam[n_nodes], BLOCK))
     message, scale, p = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
@@ -106,16 +114,16 @@ def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) 
             for s in range(program.k[above]):
                 row = lam[first + s]
                 if column >= 0:
-                    cells = program.theta[table + s * (k + 1) : table + (s + 1) * (k + 1)]
+                    entries = program.theta[table + s * (k + 1) : table + (s + 1) * (k + 1)]
                     shown = places[column, start : start + size]
                     for u in range(size):
-                        row[u] *= cells[shown[u]]
+                        row[u] *= entries[shown[u]]
                 else:
-                    cells = program.theta[table + s * k : table + (s + 1) * k]
+                    entries = program.theta[table + s * k : table + (s + 1) * k]
                     below = program.lam[node]
                     message[:] = 0.0
                     for t in range(k):
-                        x, given = cells[t], lam[below + t]
+                        x, given = entries[t], lam[below + t]
                         for u in range(BLOCK):
                             message[u] += x * given[u]
                     for u in range(BLOCK):
@@ -134,7 +142,7 @@ def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) 
 
 @compiled()
 def _rescale(lam: FloatArray, scale: FloatArray) -> None:
-    """Divide small numbers by the largest of their row, and note its logarithm."""
+    """Divide the numbers of each row that has only small ones by their largest, kept in `scale`."""
     for u in range(lam.shape[1]):
         top = lam[0, u]
         for s in range(1, len(lam)):

@@ -1,9 +1,10 @@
 """What a tree has to compute on a block of rows: sites from the leaves to the root, as arrays.
 
-The unit of work is a site: a node, or a group of a node's inputs that have few patterns together.
-A site with states s multiplies what its inputs say about them (`lam`); a node's site then sends
-the message m(p) = sum_s P(s | p) lam(s) to its parent with states p. It does so once for each
-distinct part of a row below it (a pattern), for rows that agree there send the same message.
+The unit of work is a site: a node, or a group of inputs of a node that have few patterns together.
+A site with states s multiplies the messages of its inputs, lam(s) = prod_i m_i(s). The site of a
+node then sends the message m(p) = sum_s P(s | p) lam(s) to the parent with states p. It does so
+once for each distinct part of a row below it (a pattern), because rows that agree there send the
+same message. `_message_kernels` has these equations and their source.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from latentclass.latent_tree._row_patterns import Pattern, PatternBlock, number_
 from latentclass.latent_tree._tree import Tree
 
 GROUP_SHARE = 0.1
-"""Inputs are put together at a site of their own while they have fewer patterns than this share
-of the block's rows."""
+"""Inputs share a site of their own as long as they have fewer patterns than this share of the rows
+of the block."""
 
 OWN_SHARE = 0.8
-"""With more patterns than this share of the block's rows every row is a pattern of its own: a site
-and its input that are both so go through memory in step, without looking up places."""
+"""With more patterns than this share of the rows of the block, every row becomes its own pattern.
+A site and an input that both are like this go through memory in step, without looking up places."""
 
 GROUP_SIZE = 16
-"""Patterns that a group of inputs may have however few the rows."""
+"""Number of patterns that a group of inputs may always have, however few rows there are."""
 
 
 class Site(NamedTuple):
@@ -36,17 +37,19 @@ class Site(NamedTuple):
     Attributes
     ----------
     node : int
-        The node whose message it sends; -1 for a group of inputs, or the evidence of an inner node.
+        The node whose message it sends; -1 for a group of inputs and for the evidence of an inner
+        node.
     k : int
-        Number of states of `lam`.
+        Number of states of lam.
     size : int
         Number of patterns.
     ids : array of shape (n_rows,)
         Pattern of each row.
     columns : frozenset of int
-        Columns that tell the patterns apart.
+        Columns that the patterns depend on.
     inputs : tuple of int
-        Sites it multiplies; none for evidence, whose pattern is the code, k if missing.
+        Sites whose messages it multiplies. Evidence has none; its pattern is the code of the cell,
+        or k if the cell is missing.
     places : array of shape (n_inputs, size)
         Pattern of each input in each pattern.
     """
@@ -61,13 +64,14 @@ class Site(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The sites as arrays, for the kernels; inputs come before their users, the root last.
+    """The sites as arrays, for the kernels. Inputs come before their users, and the root is last.
 
-    `straight` says of each input whether its places are 0, 1, 2, ...
+    `table` is where the table of each site starts in `theta`, -1 if it has none. `straight` says
+    for each input whether its places are 0, 1, 2, ...
 
-    `lam` and `message` say where a site's numbers start in the array of all numbers; for a site
-    without table they are the same. A static site's message is in an array of its own, for it
-    does not depend on the tables that are free.
+    `lam` and `message` say where the numbers of a site start in the array of all numbers; they are
+    equal for a site without a table. The message of a static site is in another array, because it
+    does not depend on the free tables.
     """
 
     k: IndexArray
@@ -88,10 +92,10 @@ class Program(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Messages: mantissa, exponent (of 2**256), and of each site two facts that save work.
+    """Messages as value * 2**(256 * exponent), and two facts about each site that save work.
 
-    `scaled` says whether it has exponents other than 0; `floor` is at least 2**-256 and no
-    larger than any positive mantissa of its message.
+    `scaled` says whether a site has exponents other than 0. `floor` is at least 2**-256 and no
+    larger than any positive value of its message.
     """
 
     value: FloatArray
@@ -100,128 +104,152 @@ class Numbers(NamedTuple):
     floor: FloatArray
 
 
-def _merge(block: PatternBlock, parts: Sequence[Site], columns: frozenset[int]) -> Pattern:
-    """Patterns of several sites together."""
-    found = block.patterns.get(columns)
-    if found is None:
-        found = number_rows(((part.ids, part.size) for part in parts), len(block.codes))
-        if len(found.first) > OWN_SHARE * len(block.codes):
-            every = np.arange(len(block.codes))
-            found = Pattern(every.astype(np.int32), every)
-        block.patterns[columns] = found
-    return found
-
-
 def make_sites(tree: Tree, block: PatternBlock) -> list[Site]:
-    """What there is to do for a tree on a block, from the leaves to the root."""
-    sites: list[Site] = []
-    none = np.empty((0, 0), dtype=np.int32)
-    limit = max(GROUP_SIZE, int(GROUP_SHARE * len(block.codes)))
+    """The sites of a tree on a block of rows, from the leaves to the root."""
+    maker = _SiteMaker(tree, block)
+    top = [-1] * len(tree.parents)
+    for node in range(len(tree.parents) - 1, -1, -1):
+        if node and not tree.children[node]:
+            top[node] = maker.add_evidence(node, node)
+            continue
+        inputs = [top[child] for child in tree.children[node]]
+        if tree.columns[node] >= 0:
+            inputs.append(maker.add_evidence(node, -1))
+        k, groups = tree.cardinalities[node], maker.groups(inputs)
+        if len(groups) > 1:
+            inputs = [g[0] if len(g) == 1 else maker.add_product(-1, k, g) for g in groups]
+        top[node] = maker.add_product(node, k, inputs)
+    return maker.sites
 
-    def add_evidence(node: int, sender: int) -> int:
-        k, column = tree.cardinalities[node], tree.columns[node]
-        codes = block.codes[:, column]
+
+class _SiteMaker:
+    """Makes sites one after the other; a site is referred to by its place in `sites`."""
+
+    def __init__(self, tree: Tree, block: PatternBlock) -> None:
+        self.tree, self.block = tree, block
+        self.sites: list[Site] = []
+        self.limit = max(GROUP_SIZE, int(GROUP_SHARE * len(block.codes)))
+
+    def add_evidence(self, node: int, sender: int) -> int:
+        """A site for the observed states of a node."""
+        k, column = self.tree.cardinalities[node], self.tree.columns[node]
+        codes = self.block.codes[:, column]
         ids = np.where(codes < 0, np.int32(k), codes)
-        sites.append(Site(sender, k, k + 1, ids, frozenset([column]), (), none))
-        return len(sites) - 1
+        no_inputs = np.empty((0, 0), dtype=np.int32)
+        self.sites.append(Site(sender, k, k + 1, ids, frozenset([column]), (), no_inputs))
+        return len(self.sites) - 1
 
-    def add(node: int, k: int, inputs: Sequence[int]) -> int:
-        parts = [sites[i] for i in inputs]
-        columns = frozenset[int]().union(*(part.columns for part in parts))
-        found = _merge(block, parts, columns)
+    def add_product(self, node: int, k: int, inputs: Sequence[int]) -> int:
+        """A site that multiplies the messages of other sites."""
+        parts = [self.sites[i] for i in inputs]
+        found, columns = self._merged(parts)
         places = np.stack([part.ids[found.first] for part in parts])
-        sites.append(Site(node, k, len(found.first), found.ids, columns, tuple(inputs), places))
-        return len(sites) - 1
+        self.sites.append(
+            Site(node, k, len(found.first), found.ids, columns, tuple(inputs), places)
+        )
+        return len(self.sites) - 1
 
-    def groups(inputs: list[int]) -> list[list[int]]:
-        """Inputs that have few patterns together."""
+    def groups(self, inputs: list[int]) -> list[list[int]]:
+        """Inputs in groups that have few patterns together."""
         found: list[list[int]] = []
-        for i in sorted(inputs, key=lambda i: sites[i].size):
+        for i in sorted(inputs, key=lambda i: self.sites[i].size):
             if found:
-                parts = [sites[j] for j in (*found[-1], i)]
-                columns = frozenset[int]().union(*(part.columns for part in parts))
-                if len(_merge(block, parts, columns).first) <= limit:
+                patterns, _ = self._merged([self.sites[j] for j in (*found[-1], i)])
+                if len(patterns.first) <= self.limit:
                     found[-1].append(i)
                     continue
             found.append([i])
         return found
 
-    top = [-1] * len(tree.parents)
-    for node in range(len(tree.parents) - 1, -1, -1):
-        if node and not tree.children[node]:
-            top[node] = add_evidence(node, node)
-            continue
-        inputs = [top[child] for child in tree.children[node]]
-        if tree.columns[node] >= 0:
-            inputs.append(add_evidence(node, -1))
-        k, grouped = tree.cardinalities[node], groups(inputs)
-        if len(grouped) > 1:
-            inputs = [g[0] if len(g) == 1 else add(-1, k, g) for g in grouped]
-        top[node] = add(node, k, inputs)
-    return sites
+    def _merged(self, parts: Sequence[Site]) -> tuple[Pattern, frozenset[int]]:
+        """The patterns of several sites together, and the columns they depend on."""
+        columns = frozenset[int]().union(*(part.columns for part in parts))
+        found = self.block.patterns.get(columns)
+        if found is None:
+            n_rows = len(self.block.codes)
+            found = number_rows(((part.ids, part.size) for part in parts), n_rows)
+            if len(found.first) > OWN_SHARE * n_rows:
+                every = np.arange(n_rows)
+                found = Pattern(every.astype(np.int32), every)
+            self.block.patterns[columns] = found
+        return found, columns
 
 
 def make_program(
     tree: Tree, sites: list[Site], moving: Sequence[bool]
 ) -> tuple[Program, list[int], list[int]]:
-    """Sites as arrays: the moving ones, and those whose messages they read (static).
+    """Turn sites into arrays: the moving ones, and the static ones whose messages they read.
 
-    Returns also which sites these are, and where each static message starts.
+    Returns
+    -------
+    program : Program
+    used : list of int
+        The sites of the program.
+    static_starts : list of int
+        Where the message of each static site starts.
     """
     read = {i for site, moves in zip(sites, moving, strict=True) if moves for i in site.inputs}
     used = [s for s, moves in enumerate(moving) if moves or s in read]
-    place = {s: i for i, s in enumerate(used)}
-    n = len(used)
-    whole = {
-        name: np.zeros(n, dtype=np.intp)
-        for name in ("k", "k_parent", "size", "table", "lam", "message")
-    }
-    evidence, static = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    inputs: list[int] = []
-    straight: list[bool] = []
-    places: list[CodeArray] = [np.empty(0, dtype=np.int32)]
+    static = np.array([not moving[s] for s in used], dtype=bool)
+    whole, n_numbers, static_starts = _lay_out_numbers(tree, [sites[s] for s in used], static)
+    inputs, straight, places = [], [], [np.empty(0, dtype=np.int32)]
     input_start, places_start = [0], [0]
-    n_numbers = n_static = work = 0
-    static_starts = []
+    number_of = {s: i for i, s in enumerate(used)}
+    work = 0
     for i, s in enumerate(used):
         site = sites[s]
-        sends = site.node > 0
-        k_parent = tree.tables[site.node].shape[0] if sends else site.k
-        whole["k"][i], whole["size"][i], whole["k_parent"][i] = site.k, site.size, k_parent
-        whole["table"][i] = tree.offsets[site.node] if sends else -1
-        evidence[i], static[i] = not site.inputs, not moving[s]
-        if static[i]:
-            whole["message"][i] = n_static
-            static_starts.append(n_static)
-            n_static += site.size * k_parent
-        else:
-            # a leaf's lam is not stored
-            whole["lam"][i] = whole["message"][i] = n_numbers
-            if site.inputs or not sends:
-                n_numbers += site.size * site.k
-            if sends:
-                whole["message"][i] = n_numbers
-                n_numbers += site.size * k_parent
-                work += 4 * site.size * k_parent * (site.k if site.inputs else 1)
-            inputs += [place[j] for j in site.inputs]
+        if not static[i]:
+            inputs += [number_of[j] for j in site.inputs]
             straight += [
                 sites[j].size == site.size and bool((row[1:] > row[:-1]).all())
                 for j, row in zip(site.inputs, site.places, strict=True)
             ]
             places.append(site.places.ravel())
-            work += 4 * site.places.size * site.k
+            sent = int(whole["k_parent"][i]) * site.size if site.node > 0 else 0
+            work += 4 * (sent * (site.k if site.inputs else 1) + site.places.size * site.k)
         input_start.append(len(inputs))
         places_start.append(places_start[-1] + (0 if static[i] else site.places.size))
     program = Program(
         **whole,
-        evidence=evidence,
+        evidence=np.array([not sites[s].inputs for s in used], dtype=bool),
         static=static,
         input_start=np.array(input_start, dtype=np.intp),
         inputs=np.array(inputs, dtype=np.intp),
         straight=np.array(straight, dtype=bool),
         places_start=np.array(places_start, dtype=np.intp),
-        places=np.concatenate(places).astype(np.uint32),  # numba tests signed ones for < 0
+        # unsigned, because numba tests signed indices for negative values
+        places=np.concatenate(places).astype(np.uint32),
         n_numbers=n_numbers,
         work=work,
     )
     return program, used, static_starts
+
+
+def _lay_out_numbers(
+    tree: Tree, sites: list[Site], static: BoolArray
+) -> tuple[dict[str, IndexArray], int, list[int]]:
+    """Sizes and tables of sites, and where their numbers start.
+
+    Also returns how many numbers the moving sites have, and where static messages start.
+    """
+    names = ("k", "k_parent", "size", "table", "lam", "message")
+    whole = {name: np.zeros(len(sites), dtype=np.intp) for name in names}
+    n_numbers = n_static = 0
+    static_starts = []
+    for i, site in enumerate(sites):
+        sends = site.node > 0
+        k_parent = tree.tables[site.node].shape[0] if sends else site.k
+        whole["k"][i], whole["size"][i], whole["k_parent"][i] = site.k, site.size, k_parent
+        whole["table"][i] = tree.offsets[site.node] if sends else -1
+        if static[i]:
+            whole["message"][i] = n_static
+            static_starts.append(n_static)
+            n_static += site.size * k_parent
+            continue
+        whole["lam"][i] = whole["message"][i] = n_numbers
+        if site.inputs or not sends:  # the lam of a leaf is not stored
+            n_numbers += site.size * site.k
+        if sends:
+            whole["message"][i] = n_numbers
+            n_numbers += site.size * k_parent
+    return whole, n_numbers, static_starts

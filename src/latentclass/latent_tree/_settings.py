@@ -1,4 +1,4 @@
-"""What decides about the search for trees and about EM."""
+"""Settings of the search for trees and of EM."""
 
 from __future__ import annotations
 

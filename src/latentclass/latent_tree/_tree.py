@@ -1,12 +1,15 @@
-"""Trees of discrete variables as plain values: checks, re-rooting, information, text, samples.
+"""Trees of discrete variables as plain values: checks, re-rooting, information, samples.
 
 A tree has nodes 0, 1, ... with parents before children; node 0 is the root. A node that shows a
-column of the data is observed (its cells may be missing), any other is latent. Every leaf shows a
-column; an inner node is latent as a rule, and may show one too (the class of hierarchical naive
-Bayes). All tables of a tree are one row of F cells, `theta`, when that is handier: the root's
-distribution first, then P(child | parent) node by node, the child's own state running fastest.
+column of the data is observed (its cells may be missing), every other node is latent. Every leaf
+shows a column. An inner node is usually latent, but it may show a column too.
 
-    p(all nodes) = theta[root state] * prod over the other nodes of P(node | parent)
+    p(all nodes) = P(root) * prod over the other nodes of P(node | parent)
+
+The tables of all nodes can also be one flat array of F entries, `theta`: the distribution of the
+root, then P(child | parent) node by node, with the states of the child running fastest.
+
+This is a latent tree model (m, θ) as in section 2 of Wang, Zhang, Chen and Poon (2011).
 """
 
 from __future__ import annotations
@@ -25,24 +28,24 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._network import draw_levels
 
 ROUNDING = 1e-6
-"""How far from 1 the sum of a distribution may be."""
+"""How far the sum of a distribution may be from 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree-shaped network; made once, never changed.
+    """A tree-shaped Bayesian network, which cannot be changed.
 
     Attributes
     ----------
     parents : tuple of int
-        Parent of each node, -1 for the root, which comes first; parents come before children.
+        Parent of each node; -1 for the root, which comes first. Parents come before children.
     cardinalities : tuple of int
         Number of states of each node.
     columns : tuple of int
-        Column of the data that each node shows, -1 for a latent node.
+        Column of the data that each node shows; -1 for a latent node.
     tables : tuple of array
-        Shape (1, k) for the root, (states of the parent, own states) for the others; the last
-        axis sums to 1. They are copied and cannot be written to.
+        Shape (1, k) for the root, (states of the parent, own states) for the others. The last
+        axis sums to 1. The arrays are read-only copies.
 
     Examples
     --------
@@ -74,7 +77,7 @@ class Tree:
     def even(
         cls, parents: Sequence[int], cardinalities: Sequence[int], columns: Sequence[int]
     ) -> Tree:
-        """A tree whose tables are all even: where EM's random starts set out from."""
+        """A tree in which all distributions are uniform."""
         parents = _whole_numbers("parents", parents)
         cardinalities = _whole_numbers("cardinalities", cardinalities)
         columns = _whole_numbers("columns", columns)
@@ -105,12 +108,12 @@ class Tree:
 
     @cached_property
     def offsets(self) -> IndexArray:
-        """Where each table's cells start in `theta`, and at the end F."""
+        """Where the entries of each table start in `theta`, followed by F."""
         return np.concatenate([[0], np.cumsum([t.size for t in self.tables])]).astype(np.intp)
 
     @cached_property
     def distribution_starts(self) -> IndexArray:
-        """First cell of each distribution (table row) in `theta`."""
+        """First entry of each distribution (row of a table) in `theta`."""
         return np.concatenate(
             [
                 np.arange(first, first + table.size, table.shape[1])
@@ -120,15 +123,15 @@ class Tree:
 
     @cached_property
     def theta(self) -> FloatArray:
-        """All tables as one row of F cells."""
+        """The entries of all tables as one flat array."""
         return np.concatenate([table.ravel() for table in self.tables])
 
     def with_theta(self, theta: FloatArray) -> Tree:
-        """The same tree with other tables, given as one row of F cells."""
+        """The same tree with other tables, given as a flat array."""
         return replace(self, tables=self.split(theta))
 
     def split(self, theta: FloatArray) -> tuple[FloatArray, ...]:
-        """One row of F cells (probabilities, counts) as tables."""
+        """A flat array of F entries (probabilities or counts) as tables."""
         return tuple(
             theta[first : first + table.size].reshape(table.shape)
             for first, table in zip(self.offsets[:-1], self.tables, strict=True)
@@ -173,57 +176,63 @@ def _check_shape(
     leaves = set(range(len(parents))) - set(parents)
     for node, column in enumerate(columns):
         if column < -1:
-            raise ValueError(f"columns[{node}]={column} must be a column, or -1 if latent.")
+            raise ValueError(
+                f"columns[{node}]={column} must be the number of a column, or -1 for a latent node."
+            )
         if column in shown:
-            raise ValueError(f"Nodes {shown[column]} and {node} both show column {column}.")
+            raise ValueError(
+                f"Nodes {shown[column]} and {node} both show column {column}, but only one node "
+                "may show a column."
+            )
         if column >= 0:
             shown[column] = node
         elif node in leaves:
             raise ValueError(
-                f"Node {node} is a leaf but columns[{node}]=-1: a leaf must show a column. "
-                "Remove the node; it changes nothing in what is observed."
+                f"Node {node} is a leaf but columns[{node}]=-1: a leaf must show a column. Remove "
+                "the node; without it the columns have the same distribution."
             )
 
 
 def _check_tables(tree: Tree) -> None:
     if len(tree.tables) != len(tree.parents):
         raise ValueError(
-            f"tables has {len(tree.tables)} entries for {len(tree.parents)} nodes; each node "
-            "needs one."
+            f"tables has {len(tree.tables)} entries but must have one for each of the "
+            f"{len(tree.parents)} nodes."
         )
     for node, (parent, k) in enumerate(zip(tree.parents, tree.cardinalities, strict=True)):
         table = tree.tables[node]
         shape = (1 if parent < 0 else tree.cardinalities[parent], k)
         if table.shape != shape:
-            raise ValueError(f"tables[{node}] has shape {table.shape}, but must have {shape}.")
-    # at once for all tables, for a search makes many trees; comparisons that NaN fails too
+            raise ValueError(f"tables[{node}] has shape {table.shape} but must have shape {shape}.")
+    # all tables at once, since a search makes many trees; NaN fails these comparisons too
     if np.all((tree.theta >= 0) & (tree.theta <= 1 + ROUNDING)):
         sums = np.add.reduceat(tree.theta, tree.distribution_starts)
         if np.all(np.abs(sums - 1) <= ROUNDING):
             return
     for node, table in enumerate(tree.tables):
         if not np.all((table >= 0) & (table <= 1 + ROUNDING)):
-            raise ValueError(f"tables[{node}] holds numbers that are not probabilities.")
+            raise ValueError(f"tables[{node}] has entries that are not between 0 and 1.")
         wrong = np.flatnonzero(np.abs(table.sum(axis=1) - 1) > ROUNDING)
         if wrong.size:
             raise ValueError(
-                f"Row {wrong[0]} of tables[{node}] sums to {table[wrong[0]].sum():.6g}, not to 1."
+                f"Row {wrong[0]} of tables[{node}] sums to {table[wrong[0]].sum():.6g} but must "
+                "sum to 1."
             )
 
 
 def n_parameters(tree: Tree) -> int:
-    """Number of free parameters: for each distribution its states less one."""
+    """Number of free parameters, d(m): k - 1 for each distribution over k states."""
     return sum(table.shape[0] * (table.shape[1] - 1) for table in tree.tables)
 
 
 def largest_regular_cardinality(tree: Tree, node: int) -> int:
-    """Most states a latent node may have in a regular tree.
+    """Largest number of states that a latent node may have in a regular tree.
 
-    Let B be the product of the neighbours' cardinalities divided by the largest of them. A latent
-    node of a regular tree has at most B states, and at most B - 1 if it has exactly two neighbours
-    (Zhang 2004; section 2 of the paper on latent tree classifiers). What a node has beyond that
-    adds parameters and no distribution of the observed columns. The answer may be 0: then the
-    node has no place in a regular tree, whatever its cardinality.
+    Let B be the product of the cardinalities of its neighbours, divided by the largest of them. A
+    latent node of a regular tree has at most B states, and at most B - 1 if it has exactly two
+    neighbours (Zhang 2004; section 2 of Wang, Zhang, Chen and Poon 2011). Further states add
+    parameters, but the tree can represent no further distribution of the columns. A result of 0
+    means that a regular tree cannot have this node at all.
     """
     around = [tree.cardinalities[child] for child in tree.children[node]]
     if tree.parents[node] >= 0:
@@ -233,7 +242,7 @@ def largest_regular_cardinality(tree: Tree, node: int) -> int:
 
 
 def irregular_nodes(tree: Tree) -> tuple[int, ...]:
-    """Latent nodes with more states than `largest_regular_cardinality`; none if regular."""
+    """Latent nodes with more states than `largest_regular_cardinality`; empty if regular."""
     return tuple(
         node
         for node in tree.latent
@@ -242,7 +251,7 @@ def irregular_nodes(tree: Tree) -> tuple[int, ...]:
 
 
 def marginals(tree: Tree) -> list[FloatArray]:
-    """Distribution of each node before anything is observed."""
+    """Marginal distribution of each node."""
     found: list[FloatArray] = [tree.tables[0][0]]
     for parent, table in zip(tree.parents[1:], tree.tables[1:], strict=True):
         found.append(found[parent] @ table)
@@ -250,7 +259,7 @@ def marginals(tree: Tree) -> list[FloatArray]:
 
 
 def edge_information(tree: Tree) -> FloatArray:
-    """Mutual information of each node and its parent in nats, exact; 0 for the root."""
+    """Mutual information of each node and its parent in nats; 0 for the root."""
     margin = marginals(tree)
     information = np.zeros(len(tree.parents))
     for node, parent in enumerate(tree.parents[1:], start=1):
@@ -259,7 +268,7 @@ def edge_information(tree: Tree) -> FloatArray:
         seen = (table > 0) & (margin[parent][:, None] > 0) & (expected > 0)
         ratio = np.divide(table, expected, out=np.ones_like(table), where=seen)
         joint = margin[parent][:, None] * table
-        # terms may be negative, their sum is not
+        # single terms may be negative, but their sum is not
         information[node] = max(0.0, float(np.sum(joint * np.log(ratio, where=seen, out=ratio))))
     return information
 
@@ -267,9 +276,9 @@ def edge_information(tree: Tree) -> FloatArray:
 def reroot(tree: Tree, node: int) -> tuple[Tree, tuple[int, ...]]:
     """The same joint distribution with another node as root.
 
-    The tables on the way from the old root to the new one are turned round by Bayes' rule; all
-    others stay as they are, to the bit. A state of probability 0 gets an even distribution of what
-    was its parent.
+    The tables on the path from the old root to the new one are reversed by Bayes' rule. All others
+    stay the same, to the bit. In a reversed table, a state of probability 0 gets a uniform
+    distribution.
 
     Returns
     -------
@@ -287,8 +296,8 @@ def reroot(tree: Tree, node: int) -> tuple[Tree, tuple[int, ...]]:
     _check_node(tree, node)
     if node and tree.columns[0] < 0 and len(tree.children[0]) == 1:
         raise ValueError(
-            "Node 0, the root, is latent and has one neighbour only: with another root it would be "
-            "a latent leaf. Remove it first."
+            "Node 0, the root, is latent and has only one neighbour, so with another root it would "
+            "be a latent leaf. Remove it first."
         )
     margin = marginals(tree)
     parents = dict(enumerate(tree.parents))
@@ -327,12 +336,12 @@ def _renumbered(
 
 
 def permute_states(tree: Tree, node: int, order: Sequence[int]) -> Tree:
-    """The same distribution with state i of a node being what was its state order[i]."""
+    """The same distribution, where state i of a node is its former state order[i]."""
     _check_node(tree, node)
     if sorted(order) != list(range(tree.cardinalities[node])):
         raise ValueError(
-            f"order={list(order)} must hold each of the {tree.cardinalities[node]} states of node "
-            f"{node} once."
+            f"order={list(order)} must contain each of the {tree.cardinalities[node]} states of "
+            f"node {node} once."
         )
     tables = list(tree.tables)
     index = np.asarray(order, dtype=np.intp)
@@ -348,7 +357,7 @@ def _check_node(tree: Tree, node: int) -> None:
 
 
 def sample_nodes(tree: Tree, n_rows: int, rng: np.random.Generator) -> CodeArray:
-    """States of all nodes, latent ones included, in `n_rows` draws: shape (n_rows, n_nodes)."""
+    """Draw the states of all nodes, latent ones included, shape (n_rows, n_nodes)."""
     states = np.zeros((n_rows, len(tree.parents)), dtype=np.int32)
     for node, (parent, table) in enumerate(zip(tree.parents, tree.tables, strict=True)):
         given = states[:, parent] if parent >= 0 else np.zeros(n_rows, dtype=np.int32)
@@ -357,7 +366,7 @@ def sample_nodes(tree: Tree, n_rows: int, rng: np.random.Generator) -> CodeArray
 
 
 def observed_codes(tree: Tree, states: CodeArray, n_columns: int | None = None) -> CodeArray:
-    """States of the nodes as codes of the data's columns; -1 in columns no node shows."""
+    """States of the nodes as codes of the columns of the data; -1 in columns no node shows."""
     width = max(tree.columns) + 1 if n_columns is None else n_columns
     codes = np.full((len(states), width), -1, dtype=np.int32)
     for node, column in enumerate(tree.columns):

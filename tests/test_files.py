@@ -1,0 +1,44 @@
+"""Files that are never seen half-written."""
+
+import os
+import stat
+
+import pytest
+
+from latentclass._files import replacing
+
+
+def test_the_file_is_replaced_at_the_end_only(tmp_path):
+    path = tmp_path / "result"
+    path.write_bytes(b"old")
+    with replacing(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["result"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_after_an_error_the_old_file_is_still_there_and_nothing_else(tmp_path, error):
+    path = tmp_path / "result"
+    path.write_bytes(b"old")
+
+    def fail():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["result"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+def test_permissions_are_those_of_any_new_file(tmp_path):
+    with replacing(tmp_path / "ours") as file:
+        file.write(b"x")
+    (tmp_path / "other").write_bytes(b"x")
+    ours, other = (stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "other"))
+    assert ours == other
