@@ -168,7 +168,14 @@ SHARED = {
 
 # Estimators that say more, or something else, about a name above.
 OWN_WORDS = {
-    "alpha": {"HiddenNaiveBayes", "K2", "LatentTreeClassifier", "LatentVariableClassifier", "TAN"},
+    "alpha": {
+        "AODE",
+        "HiddenNaiveBayes",
+        "K2",
+        "LatentTreeClassifier",
+        "LatentVariableClassifier",
+        "TAN",
+    },
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
     "discriminative": {"HybridLCMClassifier"},

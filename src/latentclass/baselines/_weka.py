@@ -293,10 +293,7 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
         tags.input_tags.string = True
-        tags.input_tags.sparse = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

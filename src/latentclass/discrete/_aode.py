@@ -35,7 +35,7 @@ class AODE(DiscreteClassifier):
     Parameters
     ----------
     alpha : float, default=1.0
-        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
+        Pseudo-count of every category (Laplace smoothing), above 0.
     min_frequency : float, default=1.0
         A value is a super-parent only if its rows weigh as much as this (Weka's F; the LTC paper
         has 30). A row without such a value is judged by naive Bayes.

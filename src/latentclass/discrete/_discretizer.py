@@ -108,8 +108,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
         tags.input_tags.string = True
         tags.target_tags.required = True
         return tags

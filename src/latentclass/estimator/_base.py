@@ -63,13 +63,6 @@ class GenerativeClassifier(
     n_iter_: int
     log_likelihood_: float
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
-
     # ------------------------------------------------------------------ fit
 
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -88,6 +88,13 @@ class TableReader:
     schema_: Schema
     n_unlabelled_: int
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         labels = label_array(y)
         weight = check_weight(sample_weight, len(labels))

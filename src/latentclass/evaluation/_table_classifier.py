@@ -71,13 +71,6 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         self.scale = scale
         self.categorical_features = categorical_features
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Learn how to encode the table, and fit the classifier to the encoded labelled rows."""
         check_option("scale", self.scale, (True, False))

@@ -236,8 +236,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
         return tags
 
     # ------------------------------------------------------------------ fit
