@@ -41,7 +41,7 @@ def digits_of(low, high):
     return X[half], y[half], X[~half], y[~half]
 
 
-def test_digits_are_told_apart_better_than_by_naive_bayes():
+def test_digits_are_classified_better_than_by_naive_bayes():
     X, y, X_test, y_test = digits_of(1, 8)
     model = BinaryLCMClassifier(8, n_init=3, random_state=0).fit(X, y)
     peer = BernoulliNB().fit(X, y)

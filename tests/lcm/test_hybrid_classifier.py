@@ -91,7 +91,7 @@ def test_mixed_columns_are_learned_together():
     assert np.all(np.diff(fitted.history_) >= -1e-9)
 
 
-def test_a_missing_cell_is_told_by_the_columns_of_another_kind():
+def test_a_missing_cell_is_inferred_from_columns_of_another_kind():
     X, y = mixed_table(800)
     model = quick(n_latent=2).fit(X, y)
     hidden = X.assign(length=np.nan)

@@ -111,7 +111,7 @@ def test_folds_are_stratified_and_leave_out_rows_without_label():
     assert np.all(fold[15:] == -1)
     assert np.bincount(fold[:10]).tolist() == [2] * 5
     assert np.bincount(fold[10:15]).tolist() == [1] * 5
-    with pytest.raises(ValueError, match=r"cv=5 folds need two labelled rows at least, y has 1"):
+    with pytest.raises(ValueError, match="cv=5 needs at least two labelled rows, but y has 1"):
         share_out(np.array([0, -1]), 5, np.random.RandomState(0))
 
 

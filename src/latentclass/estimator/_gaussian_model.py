@@ -186,52 +186,51 @@ def gather(
     width: int,
     n_jobs: int | None,
 ) -> ComponentData:
-    """Rows as the E-step wants them (see `gather_rows` for `one_component` and `width`)."""
+    """Prepare rows for the E-step (see `gather_rows` for `one_component` and `width`)."""
+    known: list[ComponentData] = []
+    if one_component:
+        known, hidden = _sum_known(training, measured, n_jobs)
+        training = training.take(hidden)
+    numeric, codes = training.table.block(slice(0, training.table.n_rows))
+    data = gather_rows(
+        measured.scaling.values(numeric),
+        codes,
+        training.y,
+        training.weight[None],
+        n_classes=training.n_classes,
+        one_component=one_component,
+        offsets=measured.level_offsets,
+        width=width,
+        n_jobs=n_jobs,
+    )
+    for part in known:
+        data = add_known(data, part)
+    return data
+
+
+def _sum_known(
+    training: Training, measured: Measured, n_jobs: int | None
+) -> tuple[list[ComponentData], BoolArray]:
+    """Sum complete labelled rows, block by block, and mark the other rows."""
     table, y, weight = training.table, training.y, training.weight
-    n_classes, scaling, offsets = training.n_classes, measured.scaling, measured.level_offsets
 
-    def read(span: slice) -> tuple[FloatArray, CodeArray]:
+    def visit(span: slice) -> tuple[ComponentData, BoolArray]:
         numeric, codes = table.block(span)
-        return scaling.values(numeric), codes
-
-    def sums(span: slice) -> tuple[ComponentData, BoolArray, Any]:
-        """Sums over the rows that hide nothing, and the other rows."""
-        values, codes = read(span)
+        values = measured.scaling.values(numeric)
         known = (y[span] != UNLABELLED) & ~np.isnan(values).any(axis=1)
         part = gather_rows(
             values[known],
             codes[known],
             y[span][known],
             weight[None, span][:, known],
-            n_classes=n_classes,
+            n_classes=training.n_classes,
             one_component=True,
-            offsets=offsets,
+            offsets=measured.level_offsets,
         )
-        return part, ~known, (values[~known], codes[~known])
+        return part, ~known
 
-    if one_component:
-        parts = list(map_blocks(sums, table.spans(least=n_classes), n_jobs))
-        hidden = np.concatenate([mask for _, mask, _ in parts])
-        values = np.concatenate([rows[0] for _, _, rows in parts])
-        codes = np.concatenate([rows[1] for _, _, rows in parts])
-        y, weight = y[hidden], weight[hidden]
-    else:
-        values, codes = read(slice(0, table.n_rows))
-    data = gather_rows(
-        values,
-        codes,
-        y,
-        weight[None],
-        n_classes=n_classes,
-        one_component=one_component,
-        offsets=offsets,
-        width=width,
-        n_jobs=n_jobs,
-    )
-    if one_component:
-        for part, _, _ in parts:
-            data = add_known(data, part)
-    return data
+    parts = list(map_blocks(visit, table.spans(least=training.n_classes), n_jobs))
+    return [part for part, _ in parts], np.concatenate([hidden for _, hidden in parts])
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def _refuse_discrete(schema: Schema) -> None:
     if schema.discrete:
         name = schema.columns[schema.discrete[0]].name
         raise ValueError(
-            f"Column {name!r} is discrete: chunks must hold continuous columns only. Use fit."
+            f"Column {name!r} is discrete, but chunks must have continuous columns only. Use fit."
         )
 
 
@@ -69,8 +69,8 @@ def add_chunk(
             row, column = np.argwhere(np.isnan(numeric))[0]
             name = schema.columns[schema.continuous[column]].name
             raise ValueError(
-                f"Column {name!r}, row {span.start + row} of the chunk is missing: chunks must "
-                "be complete. Use fit, which integrates missing cells out."
+                f"Row {span.start + row} of the chunk has no value in column {name!r}, but chunks "
+                "must be complete. Use fit, which integrates missing cells out."
             )
         rows = (numeric - chunks.centre) / chunks.unit
         return np.stack(

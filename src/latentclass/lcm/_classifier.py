@@ -288,7 +288,7 @@ class LCMClassifier(LatentClassifier):
         ):
             if getattr(self, name) == value:
                 raise ValueError(
-                    f"{name}={value!r} needs the rows once more, but chunks are read once. Use "
+                    f"{name}={value!r} needs to read the rows again, but chunks are read once. Use "
                     f"{name}={other}, or fit."
                 )
 

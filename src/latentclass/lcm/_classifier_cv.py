@@ -266,7 +266,7 @@ class LCMClassifierCV(LatentClassifier):
         if not pairs:
             raise ValueError(
                 f"No pair of n_latent={latent} and n_components={components} has "
-                f"n_latent * n_components <= {n_rows}, the number of rows. Try smaller numbers."
+                f"n_latent * n_components <= {n_rows}, the number of rows. List smaller numbers."
             )
         return pairs
 

@@ -95,16 +95,16 @@ def share_out(y: IndexArray, cv: int, random: np.random.RandomState) -> tuple[In
     fold = np.full(len(y), -1, dtype=np.intp)
     if n_folds < 2:
         raise ValueError(
-            f"cv={cv} folds need two labelled rows at least, y has {len(labelled)}. Use "
-            "the model without search."
+            f"cv={cv} needs at least two labelled rows, but y has {len(labelled)}. Use the "
+            "estimator without search."
         )
     counts = np.bincount(y[labelled])
     if counts[counts > 0].min() < n_folds:
         warn_user(
-            f"A class has fewer labelled rows ({counts[counts > 0].min()}) than cv={cv} folds: "
+            f"A class has fewer labelled rows ({counts[counts > 0].min()}) than cv={cv} folds, so "
             "some folds are tested without it."
         )
-    # dealt out class by class, so that a class of any size is spread as evenly as can be
+    # class by class, so that every class is spread over the folds as evenly as possible
     order = random.permutation(len(labelled))
     order = order[np.argsort(y[labelled][order], kind="stable")]
     fold[labelled[order]] = np.arange(len(labelled)) % n_folds
@@ -204,7 +204,7 @@ class SizeSearch:
         return _best(tried), tried
 
     def semi_greedy(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Each number of latent variables with all numbers of components, as long as it pays."""
+        """More and more latent variables, each with all numbers of components, while it helps."""
         path: list[dict[str, Any]] = []
         best: dict[str, Any] | None = None
         idle = 0
@@ -223,10 +223,10 @@ class SizeSearch:
         return best, path
 
     def halving(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """All pairs with little, the better ones with more."""
+        """All pairs with few starts and iterations, the better ones with more."""
         path: list[dict[str, Any]] = []
         pairs, n_init, max_iter = self.pairs, self.n_init, self.max_iter
-        # never with few starts: an average over few is a poor sign of the average over all
+        # never with very few starts: their average says little about the average over all
         rounds = [
             (max(1, n_init // 2), min(20, max_iter)),
             (max(1, n_init // 2), min(60, max_iter)),
@@ -274,7 +274,7 @@ class SizeSearch:
         if self.scoring == "accuracy":
             value = (posterior.argmax(axis=1) == y).astype(np.float64)
         else:
-            # bounded as scikit-learn's: one row judged impossible must not decide alone
+            # bounded as in scikit-learn: a single row with probability 0 must not decide
             value = np.maximum(posterior[np.arange(len(y)), y], np.log(np.finfo(float).eps))
         total = np.bincount(fold[tested], weight * value, n_folds)
         return np.asarray(total / np.bincount(fold[tested], weight, n_folds))
