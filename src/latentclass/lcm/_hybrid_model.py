@@ -274,7 +274,7 @@ class HybridModel(LatentModel):
         noise: FloatArray,
         hidden: BoolArray,
     ) -> FloatArray:
-        """Means of standardised columns that are Gaussian around `a` at each point, (rows, columns).
+        """Means of standardised columns, Gaussian around `a` at each point, (rows, columns).
 
         `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. With a
         power transform only the means of the missing cells are computed; the others are 0.
