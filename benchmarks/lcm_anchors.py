@@ -3,7 +3,7 @@
 Accuracy (mean of folds) and log-loss (pooled, clipped at 1e-15) by the protocol of the peers'
 numbers, StratifiedKFold(10, shuffle=True, random_state=0). The size is searched in every training
 part. breast_cancer and digits get short lists of sizes: the default search would take hours. Every
-fold goes to a store, so a run that was stopped continues where it was.
+fold of a full run goes to a store, so a run that was stopped continues where it was.
 
 Short form: iris, 3 folds, a short list of sizes. `--full`: all, or those of `--sets`.
 """
@@ -43,7 +43,9 @@ def main() -> None:
             for noise in ("tied", "untied")
         }
         with Run(__file__, keep=options.full) as run:  # one per data set: they take long
-            result = compare(models, [(name, X, y)], cv=folds, store=STORE)
+            result = compare(
+                models, [(name, X, y)], cv=folds, store=STORE if options.full else None
+            )
             for noise, accuracy, loss in zip(
                 models, result.scores("accuracy")[0], result.scores("log_loss")[0], strict=True
             ):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-# drawn by `benchmarks/hnb.py --large --plot`, which takes long
+# drawn by `benchmarks/hnb.py --full --plot`, which takes long
 FROM_BENCHMARKS = {"hnb-cost"}
 
 

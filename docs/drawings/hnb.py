@@ -1,4 +1,4 @@
-"""Pictures of hierarchical naive Bayes. `benchmarks/hnb.py --large --plot` draws `hnb-cost`."""
+"""Pictures of hierarchical naive Bayes. `benchmarks/hnb.py --full --plot` draws `hnb-cost`."""
 
 from matplotlib.figure import Figure
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a new file to write to. It replaces `path` at the end, if there was no error."""
     target = Path(path)
-    with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".part", delete=False) as part:
-        try:
-            yield part
-            part.close()
-            # a temporary file is private to its owner; give it the usual permissions
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(part.name, 0o666 & ~umask)
-            os.replace(part.name, target)
-        except BaseException:
-            part.close()
-            os.unlink(part.name)
-            raise
+    part = target.parent / f"{secrets.token_hex(8)}.part"
+    descriptor = os.open(part, NEW_FILE, 0o666)  # less the umask: as any new file
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            # on disk before the name is: a crash of the machine must not leave an empty file
+            os.fsync(descriptor)
+        os.replace(part, target)
+    except BaseException:
+        os.unlink(part)
+        raise

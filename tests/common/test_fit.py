@@ -194,7 +194,9 @@ def test_a_single_step_of_em_gives_class_shares_that_sum_to_one(model, table):
 def test_minus_one_marks_unlabelled_rows_and_says_so(model, table):
     X, y = table
     codes = np.searchsorted(["low", "mid", "top"], y)
-    with pytest.warns(UserWarning, match=f"y is -1 in {np.sum(codes == 0)} rows: read as unlab"):
+    with pytest.warns(
+        UserWarning, match=f"y is -1 in {np.sum(codes == 0)} rows, which are read as unl"
+    ):
         fitted = clone(model).fit(X, codes - 1)
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_unlabelled_ == np.sum(codes == 0)
@@ -213,3 +215,23 @@ def test_a_label_of_weight_zero_decides_nothing(model):
 def test_labels_that_do_not_match_the_rows_are_refused(model, table):
     with pytest.raises(ValueError, match=r"X has 80 rows, y has 79 labels. Pass one label per row"):
         model.fit(table[0], table[1][:79])
+
+
+def test_folds_of_calibrate_leave_the_warning_filters_alone(model, table):
+    """Filters belong to the process: fits in other threads would see a change, and keep it."""
+    import warnings
+
+    X, y = table
+    seen = []
+
+    class Filters(list):
+        def insert(self, *args):
+            seen.append(args)
+            super().insert(*args)
+
+    model = clone(model).set_params(calibrate=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filters = Filters(warnings.filters)
+        model.fit(X, y)
+    assert not seen

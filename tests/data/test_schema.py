@@ -1,4 +1,4 @@
-"""Coding a later table by a learned schema."""
+"""Encode a later table with a learned schema."""
 
 import numpy as np
 import pandas as pd

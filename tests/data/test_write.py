@@ -1,4 +1,4 @@
-"""From coded arrays back to a container: `build_table` and `fill_missing`."""
+"""Write coded arrays into a container: `build_table` and `fill_missing`."""
 
 from decimal import Decimal
 

@@ -10,7 +10,7 @@ DATA = os.environ.get("LATENTCLASS_DATA")
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    """No network, no data folder, a cache of one's own: each test says what it needs."""
+    """Run each test without network and data folder, and with an empty cache."""
 
     def offline(**_):
         raise URLError("no network in tests")

@@ -1,5 +1,13 @@
 """Kernels as machine code."""
 
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
 from latentclass.engine import _compiled
 
 
@@ -13,3 +21,65 @@ def test_without_a_folder_for_machine_code_it_is_made_in_every_session(monkeypat
 
     monkeypatch.setattr(_compiled.numba, "njit", njit)
     assert _compiled.compiled()(lambda x: 2 * x)(3) == 6
+
+
+PROGRAM = """
+from latentclass.engine._compiled import compiled
+
+@compiled()
+def inner(x):
+    return x + 1
+
+@compiled()
+def outer(x):
+    return 2 * inner(x)
+
+print(outer(3))
+"""
+
+
+def run(folder):
+    """Run two kernels whose machine code is kept below a folder, in a process of its own."""
+    script = folder / "kernels.py"
+    script.write_text(PROGRAM, encoding="utf-8")
+    home = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=home)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr
+
+
+def kept(folder, suffix):
+    return sorted(Path(folder, "cache").rglob(f"*.{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [b"", b"\x80\x05nonsense"])
+def test_damaged_machine_code_is_made_again_with_one_warning(tmp_path, suffix, damage):
+    assert run(tmp_path) == ("8", "")
+    for path in kept(tmp_path, suffix):
+        path.write_bytes(damage)
+    answer, warning = run(tmp_path)
+    assert answer == "8"
+    assert warning.count("UserWarning: Could not read compiled code in ") == 1
+    assert run(tmp_path) == ("8", "")  # mended by the run before
+
+
+def test_a_full_disk_costs_the_machine_code_only(monkeypatch):
+    class FullDisk:
+        cache_path = "a full disk"
+
+        def load_overload(self, signature, target_context):
+            return None
+
+        def save_overload(self, signature, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_compiled._TolerantCache, "warned", False)
+    kernel = _compiled.compiled()(lambda x: 3 * x)
+    kernel._cache = _compiled._TolerantCache(FullDisk())
+    message = (
+        r"^Could not write compiled code in a full disk \(OSError: .*No space left on device\)\."
+    )
+    with pytest.warns(UserWarning, match=message):
+        assert kernel(2) == 6
+    assert kernel(2.0) == 6.0  # a second warning would be an error

@@ -2,6 +2,7 @@
 
 import _thread
 import os
+import signal
 import threading
 import time
 from functools import partial
@@ -11,7 +12,7 @@ import pytest
 from latentclass.engine import _parallel as threads_module
 from latentclass.engine._parallel import map_blocks, map_threads, run_interruptible
 
-HUNG = 600  # seconds: a limit for threads that wait for ever, far above what a busy machine needs
+HUNG = 300  # seconds: a limit for threads that wait for ever, far above what a busy machine needs
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5, 50])
@@ -86,6 +87,15 @@ def test_interruptible_results_come_in_the_order_of_the_tasks(n_threads):
     assert run_interruptible(tasks, n_threads, threading.Event()) == [i * i for i in range(7)]
 
 
+@pytest.fixture
+def interruptible():
+    """Let interrupts through: a process that was started in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_asks_all_tasks_to_end_and_keeps_what_they_have():
     stop, waiting = threading.Event(), threading.Barrier(3)
 

@@ -58,7 +58,7 @@ class LabelsOnly(ClassifierMixin, BaseEstimator):
 
 
 class Failing(Logged):
-    """Fails where the training part has `bad_rows` rows; `mend` names a file that heals it."""
+    """Fails if there are `bad_rows` training rows, unless the file `mend` exists."""
 
     def __init__(self, bad_rows=None, mend=None, log=None):
         super().__init__(log=log)

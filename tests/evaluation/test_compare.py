@@ -1,4 +1,4 @@
-"""The comparison as a whole: same folds, nothing twice, failures, protocol, outputs."""
+"""The whole comparison: folds, stored results, failures, protocol, output."""
 
 import math
 import re
@@ -35,7 +35,7 @@ MODELS = {"near": Logged(), "nearer": Logged(shrink=0.3), "tree": DecisionTreeCl
 
 
 def outcome(comparison):
-    """All results but the seconds, for comparing runs."""
+    """All results except the seconds, to compare runs."""
     columns = comparison.columns()
     return {k: v for k, v in columns.items() if not k.endswith("_seconds")}
 
@@ -165,7 +165,7 @@ def test_nothing_is_computed_twice(blobs, log, store):
     assert again.n_computed == 0
     assert n_fits(log) == 12
     assert outcome(again) == outcome(first)
-    # other names are the same computation, and are shown
+    # with other names it is the same computation, and the new names are shown
     renamed = compare({"new": Logged(log)}, [("d", *blobs[0][1:])], cv=3, store=store)
     assert renamed.n_computed == 0
     assert renamed.columns()["classifier"] == ["new"] * 3
@@ -265,7 +265,7 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(blobs, store, tmp_path):
     assert "3 failed" in repr(comparison)
     assert comparison.columns()["error"][0].startswith("RuntimeError")
     assert comparison.wins_ties_losses("bad", "good", test=None)[1] <= 1
-    # a failure is a result: it is not tried again unless asked for
+    # a failure is a result too: it is tried again only on request
     with pytest.warns(UserWarning, match="3 of 12 fits failed"):
         assert compare(models, blobs, cv=3, store=store).n_computed == 0
     mend.touch()

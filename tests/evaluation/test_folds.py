@@ -1,4 +1,4 @@
-"""Folds: identical for all, seeded, unlabelled rows only in training."""
+"""Folds: the same for all classifiers, seeded, with unlabelled rows only in training."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ def problem(blobs):
 
 @pytest.fixture
 def partly(blobs):
-    """A third of the rows without label."""
+    """A third of the rows is unlabelled."""
     name, X, y = blobs[0]
     y = y.astype(object)
     y[::3] = None
@@ -109,7 +109,7 @@ def test_impossible_folds_are_refused(problem, cv, message):
 
 
 def make_partly_labelled(n_rows=90):
-    """Two classes of text that one column tells apart; two thirds of the labels are None."""
+    """Two classes that one column separates; two thirds of the labels are None."""
     rng = np.random.default_rng(0)
     y = np.array(["left", "right"], dtype=object)[np.arange(n_rows) % 2]
     X = np.c_[rng.normal(0, 1, n_rows) + 3.0 * (y == "right"), rng.normal(size=n_rows)]

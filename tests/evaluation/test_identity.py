@@ -1,4 +1,4 @@
-"""Keys: equal for equal computations, other for others; data sets as problems."""
+"""Keys are equal only for equal computations; data sets are read as problems."""
 
 import functools
 import re

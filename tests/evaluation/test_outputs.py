@@ -90,7 +90,7 @@ def test_wins_ties_losses(comparison):
     assert comparison.wins_ties_losses("A", "B") == (0, 3, 0)
     assert comparison.wins_ties_losses("A", "C_1", test="paired") == (1, 2, 0)
     assert comparison.wins_ties_losses("C_1", "A", test=None) == (0, 0, 3)
-    # of a loss, less is better
+    # for a loss, lower is better
     assert comparison.wins_ties_losses("A", "C_1", test=None, metric="brier") == (3, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""The store: append-only, damage tolerated, stores merge."""
+"""The store is append-only, tolerates damage, and can be merged with others."""
 
 import json
 import multiprocessing
@@ -58,7 +58,7 @@ def test_a_damaged_last_record_is_ignored_and_reported(path, cut):
             damaged = Store(path)
         assert list(damaged.records) == ["a"]
         assert damaged.n_damaged == 1
-    # what comes next does not join the half line
+    # the next record does not continue the half line
     damaged.add(record("c"))
     kept = {"a", "b", "c"} if cut == 1 else {"a", "c"}
     if cut == 1:

@@ -44,7 +44,7 @@ def test_twins_stand_where_their_columns_stood():
         frozenset(tree.columns[c] for c in tree.children[v] if tree.columns[c] >= 0)
         for v in tree.latent
     }
-    # the ends have no twin: they hang from their neighbour's
+    # the columns at the ends have no twin, and are leaves of their neighbour's
     assert below == {frozenset([0, 1]), frozenset([2]), frozenset([3, 4])}
     assert tree.latent_cardinalities == (2, 2, 2)
     assert irregular_nodes(tree) == ()

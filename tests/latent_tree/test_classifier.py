@@ -32,7 +32,7 @@ def fitted(corral):
 
 @pytest.fixture(scope="module")
 def leaning():
-    """Columns of three levels that share a hidden cause in each class, a number, some holes."""
+    """Columns of three levels with a common cause in each class, a number, some missing cells."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 240)
     cause = rng.integers(0, 3, 240)
@@ -81,7 +81,7 @@ def test_corral_has_the_papers_trees_and_groups(fitted):
     assert set(ones.columns) == {"A0", "A1", "B0", "B1"}
     sure = {tuple(ones.columns[row > 0.9]) for _, row in ones.iterrows()}
     assert sure == {("A0", "A1"), ("B0", "B1")}
-    # of class false, one latent variable tells which of A0, A1 is wanting, the other of B0, B1
+    # in class false, one latent variable tells which of A0 and A1 is false, the other B0 and B1
     false = fitted.latent_groups("0")
     first = {frozenset(g["column"].iloc[:8:4]) for _, g in false.groupby("latent")}
     assert first == {frozenset(["A0", "A1"]), frozenset(["B0", "B1"])}
@@ -101,7 +101,7 @@ def test_without_structure_it_is_naive_bayes(leaning):
         naive.fit(X.dropna(), y[X.notna().all(axis=1)]).predict_proba(X),
         rtol=1e-9,
     )
-    # missing cells: EM comes to the same shares
+    # with missing cells, EM converges to the same shares
     assert_allclose(flat.fit(X, y).predict_proba(X), naive.fit(X, y).predict_proba(X), rtol=1e-6)
     assert {t.latent_cardinalities for t in flat.trees_.values()} == {(1,)}
 

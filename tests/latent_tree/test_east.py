@@ -156,7 +156,7 @@ def test_local_em_never_falls_and_halves_its_starts():
     assert np.all(np.diff(values) >= -1e-9)
     assert_allclose(values[0], region_log_likelihood(region, starts[0]))
     alone = [local_em(region, starts[i : i + 1], 1, 0.0)[1] for i in range(3)]
-    # after one step the two best go on
+    # after one step the two best starts remain
     assert local_em(region, starts, 1, 0.0)[1] == max(alone)
 
 
@@ -184,7 +184,7 @@ def test_shapes_count_and_judge_as_trees_do(seed):
 
 def test_redundant_nodes_are_removed_without_loss():
     rng = np.random.default_rng(2)
-    # 0 has one child only; 1 has two neighbours and as many states as one of them
+    # node 0 has only one child; node 1 has two neighbours and as many states as one of them
     parents, states = (-1, 0, 1, 2, 2, 2, 1), (3, 2, 2, 3, 3, 3, 2)
     even = Tree.even(parents, states, (-1, -1, -1, 0, 1, 2, 3))
     tables = tuple(rng.dirichlet(np.ones(t.shape[1]), len(t)) for t in even.tables)
@@ -198,7 +198,7 @@ def test_redundant_nodes_are_removed_without_loss():
 
 @pytest.fixture(scope="module")
 def two_groups():
-    """Two latent nodes of three states that lean on each other, four columns below each."""
+    """Two dependent latent nodes of three states, with four columns below each."""
     rng = np.random.default_rng(0)
     sharp = 0.7 * np.eye(3) + 0.1
     even = Tree.even((-1, 0, *[0] * 4, *[1] * 4), (3,) * 10, (-1, -1, *range(8)))

@@ -102,7 +102,7 @@ def test_fixed_tables_stay_fixed_to_the_bit():
 
 
 def test_local_em_does_not_depend_on_the_root():
-    """Learning P(leaf | parent) is the same wherever the root is; a static part saves work."""
+    """P(leaf | parent) is learned alike wherever the root is, and static messages save work."""
     rng = np.random.default_rng(0)
     n_leaves = 10
     shape = Tree.even(
@@ -141,7 +141,7 @@ def test_the_truth_is_found_again():
     assert fit.log_likelihood > row_log_likelihood(truth, codes).sum()
 
 
-def test_books_of_a_fit():
+def test_the_record_of_a_fit():
     tree = random_tree(1, n_latent=2, n_leaves=6)
     rng = np.random.default_rng(3)
     codes, weight = random_rows(tree, 100, rng), rng.uniform(0, 2, 100)
@@ -224,7 +224,7 @@ def test_a_start_that_cannot_make_the_rows_loses():
 
 
 def test_one_state_is_independence():
-    """With latent nodes of one state the tables are the columns' shares: naive Bayes of a class."""
+    """With one latent state the tables are the shares of each column, as in naive Bayes."""
     rng = np.random.default_rng(0)
     codes, weight = rng.integers(-1, 3, (80, 4)), rng.uniform(0.5, 2, 80)
     shape = Tree.even((-1, *(0,) * 4), (1, 3, 3, 3, 3), (-1, *range(4)))

@@ -63,7 +63,7 @@ def test_the_log_likelihood_is_the_weighted_sum_over_rows(weights, n_leaves):
     tree = random_tables(shape, rng, zeros=0.1)
     codes = observed_codes(tree, sample_nodes(tree, 60, rng))
     if weights[0] == 0.0:
-        codes[::7] = rng.integers(0, 3, codes[::7].shape)  # some cannot be
+        codes[::7] = rng.integers(0, 3, codes[::7].shape)  # some are impossible
     rows = group_rows(codes)
     n_rows = len(rows.blocks[0].codes)
     weight = np.resize(weights, n_rows)
@@ -85,7 +85,7 @@ def test_any_number_of_states(states, own_share, monkeypatch):
         (-1, 0, 0, 1, 1, 1, 2, 2), (states, states, 2, 3, 2, 3, 2, 2), (-1, -1, -1, 0, 1, 2, 3, 4)
     )
     rng = np.random.default_rng(states)
-    tree, codes, weight = random_tables(shape, rng), random_rows(shape, 30, rng), rng.random(30)
+    tree, codes, weight = random_tables(shape, rng), random_rows(shape, 10, rng), rng.random(10)
     counts, _ = expected_counts(plan_rows(tree, group_rows(codes, weight)), tree.theta[None])
     assert_allclose(counts[0], slow_counts(tree, codes, weight), rtol=1e-10, atol=1e-13)
 

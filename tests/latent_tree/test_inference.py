@@ -38,7 +38,7 @@ def small_case(seed, zeros=0.0):
 
 @pytest.fixture(params=["one block", "many blocks", "groups of inputs", "shared patterns"])
 def layout(request, monkeypatch):
-    """The ways in which rows and inputs are divided give the same answers."""
+    """Ways to divide rows and inputs, which must all give the same answers."""
     if request.param == "many blocks":
         monkeypatch.setattr(rows_module, "BLOCK_ROWS", 3)
     if request.param == "groups of inputs":
@@ -255,7 +255,7 @@ class TestRange:
             assert_allclose(table.sum(), len(codes), rtol=1e-12)
 
     def test_leaves_that_contradict_each_other(self):
-        # half of the leaves speak for one state by 99 to 1 each, the others as much for the other
+        # half of the leaves favour one state by 99 to 1 each, the other half the other state
         n = 400
         sure = [[0.99, 0.01], [0.01, 0.99]]
         tree = Tree(
@@ -311,7 +311,7 @@ class TestRange:
         counts, total = expected_counts(plan_rows(tree, group_rows(codes)), tree.theta[None])
         assert total[0] == -math.inf
         assert np.isfinite(counts).all()
-        # the row that cannot be does not count
+        # the impossible row does not count
         assert tree.split(counts[0])[0].tolist() == [[2, 0]]
 
     def test_starts_after_one_with_exponents_are_not_touched_by_them(self):

@@ -1,4 +1,4 @@
-"""Regions are what `predict_proba` says of rows with two cells."""
+"""Regions show `predict_proba` of rows with two cells."""
 
 import re
 
@@ -126,7 +126,7 @@ def test_colours_are_of_the_best_class_and_paler_in_doubt():
 
 
 def test_boundary_lies_where_the_best_class_changes():
-    """Of a class and its mirror image the boundary is the mirror, x = 0."""
+    """The boundary between a class and its mirror image is the mirror, x = 0."""
     rng = np.random.default_rng(0)
     left = rng.normal(size=(50, 2)) - [1, 0]
     X = np.concatenate([left, left * [-1, 1]])  # the right is the mirror image of the left
@@ -206,7 +206,7 @@ def test_priors_and_searches_are_passed_on(wine):
         ("length", "features='length' must be two different columns, by name or position."),
     ],
 )
-def test_wrong_features_are_told_what_is_there(features, message, mixed):
+def test_wrong_features_are_refused_with_a_list_of_columns(features, message, mixed):
     table, y = mixed
     model = NaiveBayes().fit(table, y)
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

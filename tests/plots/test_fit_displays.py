@@ -1,4 +1,4 @@
-"""Starts of EM and paths of a search; and what is said where matplotlib is not installed."""
+"""Starts of EM, paths of a search, and the message without matplotlib."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Latent space, loadings, graph: the artists hold the model's own numbers."""
+"""Latent space, loadings and graph: the pictures show the numbers of the model."""
 
 import re
 

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from latentclass._warn import warn_user
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -21,8 +23,58 @@ def compiled(**options: Any) -> Callable[[F], F]:
 
     def compile_one(function: F) -> F:
         try:
-            return cast(F, numba.njit(nogil=True, cache=True, **options)(function))
+            kernel = numba.njit(nogil=True, cache=True, **options)(function)
         except RuntimeError:  # no folder that may be written to: compile in every session
             return cast(F, numba.njit(nogil=True, **options)(function))
+        kernel._cache = _TolerantCache(kernel._cache)
+        return cast(F, kernel)
 
     return compile_one
+
+
+class _TolerantCache:
+    """numba's store of machine code, which may fail without harm: the code is then made anew.
+
+    It can fail in many ways: a full disk, a file that another program damaged or removed.
+    """
+
+    warned = False
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Load machine code; None if there is none that can be used."""
+        try:
+            return self._cache.load_overload(signature, target_context)
+        except Exception as error:
+            self._warn("read", error)
+            self._forget()
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        """Keep machine code for later sessions, if that is possible."""
+        try:
+            self._cache.save_overload(signature, data)
+        except Exception as error:
+            self._warn("write", error)
+
+    def _forget(self) -> None:
+        """Start an empty index in place of a damaged one."""
+        try:
+            self._cache.flush()
+        except Exception as error:
+            self._warn("write", error)
+
+    def _warn(self, verb: str, error: Exception) -> None:
+        if _TolerantCache.warned:
+            return
+        _TolerantCache.warned = True
+        warn_user(
+            f"Could not {verb} compiled code in {self._cache.cache_path} "
+            f"({type(error).__name__}: {error}). It is compiled again in this session. Free some "
+            "disk space, or delete the folder."
+        )

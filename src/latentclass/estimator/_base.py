@@ -7,7 +7,6 @@ at the end of `fit`, and asks it for predictions, densities, samples, completion
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -97,7 +96,7 @@ class GenerativeClassifier(
         progress = FitProgress(self, X, y, self.max_iter)
         training = self._read_training(X, y, sample_weight)
         learned = self._fit_model(training, progress)
-        self._warn_if_not_converged(learned.record)
+        self._warn(learned)
         temperature, calibration = self._calibrated(training, learned)
         self._store(training, learned, temperature, calibration)
         progress.end()
@@ -128,6 +127,10 @@ class GenerativeClassifier(
             },
         )
 
+    def _warn(self, learned: Learned) -> None:
+        """Warn of what the user should know about a fit; folds and searches do not call this."""
+        self._warn_if_not_converged(learned.record)
+
     def _warn_if_not_converged(self, record: FitRecord) -> None:
         if record.converged:
             return
@@ -151,9 +154,7 @@ class GenerativeClassifier(
 
         def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
             fold = self._unfitted_copy(learned)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model = fold._fit_model(training.take(train), None).model
+            model = fold._fit_model(training.take(train), None).model
             evidence: FloatArray = model.evidence(training.table.take(test), self.n_jobs)
             return evidence
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,36 +70,47 @@ def learn_temperature(
             if not np.any(y[train] != UNLABELLED):
                 return 1.0, {}
             evidence[fold == f] = held_out(train, test)
-    rows = (evidence, y[labelled], weight[labelled])
-
-    def loss(temperature: float, chosen: BoolArray, least: float) -> float:
-        part_evidence, part_y, part_weight = (array[chosen] for array in rows)
-        log_proba = log_normalise(part_evidence / temperature + log_prior)
-        of_class = log_proba[np.arange(len(part_y)), part_y]
-        return float(-part_weight @ np.maximum(of_class, least))
-
-    def learned(chosen: BoolArray) -> float:
-        # The loss is not clipped here, since clipping makes plateaus. Rows that are impossible at
-        # every temperature are left out: without them the loss is convex in 1 / T.
-        possible = chosen & np.isfinite(evidence[np.arange(len(labelled)), y[labelled]])
-        return _best_temperature(partial(loss, chosen=possible, least=-np.inf))
-
+    rows = _HeldOutRows(evidence, y[labelled], weight[labelled], log_prior)
     everything = np.ones(len(labelled), dtype=bool)
-    clip = float(np.log(LEAST_PROBABILITY))
-    before = loss(1.0, everything, clip)
-    after = 0.0
+    before, after = rows.clipped_loss(1.0, everything), 0.0
     for f in range(N_FOLDS):
         inside = fold == f
         if inside.any() and not inside.all():
-            after += loss(learned(~inside), inside, clip)
-    temperature = learned(everything)
-    total = float(rows[2].sum())
+            after += rows.clipped_loss(rows.best_temperature(~inside), inside)
+    temperature = rows.best_temperature(everything)
+    total = float(rows.weight.sum())
     facts = {
         "temperature": temperature,
         "log_loss_before": before / total,
         "log_loss_after": after / total,
     }
     return (temperature if after < before else 1.0), facts
+
+
+class _HeldOutRows(NamedTuple):
+    """log p(x | class) of labelled rows, from models that were not trained on them."""
+
+    evidence: FloatArray
+    y: IndexArray
+    weight: FloatArray
+    log_prior: FloatArray
+
+    def clipped_loss(self, temperature: float, chosen: BoolArray) -> float:
+        """Weighted log-loss of the chosen rows, with probabilities of at least 1e-15."""
+        return self._loss(temperature, chosen, float(np.log(LEAST_PROBABILITY)))
+
+    def best_temperature(self, chosen: BoolArray) -> float:
+        """The temperature with the lowest log-loss of the chosen rows under the prior."""
+        # The loss is not clipped here, since clipping makes plateaus. Rows that are impossible at
+        # every temperature are left out: without them the loss is convex in 1 / T.
+        possible = chosen & np.isfinite(self.evidence[np.arange(len(self.y)), self.y])
+        return _best_temperature(partial(self._loss, chosen=possible, least=-np.inf))
+
+    def _loss(self, temperature: float, chosen: BoolArray, least: float) -> float:
+        y = self.y[chosen]
+        log_proba = log_normalise(self.evidence[chosen] / temperature + self.log_prior)
+        of_class = log_proba[np.arange(len(y)), y]
+        return float(-self.weight[chosen] @ np.maximum(of_class, least))
 
 
 def _assign_folds(y: IndexArray, random_state: np.random.RandomState) -> IndexArray:

@@ -147,11 +147,15 @@ def _t_test(d: FloatArray, overlap: float) -> PairResult:
     # the variance of equal differences may consist of rounding errors only
     variance = float(np.var(d, ddof=1)) if np.ptp(d) > 1e-12 * np.max(np.abs(d)) else 0.0
     error = math.sqrt((1 / n_folds + overlap) * variance)
-    if error == 0:
-        statistic = 0.0 if mean == 0 else math.copysign(math.inf, mean)
-    else:
-        statistic = mean / error
+    statistic = _ratio(mean, error)
     return PairResult(mean, statistic, float(2 * stats.t.sf(abs(statistic), n_folds - 1)))
+
+
+def _ratio(mean: float, error: float) -> float:
+    """Divide a mean by its standard error, which may be 0."""
+    if error == 0:
+        return 0.0 if mean == 0 else math.copysign(math.inf, mean)
+    return mean / error
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairResult:
@@ -355,8 +359,5 @@ def kohavi_pooled_test(
         return PairResult(math.nan, math.nan, math.nan)
     mean = float(d[used].mean())
     error = math.sqrt(float(variance[used].sum())) / int(used.sum())
-    if error == 0:
-        statistic = 0.0 if mean == 0 else math.copysign(math.inf, mean)
-    else:
-        statistic = mean / error
+    statistic = _ratio(mean, error)
     return PairResult(mean, statistic, float(stats.norm.sf(statistic)))

@@ -281,7 +281,6 @@ class LatentTreeClassifier(DiscreteClassifier):
                 "search_ended_": {label: found.ended for label, found in every.items()},
                 "_searched": (searched, [found.tree for found in learned.found]),
             }
-            self._warn_if_stopped(attributes["search_ended_"])
         else:
             learned = learn_class_shares(rows, self._settings(), step)
         average = Average(np.stack(learned.priors), "posteriors")
@@ -315,6 +314,10 @@ class LatentTreeClassifier(DiscreteClassifier):
         """The trees of the last fit if `warm_start` is set and they fit the table, otherwise []."""
         last, trees = getattr(self, "_searched", (None, []))
         return trees if self.warm_start and last == searched else []
+
+    def _warn(self, learned: Learned) -> None:
+        self._warn_if_stopped(learned.attributes["search_ended_"])
+        super()._warn(learned)
 
     def _warn_if_stopped(self, ended: Mapping[Any, str]) -> None:
         labels = [label for label, how in ended.items() if how != "done"]

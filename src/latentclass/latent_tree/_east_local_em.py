@@ -30,12 +30,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
-
-Places = npt.NDArray[np.uint32]
+from latentclass.latent_tree._row_patterns import PlaceArray
 
 RESCALE = 8
 """Number of groups after which the numbers of a row are divided by the largest of them."""
@@ -91,13 +89,13 @@ class Region(NamedTuple):
     free_prior: bool
     k_new: int
     group_size: IndexArray
-    group_ids: npt.NDArray[np.uint32]
+    group_ids: PlaceArray
     bounds: IndexArray
     group: IndexArray
     k_in: IndexArray
     leaf: BoolArray
     size: IndexArray
-    ids: Places
+    ids: PlaceArray
     ids_start: IndexArray
     evidence: FloatArray
     evidence_start: IndexArray
@@ -233,7 +231,7 @@ def _rescale(product: FloatArray, scale: FloatArray) -> None:
 
 
 @compiled()
-def _add_up(total: FloatArray, own: FloatArray, ids: Places) -> None:
+def _add_up(total: FloatArray, own: FloatArray, ids: PlaceArray) -> None:
     """total[s, t] = sum of own[s, u] over the u with ids[u] = t."""
     k, size = own.shape
     total[:] = 0.0

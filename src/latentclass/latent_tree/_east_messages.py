@@ -17,12 +17,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import CodeArray, FloatArray
+from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._tree import Tree, marginals
-
-Places = npt.NDArray[np.uint32]
 
 FLOOR = 1e-10
 """Smallest probability in the tables of a tree whose messages are kept."""
@@ -69,7 +67,7 @@ class Base:
         self._evidence: dict[tuple[int, int], FloatArray] = {}
         self._message: dict[tuple[int, int], FloatArray] = {}
         self.posterior: dict[int, FloatArray] = {}
-        self._places: dict[int, Places] = {}
+        self._places: dict[int, PlaceArray] = {}
         self._upward()
         self._downward()
 
@@ -78,7 +76,7 @@ class Base:
         parent = self.tree.parents[node]
         return [*([parent] if parent >= 0 else []), *self.tree.children[node]]
 
-    def places(self, leaf: int) -> Places:
+    def places(self, leaf: int) -> PlaceArray:
         """Codes of a leaf, where a missing cell has the code k after the last state."""
         if leaf not in self._places:
             codes, k = self.data.codes[:, self.tree.columns[leaf]], self.tree.cardinalities[leaf]

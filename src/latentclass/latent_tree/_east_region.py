@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.latent_tree._east_local_em import Region
 from latentclass.latent_tree._east_messages import Base
-
-Places = npt.NDArray[np.uint32]
+from latentclass.latent_tree._row_patterns import PlaceArray
 
 GROUP_SHARE = 0.1
 """Leaves form one group as long as they have fewer patterns than this share of the rows."""
@@ -23,7 +21,7 @@ class _Input(NamedTuple):
     k: int
     leaf: bool
     size: int
-    ids: Places
+    ids: PlaceArray
     evidence: FloatArray
 
 
@@ -31,7 +29,7 @@ class _Group(NamedTuple):
     """Inputs and their joint patterns: how many, that of each row, and the inputs by pattern."""
 
     size: int
-    ids: Places
+    ids: PlaceArray
     inputs: list[_Input]
 
 

@@ -24,13 +24,11 @@ valid: it looks only at the file of the function itself, not at the files of fun
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._compiled import compiled
+from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._schedule import Numbers, Program
-
-PlaceArray = npt.NDArray[np.uint32]
 
 BITS = 256
 TINY, BIG = 2.0**-BITS, 2.0**BITS

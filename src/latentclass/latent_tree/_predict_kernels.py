@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
+from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._tree import Tree
 
 BLOCK = 128
@@ -93,7 +93,7 @@ def class_log_likelihood(trees: Sequence[Tree], codes: CodeArray) -> FloatArray:
 
 
 @compiled()
-def _upward(program: _Program, places: npt.NDArray[np.uint32], out: FloatArray) -> None:
+def _upward(program: _Program, places: PlaceArray, out: FloatArray) -> None:
     """The upward pass of `_message_kernels` for all rows, without patterns.
 
     Multiplies m(p) = sum_s P(s | p) lam(s) of each node into its parent's lam(p), and writes

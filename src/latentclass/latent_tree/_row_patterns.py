@@ -17,6 +17,9 @@ import numpy.typing as npt
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.latent_tree._tree import Tree
 
+PlaceArray = npt.NDArray[np.uint32]
+"""Positions of patterns. Unsigned, because numba tests signed indices for negative values."""
+
 BLOCK_ROWS = 5000
 """Distinct rows per block, as long as that gives at most `MAX_BLOCKS` blocks."""
 

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
-from latentclass.latent_tree._row_patterns import Pattern, PatternBlock, number_rows
+from latentclass.latent_tree._row_patterns import Pattern, PatternBlock, PlaceArray, number_rows
 from latentclass.latent_tree._tree import Tree
 
 GROUP_SHARE = 0.1
@@ -86,7 +85,7 @@ class Program(NamedTuple):
     inputs: IndexArray
     straight: BoolArray
     places_start: IndexArray
-    places: npt.NDArray[np.uint32]
+    places: PlaceArray
     n_numbers: int
     work: int
 
@@ -217,7 +216,6 @@ def make_program(
         inputs=np.array(inputs, dtype=np.intp),
         straight=np.array(straight, dtype=bool),
         places_start=np.array(places_start, dtype=np.intp),
-        # unsigned, because numba tests signed indices for negative values
         places=np.concatenate(places).astype(np.uint32),
         n_numbers=n_numbers,
         work=work,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
@@ -227,9 +225,7 @@ class BinaryLCMClassifierCV(MixedClassifier):
         def fit_part(part: Training, pair: Pair, n_init: int, max_iter: int) -> Learned:
             size = {"n_latent": pair[0], "n_components": pair[1]}
             one = clone(candidate).set_params(**size, n_init=n_init, max_iter=max_iter)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                learned: Learned = one._fit_model(part, None)
+            learned: Learned = one._fit_model(part, None)
             return learned
 
         search = SizeSearch(

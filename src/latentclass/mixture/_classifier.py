@@ -326,7 +326,6 @@ class LatentVariableClassifier(GenerativeClassifier):
         else:
             n_components = int(self.n_components)
         result, model = self._search(rows, n_components, seed, progress)
-        self._warn_of_failures(model)
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
         record = SearchRecord(
             result.history,
@@ -337,6 +336,11 @@ class LatentVariableClassifier(GenerativeClassifier):
             result.histories,
         )
         return Learned(model, record, {"log_losses_": log_losses, "traces_": result.histories})
+
+    def _warn(self, learned: Learned) -> None:
+        assert isinstance(learned.model, LatentVariableModel)
+        self._warn_of_failures(learned.model)
+        super()._warn(learned)
 
     def _warn_of_failures(self, model: LatentVariableModel) -> None:
         """Warn of components that have the classifier of all rows instead of their own."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from latentclass._axes import load_pyplot
 from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
-from latentclass.plots._style import BLUE, GREY
+from latentclass.plots._style import BLUE, GREY, draw_image
 
 STAGE = 1.05  # width of a stage in inches
 BARS = 0.7  # height of the bars of the classes, where a stage is 1 wide
@@ -145,10 +145,7 @@ class DisclosureDisplay:
 
     def _draw_image(self, ax: Any, pixels: FloatArray) -> None:
         ax.set_facecolor(GREY)  # hidden pixels are not drawn, so the background shows
-        picture = np.ma.masked_invalid(pixels.reshape(self.shape))
-        ax.imshow(picture, cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        draw_image(ax, pixels, self.shape)
 
 
 def _stages(height: int, lines: Sequence[int] | None) -> list[int]:

@@ -12,6 +12,7 @@ from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.plots._disclosure import pixel_bits
 from latentclass.plots._model import class_codes, dense, fitted
+from latentclass.plots._style import draw_image
 
 N_NODES = 41
 """Number of points at which the probability of a pixel is averaged."""
@@ -183,13 +184,10 @@ class ImagesDisplay:
             figure = plt.figure(figsize=(0.75 * self.n_columns + 0.6, height * n_lines + 0.2))
         axes = figure.subplots(n_lines, self.n_columns, squeeze=False)
         for number, ax in enumerate(axes.flat):
-            ax.set_xticks([])
-            ax.set_yticks([])
             if number >= len(self.images):
                 ax.set_axis_off()
                 continue
-            picture = np.ma.masked_invalid(self.images[number].reshape(self.shape))
-            ax.imshow(picture, cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
+            draw_image(ax, self.images[number], self.shape)
             if self.titles is not None and self.titles[number]:
                 ax.set_title(self.titles[number], fontsize=8, pad=2)
         for ax, title in zip(axes[:, 0], self.line_titles or [], strict=False):

@@ -63,6 +63,14 @@ def scatter_classes(ax: Any, points: FloatArray, codes: IndexArray, classes: Any
     return drawn
 
 
+def draw_image(ax: Any, pixels: FloatArray, shape: tuple[int, int]) -> None:
+    """Draw an image, with 0 as white and 1 as black. NaN is not drawn."""
+    picture = np.ma.masked_invalid(pixels.reshape(shape))
+    ax.imshow(picture, cmap="Greys", vmin=0.0, vmax=1.0, interpolation="nearest")
+    ax.set_xticks([])
+    ax.set_yticks([])
+
+
 def is_upright(names: Sequence[str]) -> bool:
     """Whether the names of columns are written upright because they need much room."""
     return len(names) > MANY_COLUMNS or max(map(len, names), default=0) > LONG_NAME
