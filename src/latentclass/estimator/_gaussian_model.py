@@ -1,8 +1,8 @@
-"""The fitted model of those that are Gaussian given the class and a component.
+"""The fitted model of families that are Gaussian given the class and a component.
 
-Continuous columns that vary are standardised and go to the model. Discrete columns are independent
-of all others given the class, as in naive Bayes. A column with one value only is the same in all
-classes. What a family learns are `ClassComponents`; all answers follow from them here.
+Continuous columns that vary are standardised. Discrete columns are independent of all others given
+the class, as in naive Bayes. A column with a single value is the same in all classes. A family
+learns `ClassComponents`, and all answers follow from them here.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, 
 from latentclass.estimator._reading import Training
 
 LEVEL_SWEEPS = 5
-"""Most rounds over the discrete columns in search of the most probable completion."""
+"""Maximum number of rounds over the discrete columns in search of the most probable completion."""
 
 
 class Scaling(NamedTuple):
-    """How continuous columns become the model's: (x - centre) / unit of those that vary.
+    """How continuous columns are standardised: (x - centre) / unit of those that vary.
 
     `varies` and `constant` (p,) mark the columns that vary and those of one value; a column
     without any value is neither, and ignored. `centre`, `unit` (p,) are mean and standard
@@ -115,7 +115,7 @@ class ColumnSums(NamedTuple):
     def spread(self) -> FloatArray:
         """Standard deviation of each column, in its unit."""
         variance = divide(self.square, self.weight) - self.mean**2
-        # a spread that is lost next to the unit is that of a single row among very many
+        # a spread this small relative to the unit comes from a single row among very many
         return np.sqrt(np.maximum(variance, product.SCALE_FLOOR**2))
 
     def scaling(self, observed: BoolArray) -> Scaling:
@@ -147,10 +147,10 @@ class Measured(NamedTuple):
 
 
 def measure(training: Training, n_jobs: int | None) -> Measured:
-    """Learn how the columns are scaled; weight two is the row twice."""
+    """Learn how the columns are scaled; weight two counts as two rows."""
     table, weight, schema = training.table, training.weight, training.schema
     observed = np.array([schema.columns[j].observed for j in schema.continuous], dtype=bool)
-    # the first rows' range will do as a unit for the sums, unless a column is empty in them
+    # the range of the first rows is a good enough unit for sums, unless a column is empty in them
     low, high = _column_range(table, table.spans()[:1])
     if np.any(np.isnan(low) & observed):
         low, high = _column_range(table, table.spans())
@@ -337,7 +337,7 @@ class GaussianModel(FittedModel):
     # ------------------------------------------------------------- completion
 
     def _improve_levels(self, table: Table, filled: Table, n_jobs: int | None) -> None:
-        """Where models are averaged, a class's own most probable levels may not be the best."""
+        """Improve the levels: those most probable in one class may not be best for the average."""
         numeric, codes = table.block(slice(0, table.n_rows))
         numeric = np.where(np.isnan(numeric), filled.numeric, numeric)
         levels = np.where(codes < 0, filled.codes, codes)
@@ -363,7 +363,7 @@ class GaussianModel(FittedModel):
         filled.codes[:] = levels
 
     def _complete(self, table: Table, n_jobs: int | None, *, best: bool) -> Table:
-        """Fill holes by the mean over all components, or by the mode of the most probable one."""
+        """Fill missing cells by the mean over components, or by the mode of the best one."""
         components = flatten_starts(self.components)
         n_components, n = components.gaussians.mean.shape[2:]
         n_all = self.n_classes * n_components
@@ -373,7 +373,7 @@ class GaussianModel(FittedModel):
         def visit(span: slice) -> Table:
             numeric, codes = table.block(span)
             values = self.scaling.values(numeric)
-            filled = values.copy()  # rows without a hole stay as they are
+            filled = values.copy()  # complete rows stay as they are
             by_class = np.empty((len(values), self.n_classes))
             for rows, joint, shift, peak in visit_rows(
                 components, values, codes, self.level_offsets
@@ -411,7 +411,7 @@ def join_tables(parts: list[Table]) -> Table:
 
 
 def flatten_starts(components: ClassComponents) -> ClassComponents:
-    """Several models as the components of one."""
+    """Turn several models into components of one."""
     n_starts, n_classes, n_components = components.log_weight.shape
     if n_starts == 1:
         return components
@@ -438,8 +438,8 @@ def weigh(share: FloatArray, shift: FloatArray) -> FloatArray:
 class Visit(NamedTuple):
     """Some rows of a block: their places, and log p(row, class component), shape (n_rows, K).
 
-    Of rows with holes also `shift` (n_rows, K, n), the expected distance from each component's
-    mean, and `peak` (n_rows, K), the log-density of the holes at their mode.
+    Incomplete rows also have `shift` (n_rows, K, n), the expected distance from the mean of each
+    component, and `peak` (n_rows, K), the log-density of the missing cells at their mode.
     """
 
     rows: IndexArray
@@ -451,7 +451,7 @@ class Visit(NamedTuple):
 def visit_rows(
     components: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
 ) -> Iterator[Visit]:
-    """All rows, those with holes by their patterns, in parts that memory holds."""
+    """Yield all rows in parts that fit into memory, incomplete rows by their patterns."""
     n_components = components.log_weight.shape[2]
     log_det = components.gaussians.log_det.reshape(-1)
     for rows, log_density, patterns, conditioned in density_parts(components, values):

@@ -18,7 +18,7 @@ from latentclass.lcm._model import LatentModel
 class LatentClassifier(GenerativeClassifier):
     """Base of latent classification models: common parameters and learned attributes.
 
-    All attributes are of the best start.
+    The attributes describe the best start.
     """
 
     n_latent: Any
@@ -53,7 +53,7 @@ class LatentClassifier(GenerativeClassifier):
         check_number("n_components", self.n_components, low=1, whole=True)
 
     def _settings(self, n_latent: int, n_components: int) -> LCMSettings:
-        """What the engine is told, for a model of some size."""
+        """Return the settings of a fit with a given size."""
         return LCMSettings(
             n_latent,
             n_components,

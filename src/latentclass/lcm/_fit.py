@@ -22,7 +22,7 @@ from latentclass.lcm._model import LCMModel
 P = TypeVar("P", bound=tuple[Any, ...])
 
 Step = Callable[[int, float], bool]
-"""Told of each iteration and its objective; true stops the fit."""
+"""Called with each iteration and its objective; a true answer stops the fit."""
 
 
 class LCMSettings(NamedTuple):

@@ -1,4 +1,4 @@
-"""Columns of a table as the mixed model takes them: standardised and bent, or questions."""
+"""How the columns of a table become those of the mixed model, and back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from latentclass.lcm._stick_breaking import StickBreaking
 
 
 class HybridColumns(NamedTuple):
-    """How columns become the model's.
+    """How columns become those of the model.
 
-    Continuous columns that vary are standardised, then bent by the power transform. Discrete
+    Continuous columns that vary are standardised, then changed by the power transform. Discrete
     columns become yes-or-no questions.
     """
 
@@ -43,21 +43,21 @@ class HybridColumns(NamedTuple):
         return np.array([len(order) for order in self.sticks.orders], dtype=np.intp)
 
     def spans(self, table: Table, n_latent: int, n_maps: int) -> list[slice]:
-        """Blocks of rows, so small that all posteriors of a block are held at once."""
+        """Blocks of rows, small enough to hold all posteriors of a block in memory."""
         n = self.n_gaussian + self.n_logistic
         n_features = (n_latent + 1) * (n_latent + 2) // 2
-        # eight times the numbers of other models' blocks: matrix products want some hundred rows
+        # eight times as large as other models' blocks: matrix products need some hundred rows
         return block_spans(table.n_rows, n_maps * (n_features + 3 * n) // 8, least=16)
 
     def rows(self, table: Table, span: slice) -> HybridRows:
-        """Rows as the engine wants them; a sparse table stays sparse."""
+        """Rows in the form that the engine needs; a sparse table stays sparse."""
         if sp.issparse(table.codes):
             nothing = np.empty((0, table.codes[span].shape[0]))
             return HybridRows(nothing, sp.csr_array(table.codes[span]).T.tocsr())
         return self.block_rows(table.block(span))
 
     def block_rows(self, block: Block) -> HybridRows:
-        """Rows of a block as the engine wants them."""
+        """Rows of a block in the form that the engine needs."""
         values = self.power.apply(self.standardised(block))
         return HybridRows(np.ascontiguousarray(values), self.sticks.signs(block.codes))
 
@@ -72,7 +72,7 @@ class HybridColumns(NamedTuple):
         return np.asarray(outside + np.nan_to_num(slope).sum(axis=0))
 
     def restore(self, values: FloatArray) -> FloatArray:
-        """Continuous columns as they came, from the model's own (rows, columns)."""
+        """Continuous columns in their own units, from those of the model, (rows, columns)."""
         return self.scaling.restore(self.power.undo(values.T).T)
 
     def categories(self, logits: FloatArray) -> list[tuple[int, FloatArray]]:
@@ -88,7 +88,7 @@ class HybridColumns(NamedTuple):
         ]
 
     def blank_codes(self, n_rows: int) -> CodeArray:
-        """Codes of rows, missing but in columns of a single category."""
+        """Codes of rows: missing, except in columns with a single category."""
         codes = np.full((n_rows, len(self.sticks.orders)), -1, dtype=np.int32)
         codes[:, self.n_levels == 1] = 0
         return codes

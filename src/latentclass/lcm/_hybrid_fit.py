@@ -27,11 +27,11 @@ from latentclass.lcm._power_transform import learn_power_transform
 from latentclass.lcm._stick_breaking import learn_stick_breaking
 
 JOINT_SHARE = 0.01
-"""Weight of the joint likelihood in discriminative training: what the labels leave open stays
-where EM put it."""
+"""Weight of the joint likelihood in discriminative training, so that parameters that the labels do
+not determine stay where EM put them."""
 
 MAX_STEPS = 150
-"""Most steps of discriminative training."""
+"""Maximum number of steps of discriminative training."""
 
 STEP_SPACING = 5
 """Steps between two looks at the held-out rows."""
@@ -40,7 +40,7 @@ PATIENCE = 8
 """Looks without a lower log-loss after which no further steps are tried."""
 
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
-"""Temperatures tried on the held-out rows: few rows make models too sure."""
+"""Temperatures tried on the held-out rows: with few rows a model is overconfident."""
 
 TIE = 1e-9
 """Log-losses that differ by less than this count as equal."""
@@ -48,7 +48,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class HybridFit:
-    """What every step of a fit needs, beside the rows.
+    """What every step of a fit needs in addition to the rows.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class HybridFit:
         return HybridModel(self.columns, canonical(params), self.predict_method)
 
     def gather(self, training: Training, n_maps: int) -> HybridData:
-        """Rows as the E-step wants them, `n_maps` posteriors of each held at once."""
+        """Prepare rows for the E-step, with memory for `n_maps` posteriors of each."""
         table, y, weight = training.table, training.y, training.weight
         parts = [
             (self.columns.rows(table, span), y[span], weight[span])
@@ -153,7 +153,7 @@ def fit_columns(
 def learn_power(
     training: Training, columns: HybridColumns, measured: Measured
 ) -> tuple[HybridColumns, Measured]:
-    """Bend the continuous columns until they are nearer to a Gaussian."""
+    """Learn the power transform of the continuous columns."""
     values = columns.standardised(training.table.block(slice(0, training.table.n_rows)))
     power = learn_power_transform(values, training.weight)
     slope = np.nan_to_num(power.log_slope(values))
@@ -169,7 +169,7 @@ def fit_hybrid(
     *,
     discriminative: bool,
 ) -> Learned:
-    """EM, and gradient steps after it if wanted."""
+    """Run EM, followed by gradient steps if `discriminative`."""
     result, data = fit.run_em(training, on_iteration)
     params = result.params
     penalty = log_prior(take_starts(params, [0]), fit.settings.prior, data.pseudo)[0]
@@ -204,14 +204,14 @@ def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatAr
     while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
         looks.append(np.sum([next(walk) for walk in walks], axis=0) / total)
         losses = np.array(looks)
-        # of losses that only rounding tells apart the first: fewer steps, lower temperature
+        # of losses that differ only by rounding, the first: fewer steps, lower temperature
         lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
         best, place = divmod(lowest, len(TEMPERATURES))
     return best * STEP_SPACING, TEMPERATURES[place], losses
 
 
 def held_losses(fit: HybridFit, rest: Training, held: Training) -> Iterator[FloatArray]:
-    """Log-losses of held-out rows, summed, by temperature: after every few steps."""
+    """Yield the summed log-losses of held-out rows by temperature, after every few steps."""
     result, _ = fit.run_em(rest)
     path = fit.climb(rest, result.params)
     del result

@@ -35,23 +35,23 @@ from latentclass.lcm._model import BestStart, LatentModel
 PREDICT_METHODS = ("bound", "importance", "quadrature")
 
 MOST_GRID = 3
-"""Latent variables up to which a grid of points is no more than a few thousand."""
+"""Largest number of latent variables for which a grid has no more than a few thousand points."""
 
 MOST_WAYS = 64
-"""Ways to fill a row's discrete holes up to which all are tried for the most probable one."""
+"""All ways to fill the missing discrete cells of a row are tried if there are no more than this."""
 
 N_DRAWS = 128
-"""Points of the posterior over which the probability of a category is averaged."""
+"""Number of posterior points over which the probability of a category is averaged."""
 
 N_NODES = 15
-"""Points of the noise over which a bent column is averaged."""
+"""Number of points of the noise over which a transformed column is averaged."""
 
 MIN_SHARE = 1e-9
-"""Share of a class and component of a row below which it is left out of the row's completion."""
+"""Class components with a smaller share of a row are left out of its completion."""
 
 
 def check_predict_method(predict_method: str, n_latent: int) -> None:
-    """Refuse methods that there are not, and grids in too many dimensions."""
+    """Refuse unknown methods, and grids in too many dimensions."""
     check_option("predict_method", predict_method, PREDICT_METHODS)
     if predict_method == "quadrature" and n_latent > MOST_GRID:
         raise ValueError(
@@ -140,12 +140,12 @@ class HybridModel(LatentModel):
         return self._spans(table, 1)
 
     def _spans(self, table: Table, n_each: int) -> list[slice]:
-        """Blocks of rows with `n_each` posteriors of each component held at once."""
+        """Blocks of rows, with memory for `n_each` posteriors of each component."""
         n_starts, _, n_components = self.params.log_weight.shape
         return self.columns.spans(table, self.n_latent, n_starts * n_components * n_each)
 
     def _points(self) -> Points | None:
-        """Points over which rows are integrated in prediction; None for the bound."""
+        """Points over which rows are integrated in prediction; None if the bound is used."""
         q = self.n_latent
         if self.predict_method == "bound":
             return None
@@ -274,10 +274,10 @@ class HybridModel(LatentModel):
         noise: FloatArray,
         hidden: BoolArray,
     ) -> FloatArray:
-        """Means of standardised columns, (rows, columns), that lie about `a` at some points.
+        """Means of standardised columns, Gaussian around `a` at each point, (rows, columns).
 
-        `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. Of bent
-        columns only the hidden cells are looked for.
+        `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. With a
+        power transform only the means of the missing cells are computed; the others are 0.
         """
         power = self.columns.power
         if not power.rounds:
@@ -294,7 +294,7 @@ class HybridModel(LatentModel):
         return out
 
     def _try_completions(self, table: Table, filled: Table, n_jobs: int | None) -> None:
-        """Where a row's discrete holes can be filled in few ways, try them all."""
+        """If there are few ways to fill the missing discrete cells of a row, try them all."""
         codes = table.block(slice(0, table.n_rows)).codes
         hidden = (codes < 0) & (filled.codes >= 0)
         patterns, group = np.unique(hidden, axis=0, return_inverse=True)
@@ -316,7 +316,7 @@ class HybridModel(LatentModel):
                 best[better] = joint[better]
 
     def _best_block(self, block: Block) -> Table:
-        """The best of the completions that each class's best component proposes."""
+        """The best of the completions proposed by the best component of each class."""
         params, columns = self.params, self.columns
         bounds, moments = raise_bounds(params, columns.block_rows(block), moments=True)
         assert moments is not None

@@ -59,7 +59,7 @@ class LatentModel(FittedModel, ABC):
         return []
 
     def answered_by(self, predict_method: str) -> Self:  # noqa: ARG002
-        """The same model with p(x | class) by another method; here it is exact in any case."""
+        """The same model with another way to compute p(x | class); here it is always exact."""
         return self
 
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:  # noqa: ARG002
@@ -162,7 +162,7 @@ class LCMModel(LatentModel, GaussianModel):
             for rows, joint, shift, _ in visit_rows(components, values, codes, self.level_offsets):
                 share = np.exp(log_normalise(joint))
                 if shift is None:
-                    # linear in x: the components' slopes mixed by a row's shares
+                    # linear in x: mix the slopes of the components by the shares of the row
                     near = np.clip(values[rows], -VALUE_LIMIT, VALUE_LIMIT)
                     moved = weigh(share, (near @ turned).transpose(1, 0, 2))
                     out[rows] = share @ intercept + moved
