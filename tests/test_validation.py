@@ -18,6 +18,7 @@ from latentclass._validation import check_number, check_option
         (np.float32(0.6), {"low": 0.5, "strict": True}),
         (None, {"low": 0, "none": True}),
         (-1e300, {"low": -math.inf}),
+        (2000, {"low": 0, "high": 2000}),
     ],
 )
 def test_numbers_that_fit(value, rule):
@@ -35,6 +36,9 @@ def test_numbers_that_fit(value, rule):
         ("3", {"low": 0, "none": True}, "a='3' must be a number of at least 0, or None."),
         (math.nan, {"low": 0}, "a=nan must be a number of at least 0."),
         (math.inf, {"low": -math.inf}, "a=inf must be a number."),
+        (2001, {"low": 0, "high": 2000}, "a=2001 is too large: pass at most 2,000."),
+        (10**400, {"low": 0, "high": 7}, f"a={10**19}... is too large: pass at most 7."),
+        (-1, {"low": 0, "high": 2000}, "a=-1 must be a number of at least 0."),
     ],
 )
 def test_numbers_that_do_not_fit(value, rule, message):

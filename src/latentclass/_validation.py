@@ -7,27 +7,44 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
+MOST_ROWS = 10**9
+"""Most rows that `sample` draws at once: their numbers alone fill 8 GB per column."""
+
+MOST_STATES = 10**4
+"""Most latent variables, components or states: far above any use, far below what fills memory."""
+
 
 def check_number(
     name: str,
     value: Any,
     *,
     low: float,
+    high: float = math.inf,
     whole: bool = False,
     none: bool = False,
     strict: bool = False,
 ) -> None:
-    """Refuse a parameter that is not a number of at least `low` (above `low` if `strict`)."""
+    """Refuse a parameter that is not a number from `low` to `high` (above `low` if `strict`)."""
     if none and value is None:
         return
     kind = Integral if whole else Real
     fits = isinstance(value, kind) and not isinstance(value, bool)
-    if fits and math.isfinite(value) and (value > low if strict else value >= low):
-        return
+    if fits and _finite(value) and (value > low if strict else value >= low):
+        if value <= high:
+            return
+        shown = repr(value)
+        if len(shown) > 20:
+            shown = f"{shown[:20]}..."
+        raise ValueError(f"{name}={shown} is too large: pass at most {high:,.0f}.")
     wanted = "a whole number" if whole else "a number"
     bound = f" {'above' if strict else 'of at least'} {low:g}" if math.isfinite(low) else ""
     also = ", or None" if none else ""
     raise ValueError(f"{name}={value!r} must be {wanted}{bound}{also}.")
+
+
+def _finite(value: Any) -> bool:
+    """Whether a number is finite; a whole number may be too large for a float."""
+    return isinstance(value, Integral) or math.isfinite(value)
 
 
 def check_option(name: str, value: Any, options: Sequence[Any]) -> None:

@@ -48,6 +48,8 @@ def test_samples_of_a_class(fitted):
         fitted.sample(3, y=["top", "low"])
     with pytest.raises(ValueError, match="n_samples=0 must be a whole number of at least 1"):
         fitted.sample(0)
+    with pytest.raises(ValueError, match=r"is too large: pass at most 1,000,000,000\.$"):
+        fitted.sample(10**30)
 
 
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])

@@ -234,7 +234,9 @@ def test_no_labels_are_refused(refuses):
         encode_labels(None)
 
 
-@pytest.mark.parametrize("y", [[], np.array([]), pd.Series([], dtype=float)])
+@pytest.mark.parametrize(
+    "y", [[], np.array([]), pd.Series([], dtype=float), pd.Series([], dtype="category")]
+)
 def test_empty_labels_are_refused(y, refuses):
     message = "y is empty. Pass one label per row; None or NaN marks an unlabelled row."
     with refuses(ValueError, message):

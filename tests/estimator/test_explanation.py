@@ -34,6 +34,13 @@ def test_equal_weights_keep_the_order_of_the_columns(explanation):
     assert explanation.describe(1).endswith("a +0.00, b +0.00, c +0.00")
 
 
+@pytest.mark.parametrize("row", [7, -8, 100])
+def test_a_row_that_is_not_there_is_named(explanation, row):
+    message = rf"^row={row} is outside the 7 explained rows\. Pass a position from 0 to 6\.$"
+    with pytest.raises(IndexError, match=message):
+        explanation.describe(row)
+
+
 def test_the_text_shows_five_rows_and_counts_the_rest(explanation):
     lines = str(explanation).splitlines()
     assert lines[:5] == [explanation.describe(row) for row in range(5)]

@@ -156,6 +156,7 @@ def test_an_unfinished_fit_says_so():
     ("options", "message"),
     [
         ({"n_latent": 0}, "n_latent=0 must be a whole number of at least 1"),
+        ({"n_latent": 10**9}, "n_latent=1000000000 is too large: pass at most 10,000"),
         ({"n_components": 1.5}, "n_components=1.5 must be a whole number of at least 1"),
         ({"noise": "loud"}, "noise='loud' must be one of 'tied', 'untied'"),
         ({"structure": "some"}, "structure='some' must be one of 'full', 'learned'"),

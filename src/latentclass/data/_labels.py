@@ -131,6 +131,8 @@ def label_array(y: Any) -> npt.NDArray[Any]:
 
 def _series_array(series: nw.Series[Any]) -> npt.NDArray[Any]:
     """Return the labels of a column of any data frame library; None where missing."""
+    if not len(series):
+        return np.empty(0, dtype=object)
     if series.dtype in (nw.String, nw.Categorical) or isinstance(series.dtype, nw.Enum):
         codes, labels, *_ = dictionary_codes(series, categorical_dtype=False)
         distinct = np.empty(len(labels) + 1, dtype=object)

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Table
 from latentclass.data._write import build_table, fill_missing
@@ -242,7 +242,7 @@ class GenerativeClassifier(
         y : array of shape (n_samples,)
         """
         check_is_fitted(self)
-        check_number("n_samples", n_samples, low=1, whole=True)
+        check_number("n_samples", n_samples, low=1, high=MOST_ROWS, whole=True)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         if y is None:
             codes = rng.choice(len(self.classes_), size=n_samples, p=self._model.class_prior)

@@ -48,6 +48,12 @@ class Explanation:
 
     def describe(self, row: int = 0, *, n_top: int = 5) -> str:
         """Describe one row, given by its position: the `n_top` strongest attributes in order."""
+        n_rows = len(self.weights)
+        if not -n_rows <= row < n_rows:
+            raise IndexError(
+                f"row={row} is outside the {n_rows} explained rows. Pass a position from 0 to "
+                f"{n_rows - 1}."
+            )
         weights = self.weights[row]
         strongest = np.argsort(-np.abs(weights), kind="stable")[:n_top]
         named = ", ".join(f"{self.feature_names[j]} {weights[j]:+.2f}" for j in strongest)

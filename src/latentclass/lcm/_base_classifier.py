@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import BoolArray, FloatArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STATES, check_number, check_option
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
@@ -49,8 +49,8 @@ class LatentClassifier(GenerativeClassifier):
         check_option("accelerate", self.accelerate, (True, False))
 
     def _check_size(self) -> None:
-        check_number("n_latent", self.n_latent, low=1, whole=True)
-        check_number("n_components", self.n_components, low=1, whole=True)
+        check_number("n_latent", self.n_latent, low=1, high=MOST_STATES, whole=True)
+        check_number("n_components", self.n_components, low=1, high=MOST_STATES, whole=True)
 
     def _settings(self, n_latent: int, n_components: int) -> LCMSettings:
         """Return the settings of a fit with a given size."""

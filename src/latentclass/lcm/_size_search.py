@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STATES, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
 from latentclass.estimator._fitted import Learned
@@ -43,7 +43,7 @@ def check_search(estimator: Any) -> None:
         if values is not None and not values:
             raise ValueError(f"{name} is empty: list whole numbers to try, or pass None.")
         for value in values or ():
-            check_number(name, value, low=1, whole=True)
+            check_number(name, value, low=1, high=MOST_STATES, whole=True)
     check_option("search", estimator.search, ("halving", "semi_greedy", "exhaustive"))
     check_option("scoring", estimator.scoring, ("log_loss", "accuracy"))
     check_inner_cv(estimator.cv)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STATES, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Schema, Table, block_spans
@@ -287,7 +287,7 @@ class LatentVariableClassifier(GenerativeClassifier):
         k = self.n_components
         try:
             if not (isinstance(k, str) and k == "auto"):
-                check_number("n_components", k, low=1, whole=True)
+                check_number("n_components", k, low=1, high=MOST_STATES, whole=True)
         except ValueError as error:
             raise ValueError(f"{str(error).rstrip('.')}, or 'auto'.") from None
         check_option("search", self.search, SEARCHES)

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Schema, Table, block_spans, learn_schema
 from latentclass.data._write import build_table, fill_missing
@@ -536,7 +536,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             The component that each row was drawn from.
         """
         check_is_fitted(self)
-        check_number("n_samples", n_samples, low=1, whole=True)
+        check_number("n_samples", n_samples, low=1, high=MOST_ROWS, whole=True)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         component = generator.choice(self.n_components_, size=n_samples, p=self.weights_)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import isclose
 from typing import Any
 
-from latentclass._validation import check_number
+from latentclass._validation import MOST_STATES, check_number
 
 ROUNDING = 1e-9
 """Criteria with a smaller relative difference are equal."""
@@ -26,6 +26,7 @@ def numbers_of_components(given: Any) -> list[int]:
             f"n_components={given!r} must be a whole number of at least 1, or several of them to "
             "try, such as range(1, 6)."
         ) from None
+    check_number("n_components", max(numbers), low=1, high=MOST_STATES, whole=True)
     return sorted({int(k) for k in numbers})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STATES, check_number, check_option
 from latentclass.engine import _product as product
 from latentclass.engine._em import EMResult
 from latentclass.engine._logspace import log_normalise
@@ -194,7 +194,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         if isinstance(self.n_components, str):
             check_option("n_components", self.n_components, ("bic",))
         else:
-            check_number("n_components", self.n_components, low=1, whole=True)
+            check_number("n_components", self.n_components, low=1, high=MOST_STATES, whole=True)
         check_number("max_components", self.max_components, low=1, whole=True)
         super()._check_parameters()
 
