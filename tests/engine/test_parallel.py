@@ -10,7 +10,12 @@ from functools import partial
 import pytest
 
 from latentclass.engine import _parallel as threads_module
-from latentclass.engine._parallel import map_blocks, map_threads, run_interruptible
+from latentclass.engine._parallel import (
+    map_blocks,
+    map_threads,
+    plain_interrupts,
+    run_interruptible,
+)
 
 HUNG = 300  # seconds: a limit for threads that wait for ever, far above what a busy machine needs
 
@@ -127,3 +132,23 @@ def test_blocks_come_in_order_and_pass_errors_on(n_jobs):
     assert list(map_blocks(lambda i: 2 * i, range(9), n_jobs)) == [2 * i for i in range(9)]
     with pytest.raises(ZeroDivisionError):
         list(map_blocks(lambda i: 1 // i, range(2), n_jobs))
+
+
+def test_an_interrupt_in_a_kernel_is_an_interrupt():
+    def kernel():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise SystemError("a result with an exception set") from interrupt
+
+    def caller():
+        try:
+            kernel()
+        except SystemError:
+            raise SystemError("a second result with an exception set")  # noqa: B904
+
+    for function in (kernel, caller):
+        with pytest.raises(KeyboardInterrupt), plain_interrupts():
+            function()
+    with pytest.raises(SystemError, match="other"), plain_interrupts():
+        raise SystemError("other")

@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import count
 from typing import TypeVar, cast
 
@@ -84,12 +85,11 @@ def run_interruptible(
 ) -> list[Result]:
     """Run tasks and return their results in order.
 
-    A task checks `stop` now and then; once it is set, the task returns its best result so far. If
-    tasks run on other threads, Ctrl-C sets `stop` here. A task on the main thread must catch the
-    interrupt itself. (joblib would discard the results of the tasks.)
+    A task checks `stop` now and then; once it is set, the task returns its best result so far.
+    Ctrl-C sets `stop`. Tasks never run on the calling thread: Python raises KeyboardInterrupt in
+    the main thread only, and inside a compiled kernel it would cost the kernel's result. (joblib
+    would discard the results of the tasks.)
     """
-    if n_threads == 1 or len(tasks) < 2:
-        return [task() for task in tasks]
     with ThreadPoolExecutor(n_threads) as pool:
         running: list[Future[Result]] = []
         try:
@@ -103,6 +103,23 @@ def run_interruptible(
             # the tasks not yet started see `stop` and return at once
             running += [pool.submit(task) for task in tasks[len(running) :]]
         return [one.result() for one in running]
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Turn an interrupt that came inside a compiled kernel back into a KeyboardInterrupt.
+
+    numba returns a result although an exception is set, which Python reports as a SystemError.
+    """
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:

@@ -23,6 +23,7 @@ from latentclass._warn import warn_user
 from latentclass.data._schema import Table
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._parallel import plain_interrupts
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._explanation import Explanation
@@ -88,9 +89,10 @@ class GenerativeClassifier(
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
         training = self._read_training(X, y, sample_weight)
-        learned = self._fit_model(training, progress)
-        self._warn(learned)
-        temperature, calibration = self._calibrated(training, learned)
+        with plain_interrupts():
+            learned = self._fit_model(training, progress)
+            self._warn(learned)
+            temperature, calibration = self._calibrated(training, learned)
         self._store(training, learned, temperature, calibration)
         progress.end()
         return self

@@ -22,6 +22,7 @@ from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
+from latentclass.engine._parallel import plain_interrupts
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
@@ -270,13 +271,12 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             strength=0.0 if self.prior is None else float(self.prior),
         )
         criteria: dict[int, float] = {}
-        if len(numbers) == 1:
-            found = self._search(data, numbers[0], progress)
-        else:
+        with plain_interrupts():
             tried = {k: self._search(data, k, progress) for k in numbers}
-            for k in numbers:
-                criteria[k] = self._criterion(tried[k], data, read.rows, k)
-            found = tried[fewest_of_the_best(criteria)]
+            if len(numbers) > 1:
+                for k in numbers:
+                    criteria[k] = self._criterion(tried[k], data, read.rows, k)
+        found = tried[fewest_of_the_best(criteria) if criteria else numbers[0]]
         self._warn_if_not_converged(found)
         fitted = self._fitted_attributes(found, data, read)
         store_fitted(self, {**fitted, "criteria_": criteria})
