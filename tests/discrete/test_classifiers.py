@@ -19,7 +19,7 @@ from latentclass.discrete._bins import learn_bins
 from latentclass.discrete._hidden_naive_bayes import HiddenNaiveBayes
 from latentclass.discrete._k2 import K2
 from latentclass.discrete._tan import TAN
-from latentclass.estimator._bif import BifVariable, naive_bayes_variables, write_bif
+from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
 
 NETWORKS = [TAN(), TAN(alpha=5, smoothing="marginal"), BAN(), BAN(class_arcs="fixed"), K2()]
@@ -336,15 +336,6 @@ def test_bif_spells_names_that_every_reader_takes():
     assert "variable a_b {\n  type discrete [ 4 ] { s1, x_y, s_, s__2 };" in text
     assert "variable a_b_2 {" in text
     assert 'property states = "1, x,y, é, ö" ;' in text
-
-
-def test_bif_of_naive_bayes(table):
-    X, y = table
-    variables = naive_bayes_variables(NaiveBayes().fit(X, y))
-    assert [v.name for v in variables] == ["class", "a", "b", "c", "d"]
-    assert variables[2].table.shape == (2, 3)
-    with pytest.raises(ValueError, match=r"discrete variables only, but \['x0'\] are continuous"):
-        naive_bayes_variables(NaiveBayes().fit([[1.0], [2.0]], [0, 1]))
 
 
 # ------------------------------------------------------- numbers, holes, completion
