@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -90,11 +91,17 @@ def test_a_number_is_filled_in_and_the_type_kept_if_it_can_hold_it(X, dtype):
 
 
 NARROW = [
-    *(pandas_column([2, None], t) for t in ("float16", "float32", "Float32")),
-    *(pandas_column([2, None], ARROW(t)) for t in (pa.float16(), pa.float32())),
+    *(pandas_column([2, None], t) for t in ("float32", "Float32", ARROW(pa.float32()))),
     polars_column([2.0, None], pl.Float32),
-    *(arrow_column([np.float16(2), None], t) for t in (pa.float16(), pa.float32())),
+    arrow_column([2.0, None], pa.float32()),
 ]
+if hasattr(nw, "Float16"):  # older versions of narwhals do not know it: the column becomes float64
+    half = [np.float16(2), None]
+    NARROW += [
+        pandas_column(half, "float16"),
+        pandas_column(half, ARROW(pa.float16())),
+        arrow_column(half, pa.float16()),
+    ]
 
 
 @pytest.mark.parametrize("X", NARROW, ids=lambda X: dtypes(X)[0])

@@ -60,7 +60,9 @@ def test_damaged_machine_code_is_made_again_with_one_warning(tmp_path, suffix, d
         path.write_bytes(damage)
     answer, warning = run(tmp_path)
     assert answer == "8"
-    assert warning.count("UserWarning: Could not read compiled code in ") == 1
+    # older versions of numba pass over damaged code by themselves, but not over a damaged index
+    least = 1 if suffix == "nbi" else 0
+    assert least <= warning.count("UserWarning: Could not read compiled code in ") <= 1
     assert run(tmp_path) == ("8", "")  # mended by the run before
 
 

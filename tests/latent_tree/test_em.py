@@ -303,6 +303,10 @@ def test_no_state_is_seeded_anew():
             "weight is 0 for all rows, but at least one row must have a weight.",
         ),
         (
+            {"weight": [0.0, 1e-300]},
+            "weight sums to 1e-300, so little that sums are lost to rounding. Rescale the weights.",
+        ),
+        (
             {"codes": group_rows([[0, 0]]), "weight": [1.0]},
             "weight must be None because the grouped rows already have weights. Pass it to "
             "group_rows instead.",

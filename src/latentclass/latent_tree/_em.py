@@ -170,6 +170,11 @@ def tree_problem(
         rows = group_rows(codes, weight)
     if rows.total_weight <= 0:
         raise ValueError("weight is 0 for all rows, but at least one row must have a weight.")
+    if rows.total_weight < 1e-100:
+        raise ValueError(
+            f"weight sums to {rows.total_weight:g}, so little that sums are lost to rounding. "
+            "Rescale the weights."
+        )
     is_free = np.zeros(n_nodes, dtype=bool)
     is_free[chosen] = True
     plan = plan_rows(tree, rows, None if is_free.all() else chosen)
