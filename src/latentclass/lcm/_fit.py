@@ -115,18 +115,14 @@ def run_starts(
     score: Callable[[P], FloatArray] | None,
     on_iteration: Step | None,
 ) -> EMResult[P]:
-    """EM from all starts.
-
-    Only if the likelihood decides are worse starts dropped on the way: it says early which start
-    will win, but nothing about which one will classify best.
-    """
+    """EM from all starts; worse ones are dropped unless all are averaged."""
     return run_restarts(
         problem,
         starts,
         tol=settings.tol,
         max_iter=settings.max_iter,
         rngs=rngs,
-        halving=settings.select == "likelihood",
+        halving=settings.select != "average",
         accelerate=settings.accelerate,
         keep=settings.n_kept,
         score=score,
