@@ -103,6 +103,7 @@ class BinaryLCMClassifier(MixedClassifier):
     """
 
     noise = "tied"  # of continuous columns, if there are any
+    nominal = "stick_breaking"
     power_transform = True
 
     def __init__(

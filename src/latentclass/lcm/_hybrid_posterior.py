@@ -32,6 +32,7 @@ from latentclass.lcm._logistic_bound import (
     sum_factors,
     unpack_features,
 )
+from latentclass.lcm._soft_max_bound import Soft, log_soft_max, soft_spans
 
 COMMON_STEPS = 2
 """Steps with the prior of all classes together."""
@@ -98,7 +99,7 @@ def raise_bounds(params: HybridParams, rows: HybridRows, *, moments: bool = Fals
             on = np.flatnonzero(going & (len(seen.kappa) > 0))
             if not on.size:
                 break
-            mine = _step(design, found[..., on], mine[..., on], further=step > 0)
+            mine = _step(design, found[..., on], mine[..., on], seen.soft, further=step > 0)
             moving = moving[on]
     return Bounds(out, kept)
 
@@ -108,10 +109,19 @@ def _take_sums(sums: Sums, rows: IndexArray) -> Sums:
     return Sums(*(np.take(part, rows, axis=-1) for part in sums))
 
 
-def _step(design: Design, moments: FloatArray, xi: FloatArray, *, further: bool) -> FloatArray:
+def _step(
+    design: Design, moments: FloatArray, xi: FloatArray, soft: Soft, *, further: bool
+) -> FloatArray:
     """Move xi to its best value for the posterior, or further in the same direction."""
-    best = best_xi(design, moments)
-    return np.maximum(best * (best / xi) ** FURTHER, LEAST_XI) if further else best
+    best = best_xi(design, moments, soft)
+    if not further:
+        return best
+    plain = xi.shape[2] - sum(soft)
+    first = best[:, :, :plain]
+    beyond = first * (first / xi[:, :, :plain]) ** FURTHER
+    best[:, :, :plain] = np.maximum(beyond, LEAST_XI)
+    best[:, :, plain:] += FURTHER * (best[:, :, plain:] - xi[:, :, plain:])
+    return best
 
 
 def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
@@ -121,13 +131,13 @@ def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
     square = params.latent_variance + (params.latent_mean - mean) ** 2
     variance = (share * square).sum(axis=1, keepdims=True)
     design = make_design(params.coefficient, params.noise, mean, variance)
-    xi = np.repeat(prior_xi(design, mean, variance), seen.kappa.shape[1], axis=-1)
+    xi = np.repeat(prior_xi(design, mean, variance, seen.soft), seen.kappa.shape[1], axis=-1)
     if not seen.kappa.size:
         return xi
     nobody = np.zeros(seen.kappa.shape[1], dtype=np.intp)
     for step in range(COMMON_STEPS):
         found, _ = infer(design, seen, nobody, xi)
-        xi = _step(design, found, xi, further=step > 0)
+        xi = _step(design, found, xi, seen.soft, further=step > 0)
     return xi
 
 
@@ -135,11 +145,11 @@ def take_seen(seen: Seen, rows: IndexArray) -> Seen:
     """Return some of the rows."""
     if len(rows) == seen.kappa.shape[1]:
         return seen
-    return Seen(
-        seen.values[:, rows],
-        seen.kappa[:, rows],
-        seen.gaussian[:, rows],
-        None if seen.logistic is None else seen.logistic[:, rows],
+    return seen._replace(
+        values=seen.values[:, rows],
+        kappa=seen.kappa[:, rows],
+        gaussian=seen.gaussian[:, rows],
+        logistic=None if seen.logistic is None else seen.logistic[:, rows],
     )
 
 
@@ -231,10 +241,16 @@ class ClassComponent(NamedTuple):
         mean = moments[1 : len(self.mean) + 1].T
         logits = mean @ self.weights[n_gaussian:].T + self.offset[n_gaussian:]
         slope = 0.25 / np.cosh(0.5 * np.clip(logits, -700.0, 700.0)) ** 2
+        plain = seen.n_plain
+        slope[:, plain:] = np.exp(log_soft_max(seen.soft, logits[:, plain:]))
         if seen.logistic is not None:
             slope *= seen.logistic.T
         rho = np.concatenate([seen.gaussian.T / self.noise, slope], axis=1)
         precision = (rho[:, None] * self.weights.T) @ self.weights
+        for span in soft_spans(seen.soft):
+            # the curvature of soft-max is the variance of the weights over the categories
+            mean_weight = slope[:, plain:][:, span] @ self.weights[n_gaussian + plain :][span]
+            precision -= mean_weight[:, :, None] * mean_weight[:, None]
         np.einsum("rqq->rq", precision)[...] += 1.0 / self.variance
         lower = np.linalg.cholesky(precision)
         # z = mean + L^-T u: L L' is the precision
@@ -253,10 +269,15 @@ class ClassComponent(NamedTuple):
         distance = (seen.values.T[:, None] - a[..., :n_gaussian]) ** 2 / self.noise
         distance += np.log(self.noise) + LOG_2PI
         out: FloatArray = -0.5 * (distance * seen.gaussian.T[:, None]).sum(axis=-1)
-        log_sigma = -np.logaddexp(0.0, -2.0 * seen.kappa.T[:, None] * a[..., n_gaussian:])
+        plain = seen.n_plain
+        signs = 2.0 * seen.kappa.T[:, None]
+        soft = n_gaussian + plain
+        log_sigma = -np.logaddexp(0.0, -signs[..., :plain] * a[..., n_gaussian:soft])
         if seen.logistic is not None:
-            log_sigma *= seen.logistic.T[:, None]
+            log_sigma *= seen.logistic.T[:, None, :plain]
         out += log_sigma.sum(axis=-1)
+        log_prob = log_soft_max(seen.soft, a[..., soft:])
+        out += (log_prob * (signs[..., plain:] > 0)).sum(axis=-1)
         return out
 
 
