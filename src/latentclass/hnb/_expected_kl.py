@@ -181,7 +181,7 @@ def _mean_divergence(n: float, share: float, k_log_k: FloatArray) -> float:
     for k in range(1, int(min(n, len(k_log_k) - 1.0)) + 1):
         probability *= (n - k + 1.0) / k * odds
         mean += probability * k_log_k[k]
-    return 2.0 * (mean - expected * np.log(expected))
+    return float(2.0 * (mean - expected * np.log(expected)))
 
 
 @compiled()
