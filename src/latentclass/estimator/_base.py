@@ -26,6 +26,7 @@ from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks, plain_interrupts
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
@@ -200,9 +201,36 @@ class GenerativeClassifier(
         """
         return np.exp(self.predict_log_proba(X, priors))
 
-    def predict(self, X: Any, priors: Any = None) -> npt.NDArray[Any]:
-        """Most probable class of each row; `priors` as in `predict_proba`."""
-        best = self._log_posterior(self._read(X), priors).argmax(axis=1)
+    def predict(self, X: Any, priors: Any = None, loss: Any = None) -> npt.NDArray[Any]:
+        """Class of least expected loss; by default the most probable class of each row.
+
+        Parameters
+        ----------
+        X : table with the columns of `fit`
+        priors : optional
+            As in `predict_proba`.
+        loss : array of shape (n_classes, n_classes), data frame or dict, optional
+            `loss[true, predicted]`: what it costs to take a row of class `true` for `predicted`. An
+            array has the order of `classes_`. A data frame (true labels as index, predicted ones as
+            columns) and a dict, `loss[true][predicted]`, have any order; a dict may leave out
+            right answers, which cost 0 then. A negative loss is a gain.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Notes
+        -----
+        The answer is argmin_y sum_y' L(y', y) P(y' | x), with y' the true class and y the
+        predicted one: the Bayes optimal classifier of the LCM paper, section 2 (there L has the
+        predicted class first). A loss of 1 for every wrong answer and 0 for every right one gives
+        the most probable class. Of equal classes the first is taken.
+        """
+        log_posterior = self._log_posterior(self._read(X), priors)
+        if loss is None:
+            best = log_posterior.argmax(axis=1)
+        else:
+            best = least_loss(np.exp(log_posterior), loss, self.classes_)
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
@@ -360,12 +388,7 @@ class GenerativeClassifier(
             values = self._model.class_prior
         elif isinstance(priors, dict) or hasattr(priors, "to_dict"):  # a pandas Series by its index
             priors = dict(priors)
-            unknown = [label for label in priors if label not in self.classes_.tolist()]
-            lacking = [label for label in self.classes_.tolist() if label not in priors]
-            if unknown or lacking:
-                raise ValueError(
-                    f"priors must name each class once: unknown {unknown}, lacking {lacking}."
-                )
+            check_names("priors", priors, self.classes_.tolist())
             values = np.array([priors[label] for label in self.classes_.tolist()], dtype=float)
         else:
             try:
