@@ -173,6 +173,8 @@ class LCMClassifier(LatentClassifier):
     (1, 4)
     """
 
+    _most_levels = None
+
     def __init__(
         self,
         n_latent: Any = 2,

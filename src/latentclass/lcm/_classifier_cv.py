@@ -139,6 +139,8 @@ class LCMClassifierCV(LatentClassifier):
     True
     """
 
+    _most_levels = None
+
     def __init__(
         self,
         n_latent: int | Sequence[int] | None = None,
