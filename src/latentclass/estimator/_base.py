@@ -54,6 +54,7 @@ class GenerativeClassifier(
     verbose: int
     max_iter: int
     tol: float
+    relative_tol: bool = False
 
     _model: Any  # the fitted model: each family's own kind of `FittedModel`
     temperature_: float
@@ -136,8 +137,9 @@ class GenerativeClassifier(
         gain = "before its first step"
         if len(record.history) > 1:
             gain = f"with a last gain of {record.history[-1] - record.history[-2]:.1e} per row"
+        tol = f"tol={self.tol:.1e}{', relative' if self.relative_tol else ''}"
         warn_user(
-            f"EM was stopped {cause} {gain} (tol={self.tol:.1e}); the best of {n_starts} start(s) "
+            f"EM was stopped {cause} {gain} ({tol}); the best of {n_starts} start(s) "
             "is kept. Raise max_iter or tol, or look at history_.",
             ConvergenceWarning,
         )
