@@ -303,7 +303,7 @@ def raise_bound(
     moments, bound = infer(design, seen, label, xi)
     moving = np.ones(bound.shape, dtype=bool)
     for _ in range(n_steps - 1):
-        next_moments, next_bound = infer(design, seen, label, best_xi(design, moments))
+        next_moments, next_bound = infer(design, seen, label, best_xi(design, moments, seen.soft))
         finished = next_bound - bound <= GAIN * np.abs(bound)
         np.copyto(moments, next_moments, where=moving[:, :, None])
         np.copyto(bound, next_bound, where=moving)
