@@ -127,7 +127,6 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
     }
 
     noise = "tied"  # of continuous columns, if there are any
-    nominal = "stick_breaking"
     power_transform = True
 
     def __init__(

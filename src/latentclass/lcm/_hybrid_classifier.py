@@ -28,7 +28,7 @@ class MixedClassifier(LatentClassifier):
     offset = True
     bound_steps: int = 1
 
-    nominal: str
+    nominal: str = "stick_breaking"
     predict_method: str
     power_transform: bool
     discriminative: bool
