@@ -1,44 +1,14 @@
 """States of a latent variable and measures of pairs, against the definitions."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
+from hnb_reference import collapse_by_hand, partition
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
 
 from latentclass.hnb._states import collapse_states, log_chi2_tail, pair_strength
-
-
-def gain_by_hand(a, b, n_rows):
-    """Equation (7) with one base of logarithm throughout."""
-    out = len(a) / 2 * math.log(n_rows)
-    for x, y in zip(a, b, strict=True):
-        out -= sum(v * math.log(v / (x + y)) for v in (x, y) if v > 0)
-    total_a, total_b = sum(a), sum(b)
-    out += sum(v * math.log(v / (total_a + total_b)) for v in (total_a, total_b) if v > 0)
-    return out
-
-
-def collapse_by_hand(counts, n_rows):
-    """Algorithm 2 as written: all pairs anew at each step."""
-    groups = [([i], list(map(float, row))) for i, row in enumerate(counts)]
-    while len(groups) > 1:
-        gains = {
-            (i, j): gain_by_hand(groups[i][1], groups[j][1], n_rows)
-            for i, j in combinations(range(len(groups)), 2)
-        }
-        i, j = max(gains, key=lambda pair: gains[pair])
-        if gains[i, j] <= 0:
-            break
-        cells, other = groups[i], groups.pop(j)
-        groups[i] = (cells[0] + other[0], [x + y for x, y in zip(cells[1], other[1], strict=True)])
-    return {frozenset(cells) for cells, _ in groups}
-
-
-def partition(states):
-    return {frozenset(np.flatnonzero(states == s).tolist()) for s in np.unique(states)}
 
 
 @pytest.mark.parametrize("seed", range(12))
