@@ -19,6 +19,10 @@ SHARED = {
         "Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.",
         "Pseudo-count of every category at the point where all latent variables are 0.",
     ),
+    "bound_steps": (
+        "Maximum number of steps on the bound of a row in each EM iteration. One is enough for the"
+        " bound to rise; further ones end when a step gains no more than a share of 1e-3.",
+    ),
     "calibrate": (
         "Learn a temperature for the evidence on held-out folds, and keep it if it lowers the"
         " held-out log-loss.",
@@ -43,6 +47,10 @@ SHARED = {
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
         "The number of steps and the temperature are chosen on held-out rows.",
+    ),
+    "drop_starts": (
+        "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
+        'false, all run to the end before one is kept. `select="average"` never drops any.',
     ),
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
@@ -89,6 +97,10 @@ SHARED = {
     "random_state": (
         "Seeds the random starts, the folds of `calibrate`, and `sample`.",
         "Seeds the folds, the random starts, and `sample`.",
+    ),
+    "relative_tol": (
+        "If true, `tol` is relative: EM stops when the objective gains no more than `tol` times "
+        "its absolute value.",
     ),
     "scoring": ("What decides between candidates: the log-loss or the accuracy on held-out rows.",),
     "search": (

@@ -48,7 +48,7 @@ def find_hierarchy(
         distinct,
         tuple(n_levels[j] for j in order),
         rows.n_classes,
-        assign_folds(distinct, 1 if settings.climb else n_candidates, salt=2),
+        assign_folds(distinct, 1 if settings.search == "hill_climbing" else n_candidates, salt=2),
         given_parts(distinct, folds.of_row, rows.weight, folds.n_folds)
         if isinstance(folds, Folds)
         else assign_folds(distinct, folds, salt=1),

@@ -137,13 +137,9 @@ def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -
         problem,
         starts,
         groups,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
         rngs=rngs,
-        halving=settings.select != "average",
-        accelerate=settings.accelerate,
-        keep=settings.n_kept,
         score=training_accuracy if settings.select == "accuracy" else None,
+        **settings.contest(),
     )
     out = np.full((len(rows.y), rows.n_classes), np.nan)
     for fold, result in enumerate(results):
