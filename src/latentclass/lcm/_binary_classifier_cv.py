@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._inner_folds import make_folds
 from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
 from latentclass.lcm._hybrid_classifier import MixedClassifier
@@ -24,7 +24,6 @@ from latentclass.lcm._size_search import (
     check_search,
     fit_each_fold,
     listed,
-    make_folds,
 )
 from latentclass.lcm._stick_breaking import learn_stick_breaking
 
@@ -217,9 +216,8 @@ class BinaryLCMClassifierCV(MixedClassifier):
         pairs = self._pairs(training)
         if len(pairs) == 1:
             return FoundSize(pairs[0])
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31))
-        folds = make_folds(training, self.cv, random)
+        seed = self._draw_seed()
+        folds = make_folds(training, self.cv, seed)
         candidate = self._candidate().set_params(random_state=seed)
 
         def fit_part(part: Training, pair: Pair, n_init: int, max_iter: int) -> Learned:
