@@ -44,6 +44,10 @@ SHARED = {
         "After EM, raise the probability of the labels given the columns by gradient steps. "
         "The number of steps and the temperature are chosen on held-out rows.",
     ),
+    "drop_starts": (
+        "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
+        'false, all run to the end before one is kept. `select="average"` never drops any.',
+    ),
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
     ),
@@ -89,6 +93,10 @@ SHARED = {
     "random_state": (
         "Seeds the random starts, the folds of `calibrate`, and `sample`.",
         "Seeds the folds, the random starts, and `sample`.",
+    ),
+    "relative_tol": (
+        "If true, `tol` is relative: EM stops when the objective gains no more than `tol` times "
+        "its absolute value.",
     ),
     "scoring": ("What decides between candidates: the log-loss or the accuracy on held-out rows.",),
     "search": (

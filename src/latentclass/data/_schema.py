@@ -56,6 +56,19 @@ class Block(NamedTuple):
     numeric: FloatArray
     codes: CodeArray
 
+    @property
+    def shown(self) -> BoolArray:
+        """Which cells are not missing, shape (n_rows, n_columns), the continuous columns first."""
+        return np.hstack([~np.isnan(self.numeric), self.codes >= 0])
+
+    def copies_without(self, rows: IndexArray, hidden: BoolArray) -> Block:
+        """Copies of some rows, each without its `hidden` cells, marked as in `shown`."""
+        n = self.numeric.shape[1]
+        return Block(
+            np.where(hidden[:, :n], np.nan, self.numeric[rows]),
+            np.where(hidden[:, n:], np.int32(-1), self.codes[rows]),
+        )
+
 
 @dataclass(frozen=True)
 class Table:
@@ -122,7 +135,8 @@ class Schema:
     header : tuple or None
         The original column names, if some are not text. `sample` restores them.
     continuous, discrete : tuple of int
-        Positions of the continuous columns, and of the binary and nominal ones.
+        Positions of the continuous columns, and of the binary and nominal ones. A `Block` has its
+        columns in this order.
     """
 
     columns: tuple[Column, ...]
@@ -166,16 +180,6 @@ class Schema:
             Name of the estimator, for messages.
         """
         return self._encode(read_raw(X, owner=owner), handle_unknown)
-
-    def hide(self, table: Table, j: int) -> Table:
-        """Return the table with column j missing in every row."""
-        if self.columns[j].kind == "continuous":
-            numeric = _dense(table.numeric, np.float64).copy()
-            numeric[:, self.continuous.index(j)] = np.nan
-            return Table(numeric, table.codes)
-        codes = _dense(table.codes, np.int32).copy()
-        codes[:, self.discrete.index(j)] = -1
-        return Table(table.numeric, codes)
 
     def check_columns(self, raw: RawTable) -> None:
         """Refuse a table whose columns are not those of this schema, in the same order."""

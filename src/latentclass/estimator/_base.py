@@ -17,18 +17,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Table
+from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.engine._parallel import plain_interrupts
+from latentclass.engine._parallel import map_blocks, plain_interrupts
 from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
-from latentclass.estimator._fitted import FitRecord, FittedModel, Learned
+from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
 from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
@@ -56,6 +56,7 @@ class GenerativeClassifier(
     verbose: int
     max_iter: int
     tol: float
+    relative_tol: bool = False
 
     _model: Any  # the fitted model: each family's own kind of `FittedModel`
     temperature_: float
@@ -138,8 +139,9 @@ class GenerativeClassifier(
         gain = "before its first step"
         if len(record.history) > 1:
             gain = f"with a last gain of {record.history[-1] - record.history[-2]:.1e} per row"
+        tol = f"tol={self.tol:.1e}{', relative' if self.relative_tol else ''}"
         warn_user(
-            f"EM was stopped {cause} {gain} (tol={self.tol:.1e}); the best of {n_starts} start(s) "
+            f"EM was stopped {cause} {gain} ({tol}); the best of {n_starts} start(s) "
             "is kept. Raise max_iter or tol, or look at history_.",
             ConvergenceWarning,
         )
@@ -323,12 +325,9 @@ class GenerativeClassifier(
         )
         with_all = log_odds(log_posterior, target)
         weights = np.empty((n_rows, len(self.schema_.columns)))
-        for j in range(weights.shape[1]):
-            without = self._log_posterior(self.schema_.hide(table, j), priors)
-            with np.errstate(invalid="ignore"):
-                weights[:, j] = with_all - log_odds(without, target)
-        # inf - inf: certain with the attribute and without it, so it changes nothing
-        weights[np.isnan(weights)] = 0.0
+        weights[:, self.schema_.continuous + self.schema_.discrete] = self._weights_of_evidence(
+            table, target, with_all, priors
+        )
         prior = np.broadcast_to(self._log_priors(priors), log_posterior.shape)
         return Explanation(
             weights,
@@ -338,6 +337,40 @@ class GenerativeClassifier(
             self.schema_.names,
             np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
         )
+
+    def _weights_of_evidence(
+        self,
+        table: Table,
+        target: IndexArray,
+        with_all: FloatArray,
+        priors: Any,
+        sets: BoolArray | None = None,
+    ) -> FloatArray:
+        """How much the log-odds fall without each column, or without each set of columns.
+
+        Columns are in the order of `Block.shown`; `with_all` are the log-odds of the whole rows.
+        """
+        model, log_prior = self._model, self._log_priors(priors)
+        n_sets = len(self.schema_.columns) if sets is None else len(sets)
+
+        def visit(span: slice) -> FloatArray:
+            block = table.block(span)
+            if sets is None:
+                evidence = model.without_each(block, wanted := block.shown)
+            else:
+                wanted = block.shown.astype(np.float64) @ sets.T > 0
+                evidence = model.without_sets(block, sets, wanted)
+            without = to_log_posterior(evidence, log_prior, self.temperature_)
+            odds = log_odds(
+                without.reshape(-1, len(log_prior)), np.repeat(target[span], n_sets)
+            ).reshape(wanted.shape)
+            with np.errstate(invalid="ignore"):
+                weights = with_all[span, None] - odds
+            # inf - inf: certain with the attribute and without it, so it changes nothing
+            return np.where(wanted & ~np.isnan(weights), weights, 0.0)
+
+        spans = block_spans(table.n_rows, n_sets * model.n_classes, least=1)
+        return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
 
     # ---------------------------------------------------------------- helpers
 

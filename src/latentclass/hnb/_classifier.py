@@ -14,7 +14,6 @@ from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.discrete._base import DiscreteClassifier, code_training
 from latentclass.discrete._coding import CodedRows, Coding
-from latentclass.estimator._base import log_odds
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
@@ -414,15 +413,18 @@ class HNBClassifier(DiscreteClassifier):
         table = self._read(X)
         target = label_codes(by_column.target, self.classes_, table.n_rows)
         parts = top_parts(self._readers(), self._model.coded(table))
-        weights = np.empty((table.n_rows, len(parts)))
-        for place, part in enumerate(parts):
-            hidden = table
-            for leaf in part.leaves:
-                hidden = self.schema_.hide(hidden, self._model.coding.positions[leaf])
-            with np.errstate(invalid="ignore"):
-                without = log_odds(self._log_posterior(hidden, priors), target)
-                weights[:, place] = by_column.log_odds - without
-        weights[np.isnan(weights)] = 0.0
+        below = [
+            frozenset(self._model.coding.positions[leaf] for leaf in part.leaves) for part in parts
+        ]
+        # a column directly below the class is known already; hierarchies may share a set
+        known = {frozenset([j]): column for j, column in enumerate(by_column.weights.T)}
+        new = sorted(set(below) - set(known), key=sorted)
+        order = self.schema_.continuous + self.schema_.discrete
+        sets = np.array([[j in columns for j in order] for columns in new], dtype=bool)
+        sets = sets.reshape(len(new), len(order))
+        found = self._weights_of_evidence(table, target, by_column.log_odds, priors, sets)
+        known.update(zip(new, found.T, strict=True))
+        weights = np.array([known[columns] for columns in below]).reshape(-1, table.n_rows).T
         return RuleExplanation(
             by_column.weights,
             by_column.target,

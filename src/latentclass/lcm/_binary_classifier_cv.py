@@ -69,6 +69,9 @@ class BinaryLCMClassifierCV(MixedClassifier):
         What happens to the starts. "average": their class probabilities are averaged. "accuracy"
         (as in the paper): the one with the highest training accuracy is kept, and the bound breaks
         ties. "likelihood": the one with the highest bound is kept.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept. `select="average"` never drops any.
     predict_method : {"bound", "importance", "quadrature"}, default="bound"
         How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
         nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
@@ -80,6 +83,9 @@ class BinaryLCMClassifierCV(MixedClassifier):
         Maximum number of EM iterations.
     tol : float, default=1e-2
         EM stops when the objective per row gains no more than this.
+    relative_tol : bool, default=False
+        If true, `tol` is relative: EM stops when the objective gains no more than `tol` times its
+        absolute value.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
@@ -150,10 +156,12 @@ class BinaryLCMClassifierCV(MixedClassifier):
         alpha: float = 1.0,
         n_init: int = 5,
         select: str = "average",
+        drop_starts: bool = True,
         predict_method: str = "bound",
         discriminative: bool = False,
         max_iter: int = 200,
         tol: float = 1e-2,
+        relative_tol: bool = False,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -171,10 +179,12 @@ class BinaryLCMClassifierCV(MixedClassifier):
         self.alpha = alpha
         self.n_init = n_init
         self.select = select
+        self.drop_starts = drop_starts
         self.predict_method = predict_method
         self.discriminative = discriminative
         self.max_iter = max_iter
         self.tol = tol
+        self.relative_tol = relative_tol
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

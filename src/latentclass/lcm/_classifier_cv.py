@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import clone
 
@@ -14,6 +14,7 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._inner_folds import make_folds
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._classifier import LCMClassifier
@@ -34,7 +35,7 @@ FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
 """The numbers that halving tries: with many components results change slowly."""
 
 
-class LCMClassifierCV(LatentClassifier):
+class LCMClassifierCV(AsPublished, LatentClassifier):
     """Latent classification model whose size is found by cross-validation.
 
     Pairs of numbers of latent variables and components are tried in folds of the training rows.
@@ -80,10 +81,16 @@ class LCMClassifierCV(LatentClassifier):
         What happens to the starts. "average": their class probabilities are averaged. "accuracy"
         (as in the paper): the one with the highest training accuracy is kept, and the likelihood
         breaks ties. "likelihood": the one with the highest likelihood is kept.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept. `select="average"` never drops any.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2
         EM stops when the objective per row gains no more than this.
+    relative_tol : bool, default=False
+        If true, `tol` is relative: EM stops when the objective gains no more than `tol` times its
+        absolute value.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
@@ -138,6 +145,13 @@ class LCMClassifierCV(LatentClassifier):
     True
     """
 
+    # the wrapper of section 5
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        **LCMClassifier._PUBLISHED,
+        "search": "semi_greedy",
+        "scoring": "accuracy",
+    }
+
     def __init__(
         self,
         n_latent: int | Sequence[int] | None = None,
@@ -153,8 +167,10 @@ class LCMClassifierCV(LatentClassifier):
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
+        relative_tol: bool = False,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -175,8 +191,10 @@ class LCMClassifierCV(LatentClassifier):
         self.alpha = alpha
         self.n_init = n_init
         self.select = select
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
+        self.relative_tol = relative_tol
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

@@ -134,13 +134,9 @@ def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -
         problem,
         starts,
         groups,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
         rngs=rngs,
-        halving=settings.select != "average",
-        accelerate=settings.accelerate,
-        keep=settings.n_kept,
         score=training_accuracy if settings.select == "accuracy" else None,
+        **settings.contest(),
     )
     out = np.empty((len(folds.row), rows.n_classes))
     for number, result in enumerate(results):
