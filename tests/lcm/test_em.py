@@ -10,9 +10,9 @@ from sklearn.mixture import GaussianMixture
 from latentclass.engine import _class_components as cells
 from latentclass.engine._em import run_groups, run_restarts
 from latentclass.engine._logspace import log_sum_exp
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.lcm import _em as lcm
 from latentclass.lcm._fit import LCMSettings
-from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.lcm._folds import FoldedRows, held_out_log_posterior
 
 NO_LEVELS = np.zeros(1, dtype=np.intp)
@@ -281,9 +281,11 @@ def test_held_out_posteriors_are_those_of_single_folds(select, n_components, str
         True,
         lcm.Prior(1.0, 1.0, 0.5, 1.0),
         select,
+        True,
         4,
         15,
         1e-3,
+        False,
         True,
     )
 
@@ -307,7 +309,8 @@ def test_rows_left_out_of_a_fold_are_not_there(n_components):
     out = np.arange(50) >= 40
     chosen = (y >= 0) & ~out & (np.arange(50) % 3 == 0)
     prior = lcm.Prior(1.0, 1.0, 0.5, 1.0)
-    settings = LCMSettings(2, n_components, True, "full", True, prior, "average", 3, 15, 1e-3, True)
+    size = (2, n_components, True, "full", True)
+    settings = LCMSettings(*size, prior, "average", True, 3, 15, 1e-3, False, True)
 
     def posterior(keep, left_out=None):
         codes = np.zeros((int(keep.sum()), 0), dtype=np.int32)

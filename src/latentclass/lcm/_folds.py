@@ -13,6 +13,7 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._class_components import ComponentData, gather_rows, log_joint_rows
+from latentclass.engine._content_holdout import SLIVER
 from latentclass.engine._em import run_groups
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.estimator._inner_folds import InnerFolds
@@ -49,8 +50,9 @@ class FoldedRows:
         folds, every = self.folds, np.arange(len(self.y))
         if n_components > 1 or folds.left_out is not None:
             return self._gather(every, self._training_weights(), n_components == 1, width)
-        # rows that no fold tests are learned from in all folds, like incomplete rows
-        hidden = np.isnan(self.values).any(axis=1) | ~np.isin(every, folds.row)
+        # rows that are not tested in full are gathered with their weights, like incomplete rows
+        tested = np.bincount(folds.row, folds.weight, len(every))
+        hidden = np.isnan(self.values).any(axis=1) | (tested < (1.0 - SLIVER) * self.weight)
         data = self._gather(np.flatnonzero(hidden), self._training_weights(), True, width)
         parts = []
         for number in range(folds.n_folds):
