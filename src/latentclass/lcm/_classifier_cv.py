@@ -58,9 +58,9 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
-        test) row numbers in which no row is tested twice. Rows without label are always learned
-        from.
+        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        splitter, or a list of (training, test) row numbers in which no row is tested twice, which
+        are used as they are. Rows without label are always learned from.
     noise : {"tied", "untied"}, default="tied"
         "tied": one noise variance for each continuous column. "untied": one for each column in each
         component.
