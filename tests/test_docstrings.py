@@ -19,6 +19,10 @@ SHARED = {
         "Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.",
         "Pseudo-count of every category at the point where all latent variables are 0.",
     ),
+    "bound_steps": (
+        "Maximum number of steps on the bound of a row in each EM iteration. One is enough for the"
+        " bound to rise; further ones end when a step gains no more than a share of 1e-3.",
+    ),
     "calibrate": (
         "Learn a temperature for the evidence on held-out folds, and keep it if it lowers the"
         " held-out log-loss.",

@@ -281,7 +281,7 @@ class GenerativeClassifier(
             codes = label_codes(y, self.classes_, n_samples)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         table = self._model.sample_table(codes, generator)
-        return build_table(self.schema_, table), self.classes_[codes]
+        return build_table(self.schema_, table, generator), self.classes_[codes]
 
     def complete(self, X: Any, how: str = "expected") -> Any:
         """Fill the missing cells of a table from what the model knows.

@@ -39,7 +39,7 @@ def find_hierarchy(
         distinct,
         tuple(n_levels[j] for j in order),
         rows.n_classes,
-        assign_folds(distinct, 1 if settings.climb else n_candidates, salt=2),
+        assign_folds(distinct, 1 if settings.search == "hill_climbing" else n_candidates, salt=2),
         assign_folds(distinct, folds, salt=1)
         if isinstance(folds, int)
         else given_parts(distinct, folds, rows.weight, int(folds.max()) + 1),

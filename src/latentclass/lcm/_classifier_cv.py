@@ -145,6 +145,8 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     True
     """
 
+    _most_levels = None
+
     # the wrapper of section 5
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         **LCMClassifier._PUBLISHED,

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_option
+from latentclass._validation import check_number, check_option
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import Training
@@ -24,6 +24,7 @@ class MixedClassifier(LatentClassifier):
 
     structure = "full"  # the other structures and no offset are for continuous columns alone
     offset = True
+    bound_steps: int = 1
 
     predict_method: str
     power_transform: bool
@@ -36,6 +37,7 @@ class MixedClassifier(LatentClassifier):
         super()._check_parameters()
         check_option("power_transform", self.power_transform, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
+        check_number("bound_steps", self.bound_steps, low=1, whole=True)
         check_predict_method(self.predict_method, self._most_latent())
 
     def _most_latent(self) -> int:
@@ -69,6 +71,7 @@ class MixedClassifier(LatentClassifier):
             power_transform=self.power_transform,
             discriminative=self.discriminative,
             predict_method=self.predict_method,
+            bound_steps=self.bound_steps,
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )

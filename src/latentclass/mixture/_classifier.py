@@ -240,6 +240,8 @@ class LatentVariableClassifier(GenerativeClassifier):
            [1., 0.]])
     """
 
+    _most_levels = None
+
     def __init__(
         self,
         estimator: Any = None,

@@ -30,8 +30,8 @@ from latentclass.estimator._reading import (
     TableReader,
     check_weight,
     read_columns,
+    review_columns,
     store_fitted,
-    warn_of_empty_columns,
 )
 from latentclass.mixture._compiled_em import LARGE, make_large
 from latentclass.mixture._hard_assignment import MixtureSearch
@@ -196,6 +196,8 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
 
     n_parameters_: int
 
+    _most_levels = None
+
     def __init__(
         self,
         n_components: Any = 1,
@@ -329,10 +331,10 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             owner=type(self).__name__,
         )
         columns = read_columns(X)
-        warn_of_empty_columns(schema)
         if weight is None or not n_rows:
             weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
         weight = weight[weight > 0]
+        schema, table = review_columns(schema, table, weight, self._most_levels)
         nothing = np.zeros(table.n_rows, dtype=np.intp)
         rows, first = join_rows(
             *table.block(slice(None)), nothing, weight, schema.n_levels, self._seed()
@@ -540,7 +542,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         component = generator.choice(self.n_components_, size=n_samples, p=self.weights_)
         table = self._model.components.sample_table(component, generator)
-        return build_table(self.schema_, table), component
+        return build_table(self.schema_, table, generator), component
 
     def complete(self, X: Any, how: str = "expected") -> Any:
         """Fill the missing cells of a table from what the model knows.
