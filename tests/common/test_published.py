@@ -17,6 +17,7 @@ SMALL = {
     "BinaryLCMClassifier": {"n_latent": 2},
     "BinaryLCMClassifierCV": {"n_latent": 2, "n_components": 1},
     "LCMClassifierCV": {"n_latent": 2, "n_components": 1},
+    "LatentTreeClassifier": {"max_latent": 1, "max_states": 2},
 }
 """Parameters with which a fit is quick."""
 
