@@ -440,8 +440,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         for n_components in range(1, self.max_components + 1):
             loss, tested = np.zeros(len(weight)), np.zeros(len(weight))
             for part in range(N_FOLDS):
-                inside = parts.part == part
-                test = np.bincount(parts.row[inside], parts.weight[inside], len(weight))
+                test = parts.held(part, len(weight))
                 test[y == UNLABELLED] = 0.0
                 train = np.maximum(weight - test, 0.0)
                 keep, asked = train > 1e-9 * weight, np.flatnonzero(test)

@@ -437,8 +437,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         parts = assign_folds(rows, int(self.n_folds), salt=1)
         total = 0.0
         for part in range(parts.n_parts):
-            inside = parts.part == part
-            test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
+            test = parts.held(part, len(rows.weight))
             train = np.maximum(rows.weight - test, 0.0)
             keep = train > 1e-9 * rows.weight
             if keep.any() and test.any():
