@@ -40,9 +40,9 @@ SHARED = {
         "holds just 0 and 1); None: none; or a list of names or positions, or a mask.",
     ),
     "cv": (
-        "Number of folds, stratified by class; or a scikit-learn splitter, or a list of "
-        "(training, test) row numbers in which no row is tested twice. Rows without label are"
-        " always learned from.",
+        "Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn "
+        "splitter, or a list of (training, test) row numbers in which no row is tested twice, "
+        "which are used as they are. Rows without label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
@@ -191,6 +191,7 @@ OWN_WORDS = {
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
     "discriminative": {"HybridLCMClassifier"},
+    "drop_starts": {"LatentMixture"},
     "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_init": {
         "FiniteMixtureNaiveBayes",

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.discrete._base import DiscreteClassifier, code_training
 from latentclass.discrete._coding import CodedRows, Coding
@@ -22,7 +23,6 @@ from latentclass.estimator._reading import Training, label_codes
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables
 from latentclass.hnb._learn import (
-    Folds,
     count_tops,
     find_hierarchy,
     learn_within,
@@ -282,24 +282,26 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         )
         return Learned(model, record, {"_members": members})
 
-    def _folds(self, training: Training) -> Folds | int:
-        """The folds of the search, or how many to draw."""
+    def _folds(self, training: Training) -> IndexArray | int:
+        """The fold of each labelled row (-1 for none), or how many folds to draw."""
         if isinstance(self.cv, int | np.integer):
             return int(self.cv)
-        fold, n_folds, left_out = given_folds(training, self.cv)
-        if left_out is not None:
+        folds = given_folds(training, self.cv)
+        if folds.left_out is not None:
             raise ValueError(
                 f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier learns "
                 "from all rows that a fold does not test. Pass folds that use all rows."
             )
-        return Folds(fold[training.labelled], n_folds)
+        of_row = np.full(len(training.y), -1)
+        of_row[folds.row] = folds.fold
+        return of_row[training.labelled]
 
     def _learn_one(
         self,
         training: Training,
         coding: Coding,
         rows: CodedRows,
-        folds: Folds | int,
+        folds: IndexArray | int,
         progress: FitProgress | None,
     ) -> Learned:
         """A single hierarchy."""
