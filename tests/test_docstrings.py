@@ -19,6 +19,10 @@ SHARED = {
         "Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.",
         "Pseudo-count of every category at the point where all latent variables are 0.",
     ),
+    "bound_steps": (
+        "Maximum number of steps on the bound of a row in each EM iteration. One is enough for the"
+        " bound to rise; further ones end when a step gains no more than a share of 1e-3.",
+    ),
     "calibrate": (
         "Learn a temperature for the evidence on held-out folds, and keep it if it lowers the"
         " held-out log-loss.",
@@ -36,13 +40,17 @@ SHARED = {
         "holds just 0 and 1); None: none; or a list of names or positions, or a mask.",
     ),
     "cv": (
-        "Number of folds, stratified by class; or a scikit-learn splitter, or a list of "
-        "(training, test) row numbers in which no row is tested twice. Rows without label are"
-        " always learned from.",
+        "Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn "
+        "splitter, or a list of (training, test) row numbers in which no row is tested twice, "
+        "which are used as they are. Rows without label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
         "The number of steps and the temperature are chosen on held-out rows.",
+    ),
+    "drop_starts": (
+        "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
+        'false, all run to the end before one is kept. `select="average"` never drops any.',
     ),
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
@@ -89,6 +97,10 @@ SHARED = {
     "random_state": (
         "Seeds the random starts, the folds of `calibrate`, and `sample`.",
         "Seeds the folds, the random starts, and `sample`.",
+    ),
+    "relative_tol": (
+        "If true, `tol` is relative: EM stops when the objective gains no more than `tol` times "
+        "its absolute value.",
     ),
     "scoring": ("What decides between candidates: the log-loss or the accuracy on held-out rows.",),
     "search": (
@@ -179,6 +191,7 @@ OWN_WORDS = {
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
     "discriminative": {"HybridLCMClassifier"},
+    "drop_starts": {"LatentMixture"},
     "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_init": {
         "FiniteMixtureNaiveBayes",

@@ -1,6 +1,7 @@
 """OpenML through a stand-in for scikit-learn's download."""
 
 import os
+import zipfile
 from http.client import IncompleteRead
 from types import SimpleNamespace
 
@@ -80,14 +81,47 @@ def test_second_load_comes_from_the_cache(serve):
     assert [path.name for path in cache_folder().iterdir()] == ["tae.openml-48.v1.npz"]
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not really", b"\x93NUMPY"])
-def test_damaged_cache_is_mended(serve, content):
+def with_bad_bytes(path):
+    content = path.read_bytes()
+    return content[:55] + b"\xff" * 10 + content[65:]
+
+
+def with_bad_header(path):
+    """An archive whose checksums are right, with an array whose header is not Python."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("columns.npy", b"\x93NUMPY\x01\x00\x08\x00{'a': (((\n")
+    return path.read_bytes()
+
+
+def with_other_rows(path):
+    np.savez(path, y=np.array(["1", "2"]), columns=np.array("{}"))
+    return path.read_bytes()
+
+
+DAMAGE = {
+    "empty": lambda _: b"",
+    "cut off": lambda path: path.read_bytes()[:500],
+    "no archive": lambda _: b"PK\x03\x04 not really",
+    "bad header": with_bad_header,
+    "other rows": with_other_rows,
+    "bad bytes": with_bad_bytes,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damaged_cache_is_told_and_mended(serve, damage):
     asked = serve(*tae())
-    load_dataset("tae")
+    expected = load_dataset("tae")
     (path,) = cache_folder().iterdir()
-    path.write_bytes(content)
-    load_dataset("tae")
-    load_dataset("tae")
+    path.write_bytes(damage(path))
+    message = (
+        r"tae.openml-48.v1.npz could not be read \(.*: .*\), so the data set is downloaded again\.$"
+    )
+    with pytest.warns(UserWarning, match=message) as warned:
+        found = load_dataset("tae")
+    assert len(warned) == 1
+    assert found.X.equals(expected.X)
+    assert load_dataset("tae").X.equals(expected.X)
     assert len(asked) == 2
 
 

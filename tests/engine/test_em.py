@@ -78,6 +78,14 @@ def test_without_halving_every_start_converges():
     assert result.restarts["converged"].all()
 
 
+def test_a_relative_tolerance_is_a_share_of_the_objective():
+    _, result = climb([-1000.0], tol=1e-5, relative_tol=True)
+    gains = np.diff(result.history)
+    share = gains / np.abs(result.history[:-1])
+    assert (share[:-1] > 1e-5).all()
+    assert share[-1] <= 1e-5 < gains[-1]
+
+
 def test_a_score_ranks_before_the_objective():
     _, result = climb([1.0, 5.0, 3.0], score=lambda params: -params.x[:, 0])
     assert result.restarts["kept"].tolist() == [True, False, False]

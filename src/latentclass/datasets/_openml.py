@@ -10,7 +10,6 @@ import http.client
 import json
 import os
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def from_openml(facts: Facts) -> FoundFile:
     number = facts.openml["id"]
     path = cache_folder() / f"{facts.name}.openml-{number}.v{LAYOUT}.npz"
     source = f"OpenML, data set {number}"
-    table = _cached(path)
+    table = _cached(facts, path)
     if table is None:
         table = _download(facts)
         _keep(table, path)
@@ -172,9 +171,8 @@ def _difference(facts: Facts, table: Table) -> str | None:
 
 def _keep(table: Table, path: Path) -> None:
     """Write the table to the cache."""
+    # without the halves, which `_checked` finds again
     arrays: dict[str, NDArray[Any]] = {"y": table.y.astype(np.str_)}
-    if table.split is not None:
-        arrays["split"] = table.split.astype(np.str_)
     declared: dict[str, int | None] = {}
     for place, (name, column) in enumerate(table.columns.items()):
         if isinstance(column, Nominal):
@@ -196,21 +194,30 @@ def _keep(table: Table, path: Path) -> None:
         )
 
 
-def _cached(path: Path) -> Table | None:
-    """Read a table from the cache; None if it is missing or damaged."""
+def _cached(facts: Facts, path: Path) -> Table | None:
+    """Read a table from the cache; None if it is missing, or damaged, which is a warning."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            declared = json.loads(str(arrays["columns"]))
-            columns: dict[str, Column] = {}
-            for place, (name, n_values) in enumerate(declared.items()):
-                values = arrays[f"{place}"]
-                if n_values is None:
-                    columns[name] = values
-                else:
-                    levels = tuple(map(str, arrays[f"{place} levels"]))
-                    columns[name] = Nominal(values, levels, n_values)
-            split = text_array(arrays["split"]) if "split" in arrays else None
-            return Table(columns, text_array(arrays["y"]), split)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        # It is downloaded again.
+        return _checked(facts, _read(path))
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    # a damaged archive raises almost anything: zlib.error, TokenError, NotImplementedError, ...
+    except Exception as error:
+        warn_user(
+            f"{path} could not be read ({type(error).__name__}: {error}), so the data set is "
+            "downloaded again."
+        )
+        return None
+
+
+def _read(path: Path) -> Table:
+    """Read a table that `_keep` wrote."""
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        columns: dict[str, Column] = {}
+        for place, (name, n_values) in enumerate(json.loads(str(arrays["columns"])).items()):
+            values = arrays[f"{place}"]
+            if n_values is None:
+                columns[name] = values
+            else:
+                levels = tuple(map(str, arrays[f"{place} levels"]))
+                columns[name] = Nominal(values, levels, n_values)
+        return Table(columns, text_array(arrays["y"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,10 +21,11 @@ from latentclass.discrete._one_dependence_model import AODEModel
 from latentclass.engine._em import EMResult
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 
 
-class AODE(DiscreteClassifier):
+class AODE(AsPublished, DiscreteClassifier):
     """Averaged one-dependence estimators: every column in turn is a parent of all others.
 
     The joint probability is the average over networks in which one column (the super-parent) and
@@ -128,6 +129,9 @@ class AODE(DiscreteClassifier):
     """
 
     _model: AODEModel
+
+    # section 4.1 of the latent tree classifier's paper
+    _PUBLISHED: ClassVar[dict[str, Any]] = {"min_frequency": 30.0}
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
 from latentclass.discrete._structure_search import Sample, Score, order_by_information, search_k2
+from latentclass.estimator._published import AsPublished
 
 
-class K2(NetworkClassifier):
+class K2(AsPublished, NetworkClassifier):
     """Bayesian network classifier learned by K2.
 
     The columns are put in an order. The parents of a column are the class and, added one at a time,
@@ -96,14 +97,16 @@ class K2(NetworkClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
-    Weka adds 0.5 to the counts, in the score and in the tables (`alpha=0.5, order="columns"`). By
-    default it allows one parent, which is naive Bayes. Tables of more than 2**18 entries are not
-    considered.
+    Weka adds 0.5 to the counts, in the score and in the tables, and takes the columns in their
+    order. By default it allows one parent, which is naive Bayes. `as_published` gives this one, the
+    BayesNet of the binary LCM's paper [2]_. Tables of more than 2**18 entries are not considered.
 
     References
     ----------
     .. [1] Cooper, G. F. and Herskovits, E. (1992). A Bayesian method for the induction of
        probabilistic networks from data. Machine Learning 9, 309-347.
+    .. [2] Langseth, H. and Nielsen, T. D. (2009). Latent classification models for binary data.
+       Pattern Recognition 42, 2724-2736.
 
     Examples
     --------
@@ -114,6 +117,9 @@ class K2(NetworkClassifier):
     >>> model.parents_
     {'x0': (), 'x1': ('x0',)}
     """
+
+    # BayesNet of Weka, as in Table 2 of the binary LCM's paper (see its Appendix D)
+    _PUBLISHED: ClassVar[dict[str, Any]] = {"alpha": 0.5, "max_parents": 1, "order": "columns"}
 
     def __init__(
         self,

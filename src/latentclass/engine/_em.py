@@ -130,6 +130,7 @@ def run_restarts(
     tol: float,
     max_iter: int,
     rngs: list[np.random.Generator],
+    relative_tol: bool = False,
     halving: bool = True,
     accelerate: bool = False,
     keep: int = 1,
@@ -149,6 +150,8 @@ def run_restarts(
         Maximum number of M-steps per start, including the one that made its initial parameters.
     rngs : list of numpy Generator
         One generator per start, used only to reseed dead components. No start depends on another.
+    relative_tol : bool
+        Whether `tol` is a share of the absolute value of the objective.
     halving : bool
         Pyramid strategy (Chickering and Heckerman 1997): the better half of the starts goes on
         after 1, 2, 4, ... steps. If false, every start runs until it converges.
@@ -170,6 +173,7 @@ def run_restarts(
         tol=tol,
         max_iter=max_iter,
         rngs=rngs,
+        relative_tol=relative_tol,
         halving=halving,
         accelerate=accelerate,
         keep=keep,
@@ -187,6 +191,7 @@ def run_groups(
     tol: float,
     max_iter: int,
     rngs: list[np.random.Generator],
+    relative_tol: bool = False,
     halving: bool = True,
     accelerate: bool = False,
     keep: int = 1,
@@ -198,7 +203,9 @@ def run_groups(
     Starts compete only within their group (`groups`, numbered from 0), and each group gets a result
     of its own. The other arguments are those of `run_restarts`.
     """
-    rules = _Rules(tol, max_iter, rngs, halving, accelerate, keep, score, on_iteration)
+    rules = _Rules(
+        tol, max_iter, rngs, relative_tol, halving, accelerate, keep, score, on_iteration
+    )
     return _Contest(problem, params, groups, rules).run()
 
 
@@ -208,6 +215,7 @@ class _Rules(NamedTuple, Generic[P]):
     tol: float
     max_iter: int
     rngs: list[np.random.Generator]
+    relative_tol: bool
     halving: bool
     accelerate: bool
     keep: int
@@ -277,11 +285,16 @@ class _Contest(Generic[P, S]):
         self.n_iter[starts] += 2 if squared else 1
         # a start that fell to -inf is lost, not converged: -inf - -inf is no gain
         with np.errstate(invalid="ignore"):
-            self.converged[starts] = after.objective - before.objective <= self.rules.tol
+            self.converged[starts] = after.objective - before.objective <= self._least_gain(before)
         self._note(starts)
         if self.rules.on_iteration is not None:
             best = float(self.batch.objective.max())
             self.stopped = bool(self.rules.on_iteration(int(self.n_iter.max()), best))
+
+    def _least_gain(self, batch: _Batch[P, S]) -> float | FloatArray:
+        """The gain at or below which a start has converged."""
+        tol = self.rules.tol
+        return tol * np.abs(batch.objective) if self.rules.relative_tol else tol
 
     def _may_accelerate(self, starts: IndexArray) -> bool:
         """Whether the next step of these starts is an extrapolated pair of M-steps."""

@@ -30,6 +30,7 @@ class LatentClassifier(GenerativeClassifier):
     alpha: float
     n_init: int
     select: str
+    drop_starts: bool
     accelerate: bool
 
     _model: LatentModel
@@ -44,8 +45,10 @@ class LatentClassifier(GenerativeClassifier):
         check_number("alpha", self.alpha, low=0)
         check_number("n_init", self.n_init, low=1, whole=True)
         check_option("select", self.select, ("average", "accuracy", "likelihood"))
+        check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
+        check_option("relative_tol", self.relative_tol, (True, False))
         check_option("accelerate", self.accelerate, (True, False))
 
     def _check_size(self) -> None:
@@ -62,9 +65,11 @@ class LatentClassifier(GenerativeClassifier):
             self.offset,
             make_prior(self.prior, self.alpha),
             self.select,
+            self.drop_starts,
             self.n_init,
             self.max_iter,
             self.tol,
+            self.relative_tol,
             self.accelerate,
         )
 

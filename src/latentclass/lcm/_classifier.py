@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -15,6 +15,7 @@ from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import (
     Training,
     check_weight,
@@ -37,7 +38,7 @@ def _reads_rows_once(model: Any) -> bool:
     )
 
 
-class LCMClassifier(LatentClassifier):
+class LCMClassifier(AsPublished, LatentClassifier):
     """Latent classification model: a naive Bayes classifier over latent variables.
 
     A few latent Gaussian variables, independent given the class, explain the columns. So the
@@ -75,10 +76,16 @@ class LCMClassifier(LatentClassifier):
         What happens to the starts. "average": their class probabilities are averaged. "accuracy"
         (as in the paper): the one with the highest training accuracy is kept, and the likelihood
         breaks ties. "likelihood": the one with the highest likelihood is kept.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept. `select="average"` never drops any.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2
         EM stops when the objective per row gains no more than this.
+    relative_tol : bool, default=False
+        If true, `tol` is relative: EM stops when the objective gains no more than `tol` times its
+        absolute value.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
@@ -173,6 +180,20 @@ class LCMClassifier(LatentClassifier):
     (1, 4)
     """
 
+    _most_levels = None
+
+    # section 5 of the paper
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "prior": None,
+        "n_init": 100,
+        "select": "accuracy",
+        "drop_starts": False,
+        "max_iter": 100,
+        "tol": 1e-3,
+        "relative_tol": True,
+        "accelerate": False,
+    }
+
     def __init__(
         self,
         n_latent: Any = 2,
@@ -185,8 +206,10 @@ class LCMClassifier(LatentClassifier):
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
+        relative_tol: bool = False,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -204,8 +227,10 @@ class LCMClassifier(LatentClassifier):
         self.alpha = alpha
         self.n_init = n_init
         self.select = select
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
+        self.relative_tol = relative_tol
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown

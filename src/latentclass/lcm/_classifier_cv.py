@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
 from latentclass._types import FloatArray
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import Measured, measure
+from latentclass.estimator._inner_folds import make_folds
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._classifier import LCMClassifier
@@ -25,7 +26,6 @@ from latentclass.lcm._size_search import (
     SizeSearch,
     check_search,
     listed,
-    make_folds,
 )
 
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
@@ -35,7 +35,7 @@ FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
 """The numbers that halving tries: with many components results change slowly."""
 
 
-class LCMClassifierCV(LatentClassifier):
+class LCMClassifierCV(AsPublished, LatentClassifier):
     """Latent classification model whose size is found by cross-validation.
 
     Pairs of numbers of latent variables and components are tried in folds of the training rows.
@@ -58,9 +58,9 @@ class LCMClassifierCV(LatentClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
-        test) row numbers in which no row is tested twice. Rows without label are always learned
-        from.
+        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        splitter, or a list of (training, test) row numbers in which no row is tested twice, which
+        are used as they are. Rows without label are always learned from.
     noise : {"tied", "untied"}, default="tied"
         "tied": one noise variance for each continuous column. "untied": one for each column in each
         component.
@@ -81,10 +81,16 @@ class LCMClassifierCV(LatentClassifier):
         What happens to the starts. "average": their class probabilities are averaged. "accuracy"
         (as in the paper): the one with the highest training accuracy is kept, and the likelihood
         breaks ties. "likelihood": the one with the highest likelihood is kept.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept. `select="average"` never drops any.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2
         EM stops when the objective per row gains no more than this.
+    relative_tol : bool, default=False
+        If true, `tol` is relative: EM stops when the objective gains no more than `tol` times its
+        absolute value.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
@@ -139,6 +145,15 @@ class LCMClassifierCV(LatentClassifier):
     True
     """
 
+    _most_levels = None
+
+    # the wrapper of section 5
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        **LCMClassifier._PUBLISHED,
+        "search": "semi_greedy",
+        "scoring": "accuracy",
+    }
+
     def __init__(
         self,
         n_latent: int | Sequence[int] | None = None,
@@ -154,8 +169,10 @@ class LCMClassifierCV(LatentClassifier):
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
+        relative_tol: bool = False,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -176,8 +193,10 @@ class LCMClassifierCV(LatentClassifier):
         self.alpha = alpha
         self.n_init = n_init
         self.select = select
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
+        self.relative_tol = relative_tol
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -217,20 +236,17 @@ class LCMClassifierCV(LatentClassifier):
         pairs = self._pairs(training, measured)
         if len(pairs) == 1:
             return FoundSize(pairs[0])
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31))
-        folds = make_folds(training, self.cv, random)
+        seed = self._draw_seed()
+        folds = make_folds(training, self.cv, seed)
         numeric, codes = training.table.block(slice(0, training.table.n_rows))
         rows = FoldedRows(
             measured.scaling.values(numeric),
             codes,
             training.y,
             training.weight,
-            folds.fold,
-            folds.n_folds,
+            folds,
             training.n_classes,
             measured.level_offsets,
-            folds.left_out,
         )
         settings = self._settings(*pairs[0])
 
@@ -260,7 +276,8 @@ class LCMClassifierCV(LatentClassifier):
         if latent is None:
             latent = _spaced(most) if few else list(range(1, most + 1))
         components = listed(self.n_components) or list(FEW_COMPONENTS if few else COMPONENTS)
-        n_rows = len(training.y)
+        # weight 2 is the row twice
+        n_rows = max(len(training.y), round(float(training.weight.sum())))
         every = [(int(q), int(m)) for q in latent for m in components]
         pairs = [(q, m) for q, m in every if m == 1 or q * m <= n_rows]
         if not pairs:

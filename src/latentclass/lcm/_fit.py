@@ -35,15 +35,28 @@ class LCMSettings(NamedTuple):
     offset: bool
     prior: Prior
     select: str
+    drop_starts: bool
     n_init: int
     max_iter: int
     tol: float
+    relative_tol: bool
     accelerate: bool
 
     @property
     def n_kept(self) -> int:
         """Number of starts that are kept."""
         return self.n_init if self.select == "average" else 1
+
+    def contest(self) -> dict[str, Any]:
+        """The rules of the contest between the starts, as `run_restarts` takes them."""
+        return {
+            "tol": self.tol,
+            "relative_tol": self.relative_tol,
+            "max_iter": self.max_iter,
+            "halving": self.drop_starts and self.select != "average",
+            "accelerate": self.accelerate,
+            "keep": self.n_kept,
+        }
 
 
 def make_prior(strength: float | None, alpha: float) -> Prior:
@@ -115,18 +128,14 @@ def run_starts(
     score: Callable[[P], FloatArray] | None,
     on_iteration: Step | None,
 ) -> EMResult[P]:
-    """EM from all starts; worse ones are dropped unless all are averaged."""
+    """EM from all starts, by the rules of the settings."""
     return run_restarts(
         problem,
         starts,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
         rngs=rngs,
-        halving=settings.select != "average",
-        accelerate=settings.accelerate,
-        keep=settings.n_kept,
         score=score,
         on_iteration=on_iteration,
+        **settings.contest(),
     )
 
 

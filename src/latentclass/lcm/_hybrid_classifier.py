@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_option
-from latentclass.engine._content_holdout import gather_rows
+from latentclass._validation import check_number, check_option
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import Training
@@ -26,6 +24,7 @@ class MixedClassifier(LatentClassifier):
 
     structure = "full"  # the other structures and no offset are for continuous columns alone
     offset = True
+    bound_steps: int = 1
 
     predict_method: str
     power_transform: bool
@@ -38,6 +37,7 @@ class MixedClassifier(LatentClassifier):
         super()._check_parameters()
         check_option("power_transform", self.power_transform, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
+        check_number("bound_steps", self.bound_steps, low=1, whole=True)
         check_predict_method(self.predict_method, self._most_latent())
 
     def _most_latent(self) -> int:
@@ -71,24 +71,13 @@ class MixedClassifier(LatentClassifier):
             power_transform=self.power_transform,
             discriminative=self.discriminative,
             predict_method=self.predict_method,
+            bound_steps=self.bound_steps,
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         return self._fit_size(training, (self.n_latent, self.n_components), progress)
-
-    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
-        """See the base; here rows go to folds by what they hold, not by where they stand."""
-        if self.calibrate:
-            numeric, codes = training.table.numeric, training.table.codes
-            if sp.issparse(numeric):
-                numeric, codes = training.table.block(slice(0, training.table.n_rows))
-            n_levels = training.schema.n_levels
-            y, weight, seed = training.y, training.weight, self._draw_seed()
-            rows = gather_rows(numeric, codes, y, weight, n_levels, seed)
-            training = training.take(np.argsort(rows.number, kind="stable"))
-        return super()._calibrated(training, learned)
 
     # ------------------------------------------------------ learned attributes
 
@@ -149,6 +138,9 @@ class HybridLCMClassifier(MixedClassifier):
         What happens to the starts. "average": their class probabilities are averaged. "accuracy"
         (as in the paper): the one with the highest training accuracy is kept, and the bound breaks
         ties. "likelihood": the one with the highest bound is kept.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept. `select="average"` never drops any.
     predict_method : {"bound", "importance", "quadrature"}, default="bound"
         How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
         nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
@@ -166,6 +158,9 @@ class HybridLCMClassifier(MixedClassifier):
         Maximum number of EM iterations.
     tol : float, default=1e-2
         EM stops when the objective per row gains no more than this.
+    relative_tol : bool, default=False
+        If true, `tol` is relative: EM stops when the objective gains no more than `tol` times its
+        absolute value.
     accelerate : bool, default=True
         Extrapolate EM steps (SQUAREM). The objective still never falls.
     categorical_features : "from_dtype", None or list, default="from_dtype"
@@ -283,11 +278,13 @@ class HybridLCMClassifier(MixedClassifier):
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
+        drop_starts: bool = True,
         predict_method: str = "bound",
         power_transform: bool = True,
         discriminative: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
+        relative_tol: bool = False,
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -303,11 +300,13 @@ class HybridLCMClassifier(MixedClassifier):
         self.alpha = alpha
         self.n_init = n_init
         self.select = select
+        self.drop_starts = drop_starts
         self.predict_method = predict_method
         self.power_transform = power_transform
         self.discriminative = discriminative
         self.max_iter = max_iter
         self.tol = tol
+        self.relative_tol = relative_tol
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
