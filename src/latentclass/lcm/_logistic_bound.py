@@ -258,8 +258,8 @@ def _run(kernel: Any, design: Design, sums: Sums, label: IndexArray) -> FloatArr
     return np.asarray(bound)
 
 
-def best_xi(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
-    """Return the xi that maximises the bound given the posterior: xi^2 = E (b + w' z)^2.
+def best_squares(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
+    """Return the xi^2 that maximise the bound given the posterior: E (b + w' z)^2.
 
     This is eq. 9 of Langseth and Nielsen (2009), with the posterior mean in all its terms. The best
     psi of a category of a soft-max column is E (b + w' z).
@@ -268,10 +268,18 @@ def best_xi(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
     out = np.empty((*design.twice.shape[:3], moments.shape[-1]))
     square = out[:, :, :plain]
     np.matmul(design.twice[:, :, :plain], moments, out=square)
-    np.sqrt(np.maximum(square, LEAST_XI**2, out=square), out=square)
+    np.maximum(square, LEAST_XI**2, out=square)
     if soft:
         coefficient = design.coefficient[:, :, design.coefficient.shape[2] - sum(soft) :]
         out[:, :, plain:] = coefficient @ moments[:, :, : coefficient.shape[-1]]
+    return out
+
+
+def best_xi(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
+    """Return the xi, or psi, that maximise the bound given the posterior."""
+    out = best_squares(design, moments, soft)
+    square = out[:, :, : out.shape[2] - sum(soft)]
+    np.sqrt(square, out=square)
     return out
 
 
