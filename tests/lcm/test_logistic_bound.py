@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit, log_expit
 
-from latentclass.lcm._hybrid_em import HybridParams
+from latentclass.lcm._hybrid_em import HybridParams, raise_bound
 from latentclass.lcm._hybrid_posterior import (
     ClassComponent,
     gaussian_draws,
@@ -145,6 +145,30 @@ def test_posteriors_and_bounds_equal_the_plain_ones(n_rows, q):
         assert_allclose(
             moved[s, m, :, r], reference.moved_xi(columns, mean, covariance)[2:], rtol=1e-8
         )
+
+
+def test_several_steps_equal_algorithm_1_row_by_row():
+    rng = np.random.default_rng(5)
+    params = make_params(rng, n_starts=2)
+    rows, label = make_rows(rng, 2, 4, 12), rng.integers(0, 2, 12)
+    xi = rng.uniform(0.1, 3.0, (2, 2, 4, 12))
+    moments, bound = raise_bound(design_of(params), read_rows(rows), label, xi, 4)
+    steps = set()
+    for s, m, r in np.ndindex(2, 2, 12):
+        columns, cells = plain_columns(params, s, m), plain_cells(rows, r)
+        prior = params.latent_mean[s, label[r]], params.latent_variance[s, label[r]]
+        own = [0, 0, *xi[s, m, :, r]]
+        values = [reference.log_bound(columns, *prior, cells, own)]
+        while len(values) < 4:
+            own = reference.moved_xi(columns, *reference.posterior(columns, *prior, cells, own))
+            values.append(reference.log_bound(columns, *prior, cells, own))
+            if values[-1] - values[-2] <= 1e-3 * abs(values[-2]):
+                break
+        mean, _ = reference.posterior(columns, *prior, cells, own)
+        assert_allclose(bound[s, m, r], values[-1], rtol=1e-10)
+        assert_allclose(moments[s, m, 1:3, r], mean, rtol=1e-8, atol=1e-10)
+        steps.add(len(values))
+    assert {2, 4} <= steps
 
 
 @pytest.mark.parametrize("n_gaussian", [0, 2])

@@ -24,11 +24,12 @@ from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks, plain_interrupts
-from latentclass.estimator._calibration import learn_temperature
+from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
+from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
@@ -150,19 +151,17 @@ class GenerativeClassifier(
         if not self.calibrate:
             return learned.temperature, {}
 
-        def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        folds = deal_folds(training, N_FOLDS, seed)
+
+        def held_out(number: int) -> FloatArray:
             fold = self._unfitted_copy(learned)
-            model = fold._fit_model(training.take(train), None).model
-            evidence: FloatArray = model.evidence(training.table.take(test), self.n_jobs)
+            model = fold._fit_model(folds.training_part(training, number), None).model
+            tested = training.table.take(folds.row[folds.fold == number])
+            evidence: FloatArray = model.evidence(tested, self.n_jobs)
             return evidence
 
-        return learn_temperature(
-            held_out,
-            training.y,
-            training.weight,
-            learned.model.log_prior,
-            random_state=check_random_state(self.random_state),
-        )
+        return learn_temperature(held_out, folds, training.y, learned.model.log_prior)
 
     def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         """An unfitted estimator that learns as this one did, for the folds of `calibrate`."""
@@ -282,7 +281,7 @@ class GenerativeClassifier(
             codes = label_codes(y, self.classes_, n_samples)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         table = self._model.sample_table(codes, generator)
-        return build_table(self.schema_, table), self.classes_[codes]
+        return build_table(self.schema_, table, generator), self.classes_[codes]
 
     def complete(self, X: Any, how: str = "expected") -> Any:
         """Fill the missing cells of a table from what the model knows.
