@@ -43,6 +43,15 @@ def deal(X, y=Y, weight=None, seed=0):
     return out
 
 
+def counted(training, weight):
+    """Weight of each distinct row and class."""
+    out = Counter()
+    rows = zip(training.table.numeric.tolist(), training.y.tolist(), weight.tolist(), strict=True)
+    for row, label, w in rows:
+        out[*row, label] += w
+    return out
+
+
 def dense(X):
     return X.toarray() if sp.issparse(X) else X
 
@@ -58,10 +67,8 @@ class TestDealt:
     def test_equal_rows_are_joined(self, table):
         joined, _ = deal_folds(read(table), 5, 0)
         rows = Counter((*row, label) for row, label in zip(table.tolist(), Y.tolist(), strict=True))
-        found = zip(joined.table.numeric.tolist(), joined.y.tolist(), strict=True)
-        assert (
-            dict(zip(((*row, label) for row, label in found), joined.weight, strict=True)) == rows
-        )
+        assert counted(joined, joined.weight) == rows
+        assert len(joined.y) == len(rows)
 
     def test_what_is_not_tested_is_learned_from(self, table):
         weight = np.random.default_rng(1).integers(1, 4, 60).astype(float)
@@ -119,13 +126,34 @@ class TestDealt:
 class TestGiven:
     def test_rows_in_no_part_are_left_out(self, table):
         parts = [(np.arange(20), np.arange(20, 42)), (np.arange(20, 42), np.arange(20))]
-        training = read(table)
-        same, folds = make_folds(training, parts, 0)
-        assert same is training
+        training, folds = make_folds(read(table), parts, 0)
         assert folds.n_folds == 2
-        assert folds.training_part(training, 0).row_numbers.tolist() == list(range(20))
-        assert folds.training_part(training, 1).row_numbers.tolist() == list(range(20, 42))
-        assert folds.row[folds.fold == 0].tolist() == list(range(20, 42))
+        contents = [(*row, label) for row, label in zip(table.tolist(), Y.tolist(), strict=True)]
+        for number, (train, test) in enumerate(parts):
+            part = folds.training_part(training, number)
+            assert counted(part, part.weight) == Counter(contents[row] for row in train)
+            mine = folds.fold == number
+            tested = training.take(folds.row[mine])
+            assert counted(tested, folds.weight[mine]) == Counter(contents[row] for row in test)
+
+    def test_copies_in_another_order_are_the_same_to_the_last_bit(self, table):
+        """Each row with its fold, whether it stands there twice or has weight 2."""
+        weight = np.random.default_rng(1).integers(1, 4, 60)
+        copies = np.random.default_rng(2).permutation(np.repeat(np.arange(60), weight))
+        fold = np.arange(60) % 3
+
+        def deal(rows, weight):
+            cv = [
+                (np.flatnonzero(fold[rows] != f), np.flatnonzero(fold[rows] == f)) for f in (0, 1)
+            ]
+            cv[1] = (np.flatnonzero(fold[rows] == 2), cv[1][1])  # rows of fold 0 are left out
+            return make_folds(read(table[rows], Y[rows], weight), cv, 0)
+
+        (one, folds), (other, again) = deal(np.arange(60), weight), deal(copies, None)
+        for name in ("row", "fold", "weight", "left_out"):
+            assert getattr(again, name).tolist() == getattr(folds, name).tolist()
+        assert other.table.numeric.tolist() == one.table.numeric.tolist()
+        assert other.weight.tolist() == one.weight.tolist()
 
     @pytest.mark.parametrize("splitter", [LabelledKFold(3), StratifiedKFold(3)])
     def test_splitters_say_nothing_and_leave_the_warning_filters_alone(self, table, splitter):
