@@ -19,6 +19,10 @@ SHARED = {
         "Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.",
         "Pseudo-count of every category at the point where all latent variables are 0.",
     ),
+    "bound_steps": (
+        "Maximum number of steps on the bound of a row in each EM iteration. One is enough for the"
+        " bound to rise; further ones end when a step gains no more than a share of 1e-3.",
+    ),
     "calibrate": (
         "Learn a temperature for the evidence on held-out folds, and keep it if it lowers the"
         " held-out log-loss.",
@@ -36,9 +40,9 @@ SHARED = {
         "holds just 0 and 1); None: none; or a list of names or positions, or a mask.",
     ),
     "cv": (
-        "Number of folds, stratified by class; or a scikit-learn splitter, or a list of "
-        "(training, test) row numbers in which no row is tested twice. Rows without label are"
-        " always learned from.",
+        "Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn "
+        "splitter, or a list of (training, test) row numbers in which no row is tested twice, "
+        "which are used as they are. Rows without label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
@@ -187,6 +191,7 @@ OWN_WORDS = {
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
     "discriminative": {"HybridLCMClassifier"},
+    "drop_starts": {"LatentMixture"},
     "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_init": {
         "FiniteMixtureNaiveBayes",

@@ -81,6 +81,23 @@ def test_impossible_priors_are_refused(fitted, table, priors, message):
         fitted.predict_proba(table[0], priors=priors)
 
 
+def test_the_class_of_least_expected_loss_is_predicted(fitted, table):
+    """Against a sum over the true classes, one row and one answer at a time."""
+    X, _ = table
+    loss = np.array([[-1.0, 2.0, 8.0], [0.5, 0.0, 3.0], [1.0, 0.2, 0.0]])
+    for priors in (None, [0.2, 0.5, 0.3]):
+        expected = []
+        for row in fitted.predict_proba(X, priors=priors).tolist():
+            costs = [sum(row[true] * loss[true, c] for true in range(3)) for c in range(3)]
+            expected.append(fitted.classes_[costs.index(min(costs))])
+        assert fitted.predict(X, priors=priors, loss=loss).tolist() == expected
+    assert expected != fitted.predict(X).tolist()
+    wrong = 1.0 - np.eye(3)
+    assert fitted.predict(X, loss=wrong).tolist() == fitted.predict(X).tolist()
+    with pytest.raises(ValueError, match=r"loss has shape \(2, 2\), but there are 3 classes"):
+        fitted.predict(X, loss=np.zeros((2, 2)))
+
+
 def test_calibration_is_kept_only_where_it_helps_on_held_out_folds(model):
     rng = np.random.default_rng(7)
     y = rng.integers(0, 2, 200)

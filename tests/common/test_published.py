@@ -13,10 +13,20 @@ from estimators import ESTIMATORS
 
 PUBLISHED = {name: thing for name, thing in ESTIMATORS.items() if hasattr(thing, "as_published")}
 
-SMALL = {"LCMClassifierCV": {"n_latent": 2, "n_components": 1}}
+SMALL = {
+    "BinaryLCMClassifier": {"n_latent": 2},
+    "BinaryLCMClassifierCV": {"n_latent": 2, "n_components": 1},
+    "LCMClassifierCV": {"n_latent": 2, "n_components": 1},
+    "LatentMixture": {"max_iter": 20},
+    "LatentTreeClassifier": {"max_latent": 1, "max_states": 2},
+    "LatentVariableClassifier": {"max_iter": 20},
+}
 """Parameters with which a fit is quick."""
 
-INHERITED = {"LCMClassifierCV": "LCMClassifier"}
+INHERITED = {
+    "BinaryLCMClassifierCV": "BinaryLCMClassifier",
+    "LCMClassifierCV": "LCMClassifier",
+}
 """Estimators that share the settings of another one on the page."""
 
 

@@ -124,3 +124,22 @@ def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):
     assert np.isfinite(fitted.explain(X[:3]).weights).all()
     hole = np.full((1, 5), None)
     assert_allclose(proba(fitted, hole)[0], fitted.class_prior_, rtol=1e-9)
+
+
+def test_identifiers_are_named_once_in_a_warning_and_do_no_harm(model, monkeypatch):
+    monkeypatch.setattr("latentclass.data._rare.MANY_VALUES", 30)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = pd.DataFrame({"size": rng.normal(y), "town": np.where(rng.random(60) < 0.5, "A", "B")})
+    marked = X.assign(key=[f"k{i:02d}" for i in rng.permutation(60)], code=X["size"].astype(str))
+    with pytest.warns(UserWarning, match="identif") as caught:
+        fitted = model.fit(marked, y)
+    assert [str(warning.message) for warning in caught if "identif" in str(warning.message)] == [
+        "Columns ['key', 'code'] look like identifiers: more than 90 % of their values differ, so "
+        "they say nothing about other rows. Drop them, or, if they hold numbers, convert them to a "
+        "numeric type."
+    ]
+    plain = clone(model).fit(X, y)
+    assert_allclose(proba(fitted, marked), proba(plain, X), rtol=1e-9)
+    assert set(fitted.sample(9)[0]["key"]) <= set(marked["key"])
+    assert fitted.complete(marked.assign(key=None))["key"][0] in set(marked["key"])

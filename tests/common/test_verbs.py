@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rules import number_grid
 from scipy.integrate import trapezoid
+from scipy.special import logsumexp
 from sklearn.base import clone
 
 
@@ -113,24 +114,45 @@ def test_unknown_how_is_refused(fitted, table):
 
 
 def test_weight_of_evidence_is_the_change_in_log_odds(fitted, table):
+    """As it is found column by column, with holes, a temperature, priors and classes given."""
     X, _ = table
-    rows = X.iloc[5:15]
+    rows = X.iloc[5:15].copy()
+    rows.iloc[3] = None
+    rows.iloc[4, 0] = 40.0  # unlike anything in fit
+    fitted.temperature_ = 1.7
+    asked = np.resize(fitted.classes_, len(rows))
+    priors = dict(zip(fitted.classes_.tolist(), (0.5, 0.2, 0.3), strict=True))
 
-    def log_odds(data, label):
-        p = fitted.predict_proba(data)[:, fitted.classes_.tolist().index(label)]
-        return np.log(p / (1 - p))
+    def log_odds(data):
+        log_p = fitted.predict_log_proba(data, priors=priors)
+        own = fitted.classes_ == asked[:, None]
+        return log_p[own] - logsumexp(np.where(own, -np.inf, log_p), axis=1)
 
-    told = fitted.explain(rows, y="mid")
+    told = fitted.explain(rows, y=asked, priors=priors)
+    assert told.target.tolist() == asked.tolist()
     assert told.feature_names == list(X.columns)
-    assert_allclose(told.log_odds, log_odds(rows, "mid"), rtol=1e-8)
+    assert_allclose(told.log_odds, log_odds(rows), rtol=1e-9, atol=1e-9)
     for j, name in enumerate(X.columns):
-        without = rows.assign(**{name: None})
-        expected = log_odds(rows, "mid") - log_odds(without, "mid")
-        assert_allclose(told.weights[:, j], expected, rtol=1e-6, atol=1e-9)
+        expected = log_odds(rows) - log_odds(rows.assign(**{name: None}))
+        assert_allclose(told.weights[:, j], expected, rtol=1e-9, atol=1e-9)
         assert np.all(told.weights[rows[name].isna(), j] == 0.0)
+
+
+def test_explain_does_not_ask_column_by_column(fitted, table, monkeypatch):
+    family, calls = type(fitted._model), []
+    answer = family.log_likelihood
+    monkeypatch.setattr(
+        family, "log_likelihood", lambda model, block: calls.append(1) or answer(model, block)
+    )
+    fitted.explain(table[0])
+    assert len(calls) <= 3  # the rows, their copies, and their copies by the rules of HNB
+
+
+def test_explanations_name_the_predicted_classes_and_the_rows(fitted, table):
+    rows = table[0].iloc[5:15]
     default = fitted.explain(rows)
     assert default.target.tolist() == fitted.predict(rows).tolist()
     frame = default.to_frame()
-    assert list(frame.columns) == ["target", *X.columns]
+    assert list(frame.columns) == ["target", *rows.columns]
     assert list(frame.index) == list(range(5, 15))
     assert str(default).startswith(f"row 5: {default.target[0]} with log-odds")

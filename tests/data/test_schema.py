@@ -302,14 +302,17 @@ def mixed():
     return learn_schema([[1.0, "a", True], [2.0, "b", None], [None, None, False]])
 
 
-def test_hide_makes_one_column_missing_and_leaves_the_table():
-    schema, table = mixed()
-    np.testing.assert_array_equal(schema.hide(table, 0).numeric, [[NAN]] * 3)
-    assert schema.hide(table, 0).codes.tolist() == [[0, 1], [1, -1], [-1, 0]]
-    assert schema.hide(table, 2).codes.tolist() == [[0, -1], [1, -1], [-1, -1]]
-    np.testing.assert_array_equal(schema.hide(table, 2).numeric, [[1.0], [2.0], [NAN]])
-    assert table.codes.tolist() == [[0, 1], [1, -1], [-1, 0]]
-    np.testing.assert_array_equal(table.numeric, [[1.0], [2.0], [NAN]])
+def test_copies_of_rows_without_some_cells_leave_the_block():
+    _, table = mixed()
+    block = table.block(slice(0, 2))
+    assert block.shown.tolist() == [[True, True, True], [True, True, False]]
+    hidden = np.array([[True, False, False], [False, True, True], [False, False, False]])
+    copies = block.copies_without(np.array([0, 1, 0]), hidden)
+    np.testing.assert_array_equal(copies.numeric, [[NAN], [2.0], [1.0]])
+    assert copies.codes.tolist() == [[0, 1], [-1, -1], [0, 1]]
+    assert copies.codes.dtype == np.int32
+    assert block.codes.tolist() == [[0, 1], [1, -1]]
+    np.testing.assert_array_equal(block.numeric, [[1.0], [2.0]])
 
 
 @pytest.mark.parametrize("rows", [[2, 0], [True, False, True]])

@@ -144,14 +144,6 @@ def test_codes_of_other_categories_are_not_the_numbers_themselves():
     assert schema.encode(sp.csr_array([[1, 0]])).codes.tolist() == [[0, -1]]
 
 
-def test_hide_makes_one_column_missing_and_leaves_the_table():
-    schema, table = learn_schema(sp.csr_array(DENSE))
-    np.testing.assert_array_equal(
-        schema.hide(table, 1).numeric, np.column_stack([DENSE[:, 0], np.full(3, NAN)])
-    )
-    assert table.numeric.toarray().tolist() == DENSE.tolist()
-
-
 def test_build_table_is_dense():
     for declared in (None, [0, 1]):
         schema, table = learn_schema(sp.csr_array(DENSE), categorical_features=declared)

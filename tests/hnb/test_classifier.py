@@ -435,7 +435,10 @@ def test_given_folds_are_used(leaning):
         ({"n_models": 0}, "n_models=0 must be a whole number of at least 1"),
         ({"pair_measure": "mi"}, "pair_measure='mi' must be one of 'chi2', 'expected_kl'"),
         ({"collapse": "all"}, "collapse='all' must be one of 'greedy', 'exact'"),
-        ({"search": "wide"}, "search='wide' must be one of 'subsets', 'hill_climbing'"),
+        (
+            {"search": "wide"},
+            "search='wide' must be one of 'subsets', 'hill_climbing', 'published'",
+        ),
         ({"cv": 1}, "cv=1 must be a whole number of at least 2"),
         ({"cv": "five"}, "cv='five' must be a whole number of at least 2"),
         ({"alpha": -1}, "alpha=-1 must be a number of at least 0"),

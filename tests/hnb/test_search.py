@@ -7,6 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hnb_reference import algorithm_3, partition
 from numpy.testing import assert_allclose
 
 from latentclass.engine import _content_folds as _row_parts
@@ -131,11 +132,13 @@ def accuracy_by_refitting(hierarchy, rows, folds, alpha):
     return right / total
 
 
-@pytest.mark.parametrize("climb", [False, True])
-def test_held_out_scores_are_those_of_refitting(climb):
+@pytest.mark.parametrize("search", ["subsets", "hill_climbing", "published"])
+def test_held_out_scores_are_those_of_refitting(search):
     codes, y = coded(n_rows=150)
-    rows, n_levels, subsets, folds = prepared(codes, y, n_parts=(1 if climb else 10, 5))
-    settings = HierarchySettings(climb=climb, alpha=0.7)
+    rows, n_levels, subsets, folds = prepared(
+        codes, y, n_parts=(1 if search == "hill_climbing" else 10, 5)
+    )
+    settings = HierarchySettings(search=search, alpha=0.7)
     search = _search._Search(rows, n_levels, 2, subsets, folds, settings)
     hierarchies = [search.hierarchy]
     while search.step():
@@ -147,6 +150,35 @@ def test_held_out_scores_are_those_of_refitting(climb):
     assert np.all(np.diff(found.scores) >= 0)
     for score, hierarchy in zip(found.scores, hierarchies, strict=True):
         assert_allclose(score, accuracy_by_refitting(hierarchy, rows, folds, 0.7), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_published_search_is_algorithm_3(seed):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, (500, 5)).astype(np.int32)
+    codes[:, 3] = (codes[:, 0] + (rng.random(500) < 0.3)) % 2
+    rule = (codes[:, 0] == codes[:, 1]) | (codes[:, 2] == 1)
+    y = np.where(rng.random(500) < 0.15, rng.integers(0, 2, 500), rule).astype(np.intp)
+    marks = column_fingerprints(codes, y, np.ones(500), (2,) * 5, 2)
+    rows = distinct_rows(codes, y, np.ones(500), marks, seed)
+    subsets, folds = assign_folds(rows, 6, 2), assign_folds(rows, 4, 1)
+    settings = HierarchySettings(search="published", alpha=0.0)
+    got = search_hierarchy(rows, (2,) * 5, 2, subsets, folds, settings)
+    trains = [
+        [
+            rows.weight - np.bincount(parts.row, parts.weight * (parts.part == i), len(rows.y))
+            for i in range(parts.n_parts)
+        ]
+        for parts in (subsets, folds)
+    ]
+    expected, scores = algorithm_3(rows.codes, rows.y, rows.weight, *trains)
+    assert len(expected) >= 1
+    assert_allclose(got.scores, scores, rtol=1e-9)
+    for latent, (children, groups) in zip(got.hierarchy.latents, expected, strict=True):
+        assert set(latent.children) == children
+        first, second = latent.children
+        states = latent.states if first < second else latent.states.T
+        assert partition(states.reshape(-1)) == groups
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.1])

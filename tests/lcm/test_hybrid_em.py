@@ -154,8 +154,9 @@ def test_on_continuous_columns_a_step_is_that_of_the_other_engine(n_components, 
         {"n_components": 3, "unlabelled": 0.3, "n_gaussian": 0},
         {"tied": False, "n_components": 2, "holes": 0.4},
         {"prior": Prior()},
+        {"bound_steps": 10, "n_components": 2},
     ],
-    ids=["plain", "mixture", "untied", "likelihood"],
+    ids=["plain", "mixture", "untied", "likelihood", "steps"],
 )
 def test_the_objective_rises_at_every_step(options, accelerate):
     problem, _ = make_problem(n_rows=60, **options)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
+from latentclass.estimator._decision import least_loss
 
 BLOCK_DISTANCES = 2**21
 """Number of distances in memory at a time: 16 MB, for any number of rows."""
@@ -182,9 +183,13 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         share = np.where(total > 0, votes, 1.0) / np.where(total > 0, total, votes.shape[1])
         return np.asarray(share)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class with the most votes; the first one if several are equal."""
-        best = self.predict_proba(X).argmax(axis=1)
+    def predict(self, X: Any, loss: Any = None) -> npt.NDArray[Any]:
+        """Class with the most votes; with `loss` (as in `NaiveBayes`) that of least expected loss.
+
+        If several are equal it is the first one.
+        """
+        proba = self.predict_proba(X)
+        best = proba.argmax(axis=1) if loss is None else least_loss(proba, loss, self.classes_)
         return np.asarray(self.classes_[best])
 
 
@@ -322,9 +327,10 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self.network_.predict_proba(X), dtype=np.float64)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Most probable class of each row."""
-        best = self.predict_proba(X).argmax(axis=1)
+    def predict(self, X: Any, loss: Any = None) -> npt.NDArray[Any]:
+        """Most probable class; with `loss` (as in `NaiveBayes`) that of least expected loss."""
+        proba = self.predict_proba(X)
+        best = proba.argmax(axis=1) if loss is None else least_loss(proba, loss, self.classes_)
         return np.asarray(self.classes_[best])
 
 

@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._schema import Schema, Table
+from latentclass.estimator._decision import least_loss
 from latentclass.estimator._reading import TableReader, Training, store_fitted
 from latentclass.exceptions import WekaError, WekaUnavailableError
 
@@ -338,8 +339,10 @@ class WekaClassifier(TableReader, ClassifierMixin, BaseEstimator):
         proba[chosen < 0] = self.class_prior_
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class that Weka predicts for each row."""
+    def predict(self, X: Any, loss: Any = None) -> npt.NDArray[Any]:
+        """Class that Weka predicts; with `loss` (as in `NaiveBayes`) that of least loss."""
+        if loss is not None:
+            return np.asarray(self.classes_[least_loss(self.predict_proba(X), loss, self.classes_)])
         chosen, _ = self._distributions(X)
         return np.asarray(self.classes_[np.where(chosen < 0, self.class_prior_.argmax(), chosen)])
 

@@ -41,6 +41,11 @@ class Column:
         False if the column had no value at all in `fit`. All its cells then count as missing.
     categorical_dtype : bool
         Whether the column had the category type of its data frame. `sample` then returns it so.
+    rare : tuple
+        Values that share the last level of a column with very many values, the most common first;
+        `categories` then ends with a name for all of them. Empty for all other columns.
+    rare_shares : tuple of float
+        How often each of them occurs, of all of them.
     """
 
     name: str
@@ -48,6 +53,13 @@ class Column:
     categories: tuple[Any, ...] = ()
     observed: bool = True
     categorical_dtype: bool = False
+    rare: tuple[Any, ...] = field(default=(), repr=False)
+    rare_shares: tuple[float, ...] = field(default=(), repr=False)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """All values that are known: those with a level of their own, then those without."""
+        return (*self.categories[:-1], *self.rare) if self.rare else self.categories
 
 
 class Block(NamedTuple):
@@ -55,6 +67,19 @@ class Block(NamedTuple):
 
     numeric: FloatArray
     codes: CodeArray
+
+    @property
+    def shown(self) -> BoolArray:
+        """Which cells are not missing, shape (n_rows, n_columns), the continuous columns first."""
+        return np.hstack([~np.isnan(self.numeric), self.codes >= 0])
+
+    def copies_without(self, rows: IndexArray, hidden: BoolArray) -> Block:
+        """Copies of some rows, each without its `hidden` cells, marked as in `shown`."""
+        n = self.numeric.shape[1]
+        return Block(
+            np.where(hidden[:, :n], np.nan, self.numeric[rows]),
+            np.where(hidden[:, n:], np.int32(-1), self.codes[rows]),
+        )
 
 
 @dataclass(frozen=True)
@@ -122,7 +147,8 @@ class Schema:
     header : tuple or None
         The original column names, if some are not text. `sample` restores them.
     continuous, discrete : tuple of int
-        Positions of the continuous columns, and of the binary and nominal ones.
+        Positions of the continuous columns, and of the binary and nominal ones. A `Block` has its
+        columns in this order.
     """
 
     columns: tuple[Column, ...]
@@ -167,16 +193,6 @@ class Schema:
         """
         return self._encode(read_raw(X, owner=owner), handle_unknown)
 
-    def hide(self, table: Table, j: int) -> Table:
-        """Return the table with column j missing in every row."""
-        if self.columns[j].kind == "continuous":
-            numeric = _dense(table.numeric, np.float64).copy()
-            numeric[:, self.continuous.index(j)] = np.nan
-            return Table(numeric, table.codes)
-        codes = _dense(table.codes, np.int32).copy()
-        codes[:, self.discrete.index(j)] = -1
-        return Table(table.numeric, codes)
-
     def check_columns(self, raw: RawTable) -> None:
         """Refuse a table whose columns are not those of this schema, in the same order."""
         if raw.named and self.container not in ("numpy", "sparse"):
@@ -220,13 +236,13 @@ class Schema:
         if any(unobserved):
             numeric = np.where(unobserved, np.nan, numeric)
         codes = np.empty((raw.n_rows, len(self.discrete)), dtype=np.int32)
-        coders = [NumberCoder(self.columns[j].categories) for j in self.discrete]
+        coders = [NumberCoder(self.columns[j].values) for j in self.discrete]
         for rows in block_spans(raw.n_rows, len(self.columns)) if coders else []:
             by_column = np.ascontiguousarray(matrix[rows].T)  # its columns in one piece each
             coded = [
                 coder.encode(by_column[j]) for j, coder in zip(self.discrete, coders, strict=True)
             ]
-            codes[rows] = np.stack(coded, axis=1)
+            codes[rows] = np.minimum(np.stack(coded, axis=1), self.n_levels - 1)
         if handle_unknown == "error":
             for place, j in enumerate(self.discrete):
                 _refuse_unknown(codes[:, place], Numbers(matrix[:, j]), self.columns[j])
@@ -473,14 +489,14 @@ def _numbers(raw: Numbers | Labels, column: Column) -> FloatArray:
 def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> CodeArray:
     if isinstance(raw, Numbers):
         _refuse_infinite(raw.values[:, None], [column.name])
-        coded = NumberCoder(column.categories).encode(raw.values)
+        coded = NumberCoder(column.values).encode(raw.values)
     else:
-        known = {label: code for code, label in enumerate(column.categories)}
+        known = {label: code for code, label in enumerate(column.values)}
         lookup = [known.get(label, -1) for label in raw.labels]
         coded = np.array([*lookup, -1], dtype=np.int32)[raw.codes]  # code -1 selects the last
     if handle_unknown == "error":
         _refuse_unknown(coded, raw, column)
-    return coded
+    return np.minimum(coded, len(column.categories) - 1)  # rare values share the last level
 
 
 def _refuse_unknown(coded: CodeArray, raw: Numbers | Labels, column: Column) -> None:
@@ -493,8 +509,8 @@ def _refuse_unknown(coded: CodeArray, raw: Numbers | Labels, column: Column) -> 
             value = int(value) if value.is_integer() else value
         else:
             value = raw.labels[raw.codes[row]]
-        levels = ", ".join(repr(c) for c in column.categories[:8])
-        levels += ", ..." if len(column.categories) > 8 else ""
+        levels = ", ".join(repr(c) for c in column.values[:8])
+        levels += ", ..." if len(column.values) > 8 else ""
         raise ValueError(
             f"Row {row}, column {column.name!r} holds {value!r}, which was not seen in fit "
             f'(categories: {levels}). Use handle_unknown="missing" to treat it as missing.'

@@ -21,15 +21,19 @@ from latentclass.data._read import (
 from latentclass.data._schema import Schema, Table
 
 
-def build_table(schema: Schema, table: Table) -> Any:
-    """Build a table in the container that the schema was learned from (numpy for sparse)."""
+def build_table(schema: Schema, table: Table, rng: np.random.Generator | None = None) -> Any:
+    """Build a table in the container that the schema was learned from (numpy for sparse).
+
+    A cell with the level of the rare values gets one of them, drawn by their shares, or without
+    `rng` the most common one.
+    """
     table = Table(*table.block(slice(None)))  # dense
-    columns = [_values(schema, table, j) for j in range(len(schema.columns))]
+    columns = [_values(schema, table, j, rng) for j in range(len(schema.columns))]
     if schema.container in ("numpy", "sparse"):
         return _build_array(schema, table, columns)
     data = dict(zip(schema.names, (values.tolist() for values in columns), strict=True))
     for column in schema.columns:
-        if any(isinstance(label, float) for label in column.categories):
+        if any(isinstance(label, float) for label in column.values):
             data[column.name] = _whole_to_float(data[column.name])
     frame = nw.from_dict(data, backend=schema.container)  # type: ignore[arg-type]
     categories = [
@@ -76,7 +80,7 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
 
 
 def _build_array(schema: Schema, table: Table, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    labels = {type(label) for column in schema.columns for label in column.categories}
+    labels = {type(label) for column in schema.columns for label in column.values}
     dtype: type = object
     if labels <= {int, float}:
         dtype = np.float64
@@ -199,14 +203,21 @@ def _rebuild(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.S
     return nw.new_series(series.name, new, backend=series.implementation)
 
 
-def _values(schema: Schema, table: Table, j: int) -> npt.NDArray[Any]:
+def _values(
+    schema: Schema, table: Table, j: int, rng: np.random.Generator | None = None
+) -> npt.NDArray[Any]:
     column = schema.columns[j]
     if column.kind == "continuous":
         values: npt.NDArray[Any] = table.numeric[:, schema.continuous.index(j)]
         return values
     codes = table.codes[:, schema.discrete.index(j)]
-    labels = np.empty(len(column.categories) + 1, dtype=object)
-    labels[:-1] = column.categories  # code -1 selects the None at the end
+    labels = np.empty(len(column.values) + 1, dtype=object)
+    labels[:-1] = column.values  # code -1 selects the None at the end
+    if column.rare and rng is not None:
+        first = len(column.categories) - 1
+        drawn = np.flatnonzero(codes == first)
+        codes = codes.copy()
+        codes[drawn] += rng.choice(len(column.rare), size=len(drawn), p=column.rare_shares)
     return labels[codes]
 
 

@@ -17,17 +17,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Table
+from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.engine._parallel import plain_interrupts
-from latentclass.estimator._calibration import learn_temperature
+from latentclass.engine._parallel import map_blocks, plain_interrupts
+from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
-from latentclass.estimator._fitted import FitRecord, FittedModel, Learned
+from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
+from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
@@ -149,19 +151,17 @@ class GenerativeClassifier(
         if not self.calibrate:
             return learned.temperature, {}
 
-        def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        folds = deal_folds(training, N_FOLDS, seed)
+
+        def held_out(number: int) -> FloatArray:
             fold = self._unfitted_copy(learned)
-            model = fold._fit_model(training.take(train), None).model
-            evidence: FloatArray = model.evidence(training.table.take(test), self.n_jobs)
+            model = fold._fit_model(folds.training_part(training, number), None).model
+            tested = training.table.take(folds.row[folds.fold == number])
+            evidence: FloatArray = model.evidence(tested, self.n_jobs)
             return evidence
 
-        return learn_temperature(
-            held_out,
-            training.y,
-            training.weight,
-            learned.model.log_prior,
-            random_state=check_random_state(self.random_state),
-        )
+        return learn_temperature(held_out, folds, training.y, learned.model.log_prior)
 
     def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         """An unfitted estimator that learns as this one did, for the folds of `calibrate`."""
@@ -200,9 +200,36 @@ class GenerativeClassifier(
         """
         return np.exp(self.predict_log_proba(X, priors))
 
-    def predict(self, X: Any, priors: Any = None) -> npt.NDArray[Any]:
-        """Most probable class of each row; `priors` as in `predict_proba`."""
-        best = self._log_posterior(self._read(X), priors).argmax(axis=1)
+    def predict(self, X: Any, priors: Any = None, loss: Any = None) -> npt.NDArray[Any]:
+        """Class of least expected loss; by default the most probable class of each row.
+
+        Parameters
+        ----------
+        X : table with the columns of `fit`
+        priors : optional
+            As in `predict_proba`.
+        loss : array of shape (n_classes, n_classes), data frame or dict, optional
+            `loss[true, predicted]`: what it costs to take a row of class `true` for `predicted`. An
+            array has the order of `classes_`. A data frame (true labels as index, predicted ones as
+            columns) and a dict, `loss[true][predicted]`, have any order; a dict may leave out
+            right answers, which cost 0 then. A negative loss is a gain.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Notes
+        -----
+        The answer is argmin_y sum_y' L(y', y) P(y' | x), with y' the true class and y the
+        predicted one: the Bayes optimal classifier of the LCM paper, section 2 (there L has the
+        predicted class first). A loss of 1 for every wrong answer and 0 for every right one gives
+        the most probable class. Of equal classes the first is taken.
+        """
+        log_posterior = self._log_posterior(self._read(X), priors)
+        if loss is None:
+            best = log_posterior.argmax(axis=1)
+        else:
+            best = least_loss(np.exp(log_posterior), loss, self.classes_)
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
@@ -254,7 +281,7 @@ class GenerativeClassifier(
             codes = label_codes(y, self.classes_, n_samples)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         table = self._model.sample_table(codes, generator)
-        return build_table(self.schema_, table), self.classes_[codes]
+        return build_table(self.schema_, table, generator), self.classes_[codes]
 
     def complete(self, X: Any, how: str = "expected") -> Any:
         """Fill the missing cells of a table from what the model knows.
@@ -298,12 +325,9 @@ class GenerativeClassifier(
         )
         with_all = log_odds(log_posterior, target)
         weights = np.empty((n_rows, len(self.schema_.columns)))
-        for j in range(weights.shape[1]):
-            without = self._log_posterior(self.schema_.hide(table, j), priors)
-            with np.errstate(invalid="ignore"):
-                weights[:, j] = with_all - log_odds(without, target)
-        # inf - inf: certain with the attribute and without it, so it changes nothing
-        weights[np.isnan(weights)] = 0.0
+        weights[:, self.schema_.continuous + self.schema_.discrete] = self._weights_of_evidence(
+            table, target, with_all, priors
+        )
         prior = np.broadcast_to(self._log_priors(priors), log_posterior.shape)
         return Explanation(
             weights,
@@ -313,6 +337,40 @@ class GenerativeClassifier(
             self.schema_.names,
             np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
         )
+
+    def _weights_of_evidence(
+        self,
+        table: Table,
+        target: IndexArray,
+        with_all: FloatArray,
+        priors: Any,
+        sets: BoolArray | None = None,
+    ) -> FloatArray:
+        """How much the log-odds fall without each column, or without each set of columns.
+
+        Columns are in the order of `Block.shown`; `with_all` are the log-odds of the whole rows.
+        """
+        model, log_prior = self._model, self._log_priors(priors)
+        n_sets = len(self.schema_.columns) if sets is None else len(sets)
+
+        def visit(span: slice) -> FloatArray:
+            block = table.block(span)
+            if sets is None:
+                evidence = model.without_each(block, wanted := block.shown)
+            else:
+                wanted = block.shown.astype(np.float64) @ sets.T > 0
+                evidence = model.without_sets(block, sets, wanted)
+            without = to_log_posterior(evidence, log_prior, self.temperature_)
+            odds = log_odds(
+                without.reshape(-1, len(log_prior)), np.repeat(target[span], n_sets)
+            ).reshape(wanted.shape)
+            with np.errstate(invalid="ignore"):
+                weights = with_all[span, None] - odds
+            # inf - inf: certain with the attribute and without it, so it changes nothing
+            return np.where(wanted & ~np.isnan(weights), weights, 0.0)
+
+        spans = block_spans(table.n_rows, n_sets * model.n_classes, least=1)
+        return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
 
     # ---------------------------------------------------------------- helpers
 
@@ -329,12 +387,7 @@ class GenerativeClassifier(
             values = self._model.class_prior
         elif isinstance(priors, dict) or hasattr(priors, "to_dict"):  # a pandas Series by its index
             priors = dict(priors)
-            unknown = [label for label in priors if label not in self.classes_.tolist()]
-            lacking = [label for label in self.classes_.tolist() if label not in priors]
-            if unknown or lacking:
-                raise ValueError(
-                    f"priors must name each class once: unknown {unknown}, lacking {lacking}."
-                )
+            check_names("priors", priors, self.classes_.tolist())
             values = np.array([priors[label] for label in self.classes_.tolist()], dtype=float)
         else:
             try:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from latentclass._types import FloatArray, IndexArray
-from latentclass.data._schema import Block, Table
+from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass.data._schema import Block, Table, block_spans
 from latentclass.engine._em import EMResult
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
@@ -99,12 +99,34 @@ class FittedModel(ABC):
         """log P(class | observed cells) of all rows, with a temperature and class probabilities."""
 
         def visit(block: Block) -> FloatArray:
-            log_joint = self.log_likelihood(block) / temperature + log_prior
-            # a row that no class can have made tells nothing about the class
-            log_joint[np.isneginf(log_joint).all(axis=1)] = log_prior
-            return log_normalise(log_joint)
+            return to_log_posterior(self.log_likelihood(block), log_prior, temperature)
 
         return self.by_block(visit, table, n_jobs)
+
+    def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
+        """log p(observed cells but that of one column | class), (n_rows, n_columns, n_classes).
+
+        `wanted` (n_rows, n_columns), the continuous columns first, marks what is asked for; the
+        rest of the answer means nothing. A model may know a faster way than this one.
+        """
+        return self.without_sets(block, np.eye(wanted.shape[1], dtype=bool), wanted)
+
+    def without_sets(self, block: Block, sets: BoolArray, wanted: BoolArray) -> FloatArray:
+        """The same without sets of columns, (n_sets, n_columns): many copies of a row at once."""
+        out = np.zeros((*wanted.shape, self.n_classes))
+        row, which = np.nonzero(wanted)
+        for span in block_spans(len(row), sets.shape[1] + self.n_classes):
+            copies = block.copies_without(row[span], sets[which[span]])
+            out[row[span], which[span]] = self.evidence(Table(*copies), None)
+        return out
+
+
+def to_log_posterior(evidence: FloatArray, log_prior: FloatArray, temperature: float) -> FloatArray:
+    """log P(class | x) from log p(x | class), the classes on the last axis."""
+    log_joint = evidence / temperature + log_prior
+    # a row that no class can have made tells nothing about the class
+    log_joint[np.isneginf(log_joint).all(axis=-1)] = log_prior
+    return log_normalise(log_joint)
 
 
 @dataclass(frozen=True, eq=False)

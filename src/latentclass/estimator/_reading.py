@@ -14,8 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
+from latentclass.data._rare import MANY_VALUES, share_rare_level
 from latentclass.data._read import listed_to_array, refuse_non_table
 from latentclass.data._schema import Schema, Table, learn_schema
+
+IDENTIFIER_ROWS, IDENTIFIER_SHARE = 30, 0.9
+"""A discrete column with at least this many cells looks like an identifier if it has more distinct
+values than this share of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +89,9 @@ class TableReader:
     categorical_features: Any
     handle_unknown: str
 
+    _most_levels: int | None = MANY_VALUES
+    """Most levels of a column with very many values; None if the cost is linear in the levels."""
+
     classes_: npt.NDArray[Any]
     schema_: Schema
     n_unlabelled_: int
@@ -118,7 +126,7 @@ class TableReader:
             keep = weight > 0
             codes, weight, row_numbers = codes[keep], weight[keep], row_numbers[keep]
             classes, codes = _drop_absent_classes(classes, codes)
-        warn_of_empty_columns(schema)
+        schema, table = review_columns(schema, table, weight, self._most_levels)
         return Training(table, codes, weight, schema, classes, row_numbers, n_rows, columns)
 
     def _read(self, X: Any) -> Table:
@@ -154,14 +162,38 @@ def read_columns(X: Any) -> dict[str, Any]:
     return dict(vars(probe))
 
 
-def warn_of_empty_columns(schema: Schema) -> None:
-    """Warn of columns without any value."""
+def review_columns(
+    schema: Schema, table: Table, weight: FloatArray, most_levels: int | None
+) -> tuple[Schema, Table]:
+    """Warn of columns that are of no use, and join the rare values of those with very many.
+
+    `weight` are the weights of the table's rows; `most_levels` as in `share_rare_level`.
+    """
     empty = [column.name for column in schema.columns if not column.observed]
     if empty:
         warn_user(
             f"Columns {empty} have no value in any row: they are ignored, now and in prediction. "
             "Drop them to silence this warning."
         )
+    names = _identifiers(schema, table)
+    if names:
+        warn_user(
+            f"Columns {names} look like identifiers: more than {100 * IDENTIFIER_SHARE:.0f} % of "
+            "their values differ, so they say nothing about other rows. Drop them, or, if they "
+            "hold numbers, convert them to a numeric type."
+        )
+    return share_rare_level(schema, table, weight, most_levels)
+
+
+def _identifiers(schema: Schema, table: Table) -> list[str]:
+    """Names of discrete columns whose values are nearly all distinct."""
+    names = []
+    for place, n_values in enumerate(schema.n_levels.tolist()):
+        if n_values > IDENTIFIER_SHARE * IDENTIFIER_ROWS:  # so a sparse table is never looked at
+            n_seen = int(np.count_nonzero(np.asarray(table.codes[:, place]) >= 0))
+            if n_seen >= IDENTIFIER_ROWS and n_values > IDENTIFIER_SHARE * n_seen:
+                names.append(schema.columns[schema.discrete[place]].name)
+    return names
 
 
 def label_codes(y: Any, classes: npt.NDArray[Any], n_rows: int) -> IndexArray:

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
 from latentclass.data._schema import Schema, Table
+from latentclass.estimator._decision import least_loss
 from latentclass.estimator._reading import TableReader, store_fitted
 
 
@@ -97,8 +98,19 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         )
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of each row."""
+    def predict(self, X: Any, loss: Any = None) -> npt.NDArray[Any]:
+        """Predict the class of each row.
+
+        With `loss`, which is read as in `NaiveBayes.predict`, it is the class of least expected
+        loss under `predict_proba`; without it, the answer of the classifier itself.
+        """
+        if loss is not None:
+            if not hasattr(self, "predict_proba"):
+                raise ValueError(
+                    f"loss needs probabilities, but {type(self.estimator).__name__} has no "
+                    "predict_proba. Wrap it in scikit-learn's CalibratedClassifierCV."
+                )
+            return np.asarray(self.classes_[least_loss(self.predict_proba(X), loss, self.classes_)])
         numbers = read_numbers(self, X)
         return np.asarray(self.estimator_.predict(numbers))
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.discrete._base import DiscreteClassifier, code_training
 from latentclass.discrete._coding import CodedRows, Coding
-from latentclass.estimator._base import log_odds
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training, label_codes
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables
 from latentclass.hnb._learn import (
-    Folds,
     count_tops,
     find_hierarchy,
     learn_within,
@@ -38,7 +38,7 @@ LEAST_MASS = 1e-6
 impossible, so that a row which shows it can be judged by its state."""
 
 
-class HNBClassifier(DiscreteClassifier):
+class HNBClassifier(AsPublished, DiscreteClassifier):
     """Hierarchical naive Bayes: pairs of columns are joined by latent variables that read as rules.
 
     Naive Bayes counts twice what two columns both say, and misses what they say only together. Here
@@ -68,11 +68,13 @@ class HNBClassifier(DiscreteClassifier):
     collapse : {"greedy", "exact"}, default="greedy"
         How combinations become states, by predictive description length. "greedy": two are merged
         at a time. "exact": the best of all groupings, for two classes only.
-    search : {"subsets", "hill_climbing"}, default="subsets"
+    search : {"subsets", "hill_climbing", "published"}, default="subsets"
         How a pair is chosen. "subsets": each subset proposes the strongest pair that no other
         subset has proposed, and the best of these candidates is taken; if none helps, the subsets
         propose again, up to three times. "hill_climbing": pairs are tried in the order of the
-        measure on all rows, and the first that helps is taken.
+        measure on all rows, and the first that helps is taken. "published": Algorithm 3 of [1]_ to
+        the letter. Each subset proposes its strongest pair once, several may propose the same, the
+        accuracy must rise, and no states are made anew.
     n_models : int, default=1
         Number of models with different subsets and folds to average. The average of their
         p(x, class) is itself a model with all methods. It is more accurate, but has several sets of
@@ -157,7 +159,7 @@ class HNBClassifier(DiscreteClassifier):
     The structure is learned from the labelled rows, each table from the rows in which the state is
     known.
 
-    Where we differ from [1]_:
+    Where we differ from [1]_ (`as_published` gives its Algorithm 3 and maximum likelihood):
 
     - Pairs are ranked by the log of the chi-square tail, because the probability itself is 1 in
       floats for most pairs. Subsets then mostly agree on the strongest pair, so each proposes
@@ -191,6 +193,8 @@ class HNBClassifier(DiscreteClassifier):
     _members: list[HNBClassifier]  # of an average; none for a single model
 
     cv_scores_: list[float]
+
+    _PUBLISHED: ClassVar[dict[str, Any]] = {"search": "published", "alpha": 0.0}
 
     def __init__(
         self,
@@ -235,7 +239,7 @@ class HNBClassifier(DiscreteClassifier):
         check_number("n_models", self.n_models, low=1, whole=True)
         check_option("pair_measure", self.pair_measure, ("chi2", "expected_kl"))
         check_option("collapse", self.collapse, ("greedy", "exact"))
-        check_option("search", self.search, ("subsets", "hill_climbing"))
+        check_option("search", self.search, ("subsets", "hill_climbing", "published"))
         check_inner_cv(self.cv)
 
     # ------------------------------------------------------------------ fit
@@ -278,32 +282,33 @@ class HNBClassifier(DiscreteClassifier):
         )
         return Learned(model, record, {"_members": members})
 
-    def _folds(self, training: Training) -> Folds | int:
-        """The folds of the search, or how many to draw."""
+    def _folds(self, training: Training) -> IndexArray | int:
+        """The fold of each labelled row (-1 for none), or how many folds to draw."""
         if isinstance(self.cv, int | np.integer):
             return int(self.cv)
-        fold, n_folds, left_out = given_folds(training, self.cv)
-        if left_out is not None:
+        folds = given_folds(training, self.cv)
+        if folds.left_out is not None:
             raise ValueError(
                 f"cv={self.cv!r} leaves rows out of both parts of a fold, but HNBClassifier learns "
                 "from all rows that a fold does not test. Pass folds that use all rows."
             )
-        return Folds(fold[training.labelled], n_folds)
+        of_row = np.full(len(training.y), -1)
+        of_row[folds.row] = folds.fold
+        return of_row[training.labelled]
 
     def _learn_one(
         self,
         training: Training,
         coding: Coding,
         rows: CodedRows,
-        folds: Folds | int,
+        folds: IndexArray | int,
         progress: FitProgress | None,
     ) -> Learned:
         """A single hierarchy."""
         alpha = float(self.alpha)
-        climb = self.search == "hill_climbing"
         found = find_hierarchy(
             rows,
-            HierarchySettings(self.pair_measure, self.collapse == "exact", climb, alpha),
+            HierarchySettings(self.pair_measure, self.collapse == "exact", self.search, alpha),
             n_candidates=int(self.n_candidates),
             folds=folds,
             seed=int(check_random_state(self.random_state).randint(2**31)),
@@ -412,15 +417,18 @@ class HNBClassifier(DiscreteClassifier):
         table = self._read(X)
         target = label_codes(by_column.target, self.classes_, table.n_rows)
         parts = top_parts(self._readers(), self._model.coded(table))
-        weights = np.empty((table.n_rows, len(parts)))
-        for place, part in enumerate(parts):
-            hidden = table
-            for leaf in part.leaves:
-                hidden = self.schema_.hide(hidden, self._model.coding.positions[leaf])
-            with np.errstate(invalid="ignore"):
-                without = log_odds(self._log_posterior(hidden, priors), target)
-                weights[:, place] = by_column.log_odds - without
-        weights[np.isnan(weights)] = 0.0
+        below = [
+            frozenset(self._model.coding.positions[leaf] for leaf in part.leaves) for part in parts
+        ]
+        # a column directly below the class is known already; hierarchies may share a set
+        known = {frozenset([j]): column for j, column in enumerate(by_column.weights.T)}
+        new = sorted(set(below) - set(known), key=sorted)
+        order = self.schema_.continuous + self.schema_.discrete
+        sets = np.array([[j in columns for j in order] for columns in new], dtype=bool)
+        sets = sets.reshape(len(new), len(order))
+        found = self._weights_of_evidence(table, target, by_column.log_odds, priors, sets)
+        known.update(zip(new, found.T, strict=True))
+        weights = np.array([known[columns] for columns in below]).reshape(-1, table.n_rows).T
         return RuleExplanation(
             by_column.weights,
             by_column.target,

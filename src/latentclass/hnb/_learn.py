@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
@@ -19,24 +17,17 @@ from latentclass.hnb._hierarchy import Hierarchy, count_within
 from latentclass.hnb._search import FoundHierarchy, HierarchySettings, search_hierarchy
 
 
-class Folds(NamedTuple):
-    """Folds that a user gave: that of each labelled row (-1 for none), and how many there are."""
-
-    of_row: IndexArray
-    n_folds: int
-
-
 def find_hierarchy(
     rows: CodedRows,
     settings: HierarchySettings,
     *,
     n_candidates: int,
-    folds: Folds | int,
+    folds: IndexArray | int,
     seed: int,
 ) -> FoundHierarchy:
     """Search for the hierarchy; its variables are the active columns in their own order.
 
-    `folds` are those that a user gave, or the number of folds to draw.
+    `folds` is the fold of each labelled row (-1 for none), or the number of folds to draw.
     """
     n_levels = rows.n_levels
     marks = column_fingerprints(rows.codes, rows.y, rows.weight, n_levels, rows.n_classes)
@@ -48,10 +39,10 @@ def find_hierarchy(
         distinct,
         tuple(n_levels[j] for j in order),
         rows.n_classes,
-        assign_folds(distinct, 1 if settings.climb else n_candidates, salt=2),
-        given_parts(distinct, folds.of_row, rows.weight, folds.n_folds)
-        if isinstance(folds, Folds)
-        else assign_folds(distinct, folds, salt=1),
+        assign_folds(distinct, 1 if settings.search == "hill_climbing" else n_candidates, salt=2),
+        assign_folds(distinct, folds, salt=1)
+        if isinstance(folds, int)
+        else given_parts(distinct, folds, rows.weight, int(folds.max()) + 1),
         settings,
     )
     # back to the columns' own order

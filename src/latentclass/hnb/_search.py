@@ -48,15 +48,17 @@ class HierarchySettings:
     measure : {"chi2", "expected_kl"}
     exact : bool
         States by dynamic programming (two classes) instead of greedy steps.
-    climb : bool
-        Take the first pair that helps, in the order of the measure on all rows.
+    search : {"subsets", "hill_climbing", "published"}
+        "subsets": the best of what the subsets propose, which is another pair from each.
+        "hill_climbing": the first pair that helps, in the order of the measure on all rows.
+        "published": Algorithm 3 as it stands, where the subsets may all propose the same pair.
     alpha : float
         Pseudo-count of every level in the tables of the folds.
     """
 
     measure: str = "chi2"
     exact: bool = False
-    climb: bool = False
+    search: str = "subsets"
     alpha: float = 1.0
 
 
@@ -138,7 +140,7 @@ def search_hierarchy(
 ) -> FoundHierarchy:
     """Add latent variables as long as the held-out accuracy rises (Algorithm 3).
 
-    Where it stays the same, the held-out log-loss decides.
+    Where it stays the same, the held-out log-loss decides, except in the published search.
 
     Parameters
     ----------
@@ -246,7 +248,10 @@ class _Search:
     def _value(
         self, log_joint: FloatArray, least: tuple[float, float]
     ) -> tuple[float, float] | None:
-        """Accuracy, and at equal accuracy the log score; None if not above `least`."""
+        """Accuracy, and at equal accuracy the log score; None if not above `least`.
+
+        In the published search the accuracy alone decides.
+        """
         accuracy = self._accuracy(log_joint)
         if accuracy < least[0]:
             return None
@@ -258,6 +263,8 @@ class _Search:
         return float(np.sqrt(accuracy * (1.0 - accuracy) / max(float(self._weight.sum()), 1e-300)))
 
     def _log_score(self, log_joint: FloatArray) -> float:
+        if self.settings.search == "published":
+            return 0.0
         posterior = log_normalise(np.ascontiguousarray(log_joint.T))
         own = np.maximum(posterior[np.arange(len(self._own)), self._own], -36.0)
         return float(np.round(self._weight @ own / max(float(self._weight.sum()), 1e-300), 10))
@@ -271,7 +278,7 @@ class _Search:
         if self._strength is None:
             self._strength = self._all_strengths()
         best: tuple[tuple[float, float], _Candidate, FloatArray] | None = None
-        for proposals in self._single() if self.settings.climb else self._rounds():
+        for proposals in self._proposals():
             for pair, i in proposals:
                 for candidate, log_joint in self._candidates(pair, i):
                     least = self._best if best is None else best[0]
@@ -288,6 +295,21 @@ class _Search:
         self.scores.append(self._best[0])
         self._accept(candidate)
         return True
+
+    def _proposals(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
+        """Pairs to try, each with the subset that makes its states, round by round."""
+        if self.settings.search == "hill_climbing":
+            return self._single()
+        if self.settings.search == "published":
+            return iter([self._strongest()])
+        return self._rounds()
+
+    def _strongest(self) -> list[tuple[tuple[int, int], int]]:
+        """The strongest pair of each subset (step 3 (a) of Algorithm 3)."""
+        assert self._strength is not None
+        flat, n = self._strength.reshape(len(self._strength), -1), len(self.slots)
+        places = enumerate(flat.argmax(axis=1).tolist())
+        return [((place // n, place % n), i) for i, place in places if np.isfinite(flat[i, place])]
 
     def _single(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
         """One pair at a time, the strongest first."""
@@ -318,9 +340,14 @@ class _Search:
             yield proposals
 
     def _candidates(self, pair: tuple[int, int], i: int) -> Iterator[tuple[_Candidate, FloatArray]]:
-        """The pair joined by subset i, and the same with new states of a latent variable in it."""
+        """The pair joined by subset i, and the same with new states of a latent variable in it.
+
+        The published search has the first alone.
+        """
         both = [self._slot(s) for s in pair]
         yield self._try(pair, both[0], both[1], self._pair_states(both[0], both[1], i), {})
+        if self.settings.search == "published":
+            return
         for place in (0, 1):
             revised = self._revised(both, place, i)
             if revised is not None:

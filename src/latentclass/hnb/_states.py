@@ -225,13 +225,30 @@ def pair_strength(tables: FloatArray, offsets: IndexArray, measure: str) -> Floa
     measure : {"chi2", "expected_kl"}
         "chi2": 2 N I(X; Y | class), which has K (r_x - 1) (r_y - 1) degrees of freedom if X and Y
         are independent given the class. "expected_kl": 2 N times the mean divergence of
-        P(class | x, y) from what the two say if independent, with (K - 1) (r_x - 1) (r_y - 1).
+        P(class | x, y) from what the two say if independent, see `_expected_kl`.
 
     Returns
     -------
     array of shape (..., n)
         Minus the log of the probability of a larger statistic; -inf for a single level.
     """
+    if measure == "expected_kl":
+        from latentclass.hnb._expected_kl import log_tail  # loads numba
+
+        strength = -log_tail(tables, offsets)
+    else:
+        strength = -_information_log_tail(tables, offsets)
+    several = (np.diff(offsets) > 1) & (tables.shape[-2] > 1)
+    strength = np.where(several, strength, -np.inf)
+    # sums over classes in another order differ in the last digits, which must not decide
+    with np.errstate(invalid="ignore", divide="ignore"):
+        digits = 10.0 ** (9 - np.floor(np.log10(np.maximum(np.abs(strength), 1e-3))))
+        rounded = np.rint(strength * digits) / digits
+    return np.asarray(np.where(np.isfinite(strength), rounded, strength))
+
+
+def _information_log_tail(tables: FloatArray, offsets: IndexArray) -> FloatArray:
+    """log P(larger conditional mutual information of independent variables)."""
     n_classes, r = tables.shape[-3:-1]
     by_level = column_sums(tables, offsets)  # (..., K, r, n): X = a with Y observed
     margin = tables.sum(axis=-2)  # (..., K, L)
@@ -243,23 +260,5 @@ def pair_strength(tables: FloatArray, offsets: IndexArray, measure: str) -> Floa
         - column_sums(x_log_x(margin), offsets)
         + x_log_x(both)
     ).sum(axis=-2)
-    if measure == "expected_kl":
-        lengths = np.diff(offsets)
-        share = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
-        scaled = np.repeat(by_level * share[..., None, :], lengths, axis=-1)
-        independent = (scaled * margin[..., None, :]).sum(axis=-3)  # (..., r, L)
-        seen = tables.sum(axis=-3)
-        ratio = np.divide(seen, independent, out=np.ones_like(seen), where=seen > 0)
-        divergence = column_sums((seen * np.log(ratio)).sum(axis=-2), offsets)
-        information = information - divergence
-        freedom = (n_classes - 1) * (r - 1) * (np.diff(offsets) - 1)
-    else:
-        freedom = n_classes * (r - 1) * (np.diff(offsets) - 1)
-    statistic = 2.0 * np.maximum(information, 0.0)
-    strength = -log_chi2_tail(statistic, np.maximum(freedom, 1.0))
-    strength = np.where(freedom > 0, strength, -np.inf)
-    # sums over classes in another order differ in the last digits, which must not decide
-    with np.errstate(invalid="ignore", divide="ignore"):
-        digits = 10.0 ** (9 - np.floor(np.log10(np.maximum(np.abs(strength), 1e-3))))
-        rounded = np.rint(strength * digits) / digits
-    return np.asarray(np.where(np.isfinite(strength), rounded, strength))
+    freedom = n_classes * (r - 1) * (np.diff(offsets) - 1)
+    return log_chi2_tail(2.0 * np.maximum(information, 0.0), np.maximum(freedom, 1.0))

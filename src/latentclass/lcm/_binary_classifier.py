@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from latentclass.estimator._published import AsPublished
 from latentclass.lcm._hybrid_classifier import MixedClassifier
 
 
-class BinaryLCMClassifier(MixedClassifier):
+class BinaryLCMClassifier(AsPublished, MixedClassifier):
     """Latent classification model of binary columns: images in black and white, words, flags.
 
     A few latent Gaussian variables, independent given the class, determine the log-odds of every
@@ -49,6 +50,9 @@ class BinaryLCMClassifier(MixedClassifier):
     discriminative : bool, default=False
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps and the temperature are chosen on held-out rows.
+    bound_steps : int, default=1
+        Maximum number of steps on the bound of a row in each EM iteration. One is enough for the
+        bound to rise; further ones end when a step gains no more than a share of 1e-3.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2
@@ -85,10 +89,10 @@ class BinaryLCMClassifier(MixedClassifier):
 
     Notes
     -----
-    The paper raises the bound up to ten times in every EM iteration. Once is enough, since the
-    bound still rises at every iteration. Two formulas of the paper are corrected here: Appendix C
-    updates the components without regard to the class, and eq. (9) uses the prior mean of the
-    latent variables where it needs their posterior mean.
+    The paper takes up to ten steps on the bound in every EM iteration (`as_published` does). One is
+    enough, since the bound still rises at every iteration. Two formulas of the paper are corrected
+    here: Appendix C updates the components without regard to the class, and eq. (9) uses the prior
+    mean of the latent variables where it needs their posterior mean.
 
     References
     ----------
@@ -108,6 +112,20 @@ class BinaryLCMClassifier(MixedClassifier):
     True
     """
 
+    # section 6.1 of the paper
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "prior": None,
+        "alpha": 0.0,
+        "n_init": 10,
+        "select": "accuracy",
+        "drop_starts": False,
+        "bound_steps": 10,
+        "max_iter": 50,
+        "tol": 1e-3,
+        "relative_tol": True,
+        "accelerate": False,
+    }
+
     noise = "tied"  # of continuous columns, if there are any
     power_transform = True
 
@@ -123,6 +141,7 @@ class BinaryLCMClassifier(MixedClassifier):
         drop_starts: bool = True,
         predict_method: str = "bound",
         discriminative: bool = False,
+        bound_steps: int = 1,
         max_iter: int = 200,
         tol: float = 1e-2,
         relative_tol: bool = False,
@@ -143,6 +162,7 @@ class BinaryLCMClassifier(MixedClassifier):
         self.drop_starts = drop_starts
         self.predict_method = predict_method
         self.discriminative = discriminative
+        self.bound_steps = bound_steps
         self.max_iter = max_iter
         self.tol = tol
         self.relative_tol = relative_tol

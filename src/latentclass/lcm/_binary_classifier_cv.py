@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._inner_folds import make_folds
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
 from latentclass.lcm._hybrid_classifier import MixedClassifier
@@ -24,7 +25,6 @@ from latentclass.lcm._size_search import (
     check_search,
     fit_each_fold,
     listed,
-    make_folds,
 )
 from latentclass.lcm._stick_breaking import learn_stick_breaking
 
@@ -35,7 +35,7 @@ COMPONENTS = (1, 2)
 """The paper's numbers of components."""
 
 
-class BinaryLCMClassifierCV(MixedClassifier):
+class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     """Latent classification model of binary columns whose size is found by cross-validation.
 
     Pairs of numbers of latent variables and components are tried in folds of the training rows.
@@ -56,9 +56,9 @@ class BinaryLCMClassifierCV(MixedClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
-        test) row numbers in which no row is tested twice. Rows without label are always learned
-        from.
+        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        splitter, or a list of (training, test) row numbers in which no row is tested twice, which
+        are used as they are. Rows without label are always learned from.
     prior : float or None, default=1.0
         Strength of the MAP prior: every weight has a normal prior with mean 0 and variance 1 /
         prior. None is maximum likelihood.
@@ -80,6 +80,9 @@ class BinaryLCMClassifierCV(MixedClassifier):
     discriminative : bool, default=False
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps and the temperature are chosen on held-out rows.
+    bound_steps : int, default=1
+        Maximum number of steps on the bound of a row in each EM iteration. One is enough for the
+        bound to rise; further ones end when a step gains no more than a share of 1e-3.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2
@@ -122,8 +125,8 @@ class BinaryLCMClassifierCV(MixedClassifier):
 
     Notes
     -----
-    The paper's wrapper is `search="exhaustive"`, `scoring="accuracy"`, `cv=10`,
-    `select="accuracy"`, `n_init=10`, `max_iter=50`. With only one pair there is no search.
+    `as_published` gives the paper's wrapper, which tries all pairs in ten folds. With only one
+    pair there is no search.
 
     References
     ----------
@@ -141,6 +144,14 @@ class BinaryLCMClassifierCV(MixedClassifier):
     >>> model.n_latent_ in (1, 2)
     True
     """
+
+    # the wrapper of section 6.1
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        **BinaryLCMClassifier._PUBLISHED,
+        "search": "exhaustive",
+        "scoring": "accuracy",
+        "cv": 10,
+    }
 
     noise = "tied"  # of continuous columns, if there are any
     power_transform = True
@@ -160,6 +171,7 @@ class BinaryLCMClassifierCV(MixedClassifier):
         drop_starts: bool = True,
         predict_method: str = "bound",
         discriminative: bool = False,
+        bound_steps: int = 1,
         max_iter: int = 200,
         tol: float = 1e-2,
         relative_tol: bool = False,
@@ -183,6 +195,7 @@ class BinaryLCMClassifierCV(MixedClassifier):
         self.drop_starts = drop_starts
         self.predict_method = predict_method
         self.discriminative = discriminative
+        self.bound_steps = bound_steps
         self.max_iter = max_iter
         self.tol = tol
         self.relative_tol = relative_tol
@@ -227,9 +240,8 @@ class BinaryLCMClassifierCV(MixedClassifier):
         pairs = self._pairs(training)
         if len(pairs) == 1:
             return FoundSize(pairs[0])
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31))
-        folds = make_folds(training, self.cv, random)
+        seed = self._draw_seed()
+        folds = make_folds(training, self.cv, seed)
         candidate = self._candidate().set_params(random_state=seed)
 
         def fit_part(part: Training, pair: Pair, n_init: int, max_iter: int) -> Learned:

@@ -180,6 +180,8 @@ class LCMClassifier(AsPublished, LatentClassifier):
     (1, 4)
     """
 
+    _most_levels = None
+
     # section 5 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "prior": None,

@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_option
-from latentclass.engine._content_holdout import gather_rows
+from latentclass._validation import check_number, check_option
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import Training
@@ -26,6 +24,7 @@ class MixedClassifier(LatentClassifier):
 
     structure = "full"  # the other structures and no offset are for continuous columns alone
     offset = True
+    bound_steps: int = 1
 
     predict_method: str
     power_transform: bool
@@ -38,6 +37,7 @@ class MixedClassifier(LatentClassifier):
         super()._check_parameters()
         check_option("power_transform", self.power_transform, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
+        check_number("bound_steps", self.bound_steps, low=1, whole=True)
         check_predict_method(self.predict_method, self._most_latent())
 
     def _most_latent(self) -> int:
@@ -71,24 +71,13 @@ class MixedClassifier(LatentClassifier):
             power_transform=self.power_transform,
             discriminative=self.discriminative,
             predict_method=self.predict_method,
+            bound_steps=self.bound_steps,
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         return self._fit_size(training, (self.n_latent, self.n_components), progress)
-
-    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
-        """See the base; here rows go to folds by what they hold, not by where they stand."""
-        if self.calibrate:
-            numeric, codes = training.table.numeric, training.table.codes
-            if sp.issparse(numeric):
-                numeric, codes = training.table.block(slice(0, training.table.n_rows))
-            n_levels = training.schema.n_levels
-            y, weight, seed = training.y, training.weight, self._draw_seed()
-            rows = gather_rows(numeric, codes, y, weight, n_levels, seed)
-            training = training.take(np.argsort(rows.number, kind="stable"))
-        return super()._calibrated(training, learned)
 
     # ------------------------------------------------------ learned attributes
 

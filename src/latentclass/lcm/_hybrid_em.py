@@ -49,6 +49,9 @@ from latentclass.lcm._logistic_bound import (
     weigh_curvatures,
 )
 
+GAIN = 1e-3
+"""With several steps on the bound, a row has finished when one gains no more than this share."""
+
 XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(PARAMETER_LIMIT)))
 """Range of the logarithm of extrapolated xi."""
 
@@ -99,6 +102,8 @@ class HybridProblem:
     tied : bool
         One noise for all components.
     prior : Prior
+    bound_steps : int
+        Maximum number of steps on the bound of a row in an E-step.
     """
 
     data: HybridData
@@ -106,6 +111,7 @@ class HybridProblem:
     n_latent: int
     tied: bool
     prior: Prior
+    bound_steps: int = 1
 
     rounding: ClassVar[float] = 1e-8
     """Relative fall of the objective that rounding can cause where the noise is at its floor."""
@@ -136,7 +142,8 @@ class HybridProblem:
         n_classes = params.log_weight.shape[1]
         rows = block.rows if block.labelled else block.rows.repeat(n_classes)
         seen = read_rows(rows)
-        moments, joint = infer(design, seen, block.label, params.xi[..., block.items])
+        xi_before = params.xi[..., block.items]
+        moments, joint = raise_bound(design, seen, block.label, xi_before, self.bound_steps)
         joint += np.swapaxes(params.log_weight, 1, 2)[:, :, block.label]
         share, log_total = _shares(joint, block)
         moved = best_xi(design, moments)
@@ -263,6 +270,27 @@ class HybridProblem:
         for block in self.data.blocks:
             params.xi[..., block.items] = by_class[..., block.label]
         return params
+
+
+def raise_bound(
+    design: Design, seen: Seen, label: IndexArray, xi: npt.NDArray[np.float32], n_steps: int
+) -> tuple[FloatArray, FloatArray]:
+    """Do what `infer` does, after up to `n_steps` - 1 further steps on xi (Algorithm 1).
+
+    A row of a start and component stays where it is once a step has gained little, so that it does
+    not depend on the others.
+    """
+    moments, bound = infer(design, seen, label, xi)
+    moving = np.ones(bound.shape, dtype=bool)
+    for _ in range(n_steps - 1):
+        next_moments, next_bound = infer(design, seen, label, best_xi(design, moments))
+        finished = next_bound - bound <= GAIN * np.abs(bound)
+        np.copyto(moments, next_moments, where=moving[:, :, None])
+        np.copyto(bound, next_bound, where=moving)
+        moving &= ~finished
+        if not moving.any():
+            break
+    return moments, bound
 
 
 def collect_stats(

@@ -56,6 +56,8 @@ class HybridFit:
     settings : LCMSettings
     predict_method : str
         Of the fitted model (see `HybridModel`).
+    bound_steps : int
+        Of the problem (see `HybridProblem`).
     draw_seed : callable
         Gives a new seed at each call.
     n_jobs : int or None
@@ -64,6 +66,7 @@ class HybridFit:
     columns: HybridColumns
     settings: LCMSettings
     predict_method: str
+    bound_steps: int
     draw_seed: Callable[[], int]
     n_jobs: int | None
 
@@ -88,7 +91,12 @@ class HybridFit:
         settings = self.settings
         data = self.gather(training, settings.n_init * settings.n_components)
         problem = HybridProblem(
-            data, settings.n_components, settings.n_latent, settings.tied, settings.prior
+            data,
+            settings.n_components,
+            settings.n_latent,
+            settings.tied,
+            settings.prior,
+            self.bound_steps,
         )
         rngs = spawn_generators(self.draw_seed(), settings.n_init)
         score = self._bound_accuracy(training) if settings.select == "accuracy" else None
@@ -133,6 +141,7 @@ def fit_columns(
     power_transform: bool,
     discriminative: bool,
     predict_method: str,
+    bound_steps: int,
     n_jobs: int | None,
     on_iteration: Step | None,
 ) -> Learned:
@@ -146,7 +155,7 @@ def fit_columns(
         )
     if power_transform and columns.n_gaussian:
         columns, measured = learn_power(training, columns, measured)
-    fit = HybridFit(columns, settings, predict_method, draw_seed, n_jobs)
+    fit = HybridFit(columns, settings, predict_method, bound_steps, draw_seed, n_jobs)
     return fit_hybrid(fit, training, measured, on_iteration, discriminative=discriminative)
 
 

@@ -229,13 +229,19 @@ def _run(kernel: Any, design: Design, sums: Sums, label: IndexArray) -> FloatArr
     return np.asarray(bound)
 
 
-def best_xi(design: Design, moments: FloatArray) -> FloatArray:
-    """Return the xi that maximises the bound given the posterior: xi^2 = E (b + w' z)^2.
+def best_squares(design: Design, moments: FloatArray) -> FloatArray:
+    """Return the xi^2 that maximise the bound given the posterior: E (b + w' z)^2.
 
     This is eq. 9 of Langseth and Nielsen (2009), with the posterior mean in all its terms.
     """
     square = design.twice @ moments
-    return np.sqrt(np.maximum(square, LEAST_XI**2, out=square), out=square)
+    return np.maximum(square, LEAST_XI**2, out=square)
+
+
+def best_xi(design: Design, moments: FloatArray) -> FloatArray:
+    """Return the xi that maximises the bound given the posterior."""
+    square = best_squares(design, moments)
+    return np.sqrt(square, out=square)
 
 
 def weigh_curvatures(seen: Seen, xi: FloatArray, share: FloatArray) -> FloatArray:

@@ -30,6 +30,8 @@ class ProductClassifier(GenerativeClassifier, ABC):
     Their fitted model has `components`, a `ProductComponents`.
     """
 
+    _most_levels = None
+
     def __init__(
         self,
         *,

@@ -94,8 +94,7 @@ class NaiveBayes(ProductClassifier):
     `BernoulliNB` with the same `alpha`. If a column has no value in a class, the class gets the
     mean and variance of the whole column, or equal probabilities. A standard deviation is at least
     1e-12 of half the column's range; in a constant column it is the absolute value of the constant.
-    A row of weight 2 counts exactly as two rows, except in the folds of `calibrate` and in the
-    random starts, which see rows.
+    A row of weight 2 counts exactly as two rows, and the order of the rows does not matter.
 
     References
     ----------

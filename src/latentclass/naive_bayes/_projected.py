@@ -162,6 +162,8 @@ class ProjectedNaiveBayes(GenerativeClassifier):
 
     _model: ProjectedModel
 
+    _most_levels = None
+
     def __init__(
         self,
         *,

@@ -1,0 +1,65 @@
+"""Columns with very many values: those that are rare share one level."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from latentclass._types import FloatArray, IndexArray
+from latentclass.data._schema import Column, Schema, Table
+
+MANY_VALUES = 256
+"""In a discrete column with more values than this, those that are rare share one level."""
+
+RARE_COUNT = 5
+"""Values of such a column that weigh less than this many rows are rare."""
+
+RARE_LEVEL = "rare values"
+"""What the level of the rare values is called."""
+
+
+def share_rare_level(
+    schema: Schema, table: Table, weight: FloatArray, most_levels: int | None
+) -> tuple[Schema, Table]:
+    """Let the rare values of columns with very many values share one level, the last of each.
+
+    Such a value says next to nothing about the classes, but a model would give it a parameter in
+    each class, or even one for each pair of values. For models whose cost grows with pairs of
+    levels, `most_levels` is the most that such a column may have: the values beyond the most common
+    ones then share the last level too.
+    """
+    if not (schema.n_levels > MANY_VALUES).any():
+        return schema, table
+    columns, codes = list(schema.columns), np.array(table.codes)
+    for place, j in enumerate(schema.discrete):
+        column, coded = columns[j], codes[:, place]
+        n_values = len(column.categories)
+        if n_values <= MANY_VALUES:
+            continue
+        seen = coded >= 0
+        # rounded, because ten times 0.1 is not quite 1
+        count = np.round(np.asarray(np.bincount(coded[seen], weight[seen], n_values), float), 9)
+        order = np.argsort(-count, kind="stable")
+        n_own = int(np.count_nonzero(count >= RARE_COUNT))
+        if most_levels is not None:
+            n_own = min(n_own, most_levels - 1)
+        if n_values - n_own > 1:
+            own, rare = np.sort(order[:n_own]), order[n_own:]
+            columns[j] = _merged(column, own, rare, count[rare])
+            level = np.full(n_values + 1, n_own, dtype=np.int32)
+            level[own], level[-1] = np.arange(n_own), -1  # code -1 selects the entry at the end
+            codes[:, place] = level[coded]
+    return Schema(tuple(columns), schema.container, schema.header), Table(table.numeric, codes)
+
+
+def _merged(column: Column, own: IndexArray, rare: IndexArray, count: FloatArray) -> Column:
+    """The column with its rare values, given by their codes and counts, in one level."""
+    levels = (*(column.categories[code] for code in own.tolist()), RARE_LEVEL)
+    return replace(
+        column,
+        kind="binary" if len(levels) == 2 else "nominal",
+        categories=levels,
+        rare=tuple(column.categories[code] for code in rare.tolist()),
+        rare_shares=tuple((count / count.sum()).tolist()),
+    )
