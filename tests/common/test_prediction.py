@@ -100,7 +100,7 @@ def test_the_class_of_least_expected_loss_is_predicted(fitted, table):
 
 def test_calibration_is_kept_only_where_it_helps_on_held_out_folds(model):
     rng = np.random.default_rng(7)
-    y = rng.integers(0, 2, 200)
+    y = rng.integers(0, 2, 400)
     signal = rng.normal(y, 1.5)
     copies = np.column_stack([signal] * 8)  # one attribute eight times over: far too sure
     fitted = clone(model).set_params(calibrate=True).fit(copies, y)
