@@ -190,7 +190,7 @@ OWN_WORDS = {
     },
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
-    "discriminative": {"HybridLCMClassifier"},
+    "discriminative": {"HNBClassifier", "HybridLCMClassifier"},
     "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_init": {
         "FiniteMixtureNaiveBayes",
