@@ -40,15 +40,17 @@ SHARED = {
         "holds just 0 and 1); None: none; or a list of names or positions, or a mask.",
     ),
     "cv": (
-        "Number of folds, stratified by class; or a scikit-learn splitter, or a list of "
-        "(training, test) row numbers in which no row is tested twice. Rows without label are"
-        " always learned from.",
+        "Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn "
+        "splitter, or a list of (training, test) row numbers in which no row is tested twice, "
+        "which are used as they are. Rows without label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
         "The number of steps and the temperature are chosen on held-out rows.",
     ),
     "drop_starts": (
+        "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
+        "false, all run to the end before one is kept.",
         "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
         'false, all run to the end before one is kept. `select="average"` never drops any.',
     ),
@@ -191,6 +193,7 @@ OWN_WORDS = {
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
     "discriminative": {"HNBClassifier", "HybridLCMClassifier"},
+    "drop_starts": {"LatentMixture"},
     "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_init": {
         "FiniteMixtureNaiveBayes",

@@ -17,6 +17,9 @@ SMALL = {
     "BinaryLCMClassifier": {"n_latent": 2},
     "BinaryLCMClassifierCV": {"n_latent": 2, "n_components": 1},
     "LCMClassifierCV": {"n_latent": 2, "n_components": 1},
+    "LatentMixture": {"max_iter": 20},
+    "LatentTreeClassifier": {"max_latent": 1, "max_states": 2},
+    "LatentVariableClassifier": {"max_iter": 20},
 }
 """Parameters with which a fit is quick."""
 

@@ -110,6 +110,22 @@ class TestInvariance:
         dense = held_shares(nothing, bits, y, weight, two, 0)
         assert_array_equal(held_shares(nothing, sp.csc_array(bits), y, weight, two, 0), dense)
 
+    def test_sparse_and_dense_numbers(self):
+        """Negative numbers, stored zeros, missing cells, a full, a constant and an empty column."""
+        rng = np.random.default_rng(6)
+        numbers = np.round(rng.normal(size=(120, 6)), 1)
+        numbers[rng.random(numbers.shape) < 0.6] = 0.0
+        numbers[rng.random(numbers.shape) < 0.1] = np.nan
+        numbers[:, 3], numbers[:, 4], numbers[:, 5] = rng.normal(size=120) + 9.0, 2.0, 0.0
+        _, y, weight = make_bits()
+        codes, none = np.empty((120, 0), dtype=np.int32), np.empty(0, dtype=np.intp)
+        sparse = sp.csr_array(numbers)
+        sparse.data[::9] = 0.0
+        numbers = sparse.toarray()
+        dense = held_shares(numbers, codes, y, weight, none, 0)
+        found = held_shares(sparse, sp.csr_array(codes), y, weight, none, 0)
+        assert_array_equal(found, dense)
+
     def test_the_order_of_joined_rows(self):
         """A row keeps its number after rows and columns are shuffled."""
         numeric, codes, y, weight = make_table()
@@ -163,9 +179,10 @@ def test_ranks_number_the_values_of_a_column():
 
 
 def test_sparse_rows_are_sorted_like_tuples():
-    bits, _, _ = make_bits(40, seed=5)
-    bits = bits[:, :5]
-    rows = np.unique(bits, axis=0, return_index=True)[1]
-    order = holdout._by_levels(sp.csc_array(bits), rows)
-    found = [tuple(bits[rows[i]].tolist()) for i in order]
+    levels = make_bits(40, seed=5)[0][:, :5] - make_bits(40, seed=6)[0][:, :5]
+    assert set(levels.ravel().tolist()) == {-1, 0, 1}
+    rows = np.unique(levels, axis=0, return_index=True)[1]
+    rows = np.random.default_rng(7).permutation(rows)
+    order = holdout._by_levels(sp.csc_array(levels), rows)
+    found = [tuple(levels[rows[i]].tolist()) for i in order]
     assert found == sorted(found)

@@ -4,20 +4,14 @@ from numpy.testing import assert_allclose
 
 from latentclass.engine._logspace import log_normalise
 from latentclass.estimator._calibration import learn_temperature
+from latentclass.estimator._inner_folds import InnerFolds
 
 
-def learn(evidence, y, weight=None, log_prior=None):
-    """Learn from given evidence; also the folds that were asked for."""
-    asked = []
-
-    def held_out(train, test):
-        asked.append((train, test))
-        return evidence[test]
-
-    weight = np.ones(len(y)) if weight is None else weight
+def learn(evidence, y):
+    """Learn from given evidence in five folds."""
+    folds = InnerFolds(np.arange(len(y)), np.arange(len(y)) % 5, np.ones(len(y)), 5)
     log_prior = np.log(np.full(evidence.shape[1], 1 / evidence.shape[1]))
-    found = learn_temperature(held_out, y, weight, log_prior, random_state=np.random.RandomState(0))
-    return *found, asked
+    return learn_temperature(lambda fold: evidence[folds.fold == fold], folds, y, log_prior)
 
 
 @pytest.fixture
@@ -29,23 +23,44 @@ def problem():
     return evidence, y
 
 
-def test_no_row_is_judged_by_a_model_that_saw_it(problem):
+def test_every_fold_is_judged_at_the_temperature_of_the_others(problem):
+    """Against the same sums in a loop over folds; half of each row is tested in the next fold."""
     evidence, y = problem
-    y = np.where(np.arange(300) % 4 == 0, -1, y)
-    _, _, asked = learn(evidence, y)
-    tested = np.concatenate([test for _, test in asked])
-    assert sorted(tested) == np.flatnonzero(y >= 0).tolist()
-    for train, test in asked:
-        assert not set(train) & set(test)
-        assert set(np.flatnonzero(y < 0)) <= set(train)
-        assert set(train) | set(test) == set(range(300))
+    evidence = evidence * 3
+    row = np.repeat(np.arange(300), 2)
+    fold = (row + np.tile([0, 1], 300)) % 3
+    weight = np.random.default_rng(1).uniform(0.5, 2, 600)
+    folds = InnerFolds(row, fold, weight, 3)
+    log_prior = np.log([0.5, 0.3, 0.2])
+    temperature, facts = learn_temperature(
+        lambda number: evidence[row[fold == number]], folds, y, log_prior
+    )
+
+    def loss(t, chosen):
+        log_proba = log_normalise(evidence[row] / t + log_prior)
+        return -(weight * log_proba[np.arange(600), y[row]])[chosen].sum()
+
+    def best(chosen):
+        grid = np.exp(np.linspace(-1, 3, 801))
+        return grid[np.argmin([loss(t, chosen) + 0.5 * np.log(t) ** 2 for t in grid])]
+
+    every = np.ones(600, dtype=bool)
+    after = sum(loss(best(fold != number), fold == number) for number in range(3))
+    assert_allclose(facts["log_loss_before"], loss(1.0, every) / weight.sum(), rtol=1e-12)
+    assert_allclose(facts["log_loss_after"], after / weight.sum(), rtol=1e-4)
+    assert_allclose(temperature, best(every), rtol=0.01)
+
+
+def test_with_one_fold_there_is_nothing_to_learn():
+    folds = InnerFolds(np.zeros(1, int), np.zeros(1, int), np.ones(1), 1)
+    assert learn_temperature(None, folds, np.zeros(2, int), np.zeros(1)) == (1.0, {})
 
 
 @pytest.mark.parametrize("sureness", [0.3, 1.0, 7.0, 1e3, 1e5])
 def test_the_temperature_is_the_best_of_a_grid(problem, sureness):
     evidence, y = problem
     evidence = evidence * sureness
-    _, facts, _ = learn(evidence, y)
+    _, facts = learn(evidence, y)
 
     def penalised(log_t):
         log_proba = log_normalise(evidence / np.exp(log_t) - np.log(3))
@@ -60,7 +75,7 @@ def test_impossible_rows_do_not_decide(problem):
     evidence, y = problem
     evidence = evidence * 5
     evidence[0, y[0]] = -np.inf
-    temperature, facts, _ = learn(evidence, y)
+    temperature, facts = learn(evidence, y)
     assert temperature > 2
     assert np.isfinite(facts["log_loss_after"])
 
@@ -68,6 +83,6 @@ def test_impossible_rows_do_not_decide(problem):
 def test_a_temperature_that_does_not_help_on_other_folds_is_dropped():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 40)
-    temperature, facts, _ = learn(rng.normal(size=(40, 2)) * 1e-3, y)
+    temperature, facts = learn(rng.normal(size=(40, 2)) * 1e-3, y)
     kept = facts["log_loss_after"] < facts["log_loss_before"]
     assert temperature == (facts["temperature"] if kept else 1.0)

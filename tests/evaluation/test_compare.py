@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+import tracemalloc
 import warnings
 from dataclasses import replace
 from typing import ClassVar
@@ -10,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from damage import DAMAGE, damaged
 from evaluation_helpers import Failing, LabelsOnly, Logged, n_fits
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -28,7 +30,8 @@ from latentclass.datasets import load_dataset
 from latentclass.evaluation import Metric, Store, TableClassifier, compare
 from latentclass.evaluation._compare import read_estimators
 from latentclass.evaluation._progress import Progress, TimeLeft, clock_text
-from latentclass.evaluation._run import predictions_of
+from latentclass.evaluation._run import pack, predictions_of, unpack
+from latentclass.evaluation._store import _line
 from latentclass.evaluation._tables import LEAK
 
 MODELS = {"near": Logged(), "nearer": Logged(shrink=0.3), "tree": DecisionTreeClassifier()}
@@ -208,12 +211,78 @@ def test_a_damaged_last_record_is_computed_again(blobs, log, store):
     assert outcome(again) == outcome(first)
 
 
+def test_a_damaged_store_is_mended(blobs, store):
+    """Random damage: changed bytes, and records that say something else with a right checksum."""
+    models = {"a": Logged(), "b": LabelsOnly()}
+    expected = repr(outcome(compare(models, blobs[:1], cv=2, store=store)))
+    content, rng, seen = store.read_bytes(), np.random.default_rng(0), set()
+    for _ in range(40):
+        changed, damage = damaged(content, rng)
+        store.write_bytes(changed)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = compare(models, blobs[:1], cv=2, store=store)
+        assert math.isfinite(found.scores("fit_seconds").sum()) or found.failures, damage
+        if found.n_computed:
+            (warned,) = caught
+            assert "results.jsonl: skipped 1 damaged record(s) (line " in str(warned.message)
+            assert repr(outcome(found)) == expected, damage
+            seen.add(damage.split()[0])
+    assert seen == {*DAMAGE}
+
+
+@pytest.mark.parametrize(
+    ("field", "content"),
+    [
+        ("n_test", 29),
+        ("n_train", None),
+        ("warnings", "none"),
+        ("fit_seconds", 10**400),
+        ("predict_seconds", float("nan")),
+        ("classes", ["c0", "c1"]),
+        ("y", pack(np.zeros(30, dtype=np.int32))),
+        ("predicted", pack(np.full(30, 3, dtype=np.int32))),
+        ("proba", pack(np.full((30, 3), np.nan, dtype=np.float32))),
+        ("proba", pack(np.zeros((30, 2), dtype=np.float32))),
+    ],
+)
+def test_a_record_that_cannot_be_true_is_computed_again(blobs, store, field, content):
+    first = compare(Logged(), blobs[:1], cv=2, store=store)
+    lies = [record | {field: content} for record in Store(store).records.values()]
+    store.write_bytes(b"".join(map(_line, lies)))
+    message = rf"damaged record\(s\) \(line 1, 2\); the first has no valid '{field}'\. Their"
+    with pytest.warns(UserWarning, match=message):
+        found = compare(Logged(), blobs[:1], cv=2, store=store)
+    assert outcome(found) == outcome(first)
+
+
+def test_no_more_is_unpacked_than_is_expected():
+    bomb = pack(np.zeros(10**6, dtype=np.int32))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"The array is not one of type <i4 and shape \(20,\)\."):
+        unpack(bomb | {"shape": [20]}, np.int32, (20,))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**5
+    whole = np.arange(20, dtype=np.int32)
+    assert_array_equal(unpack(pack(whole), np.int32, (20,)), whole)
+    with pytest.raises(ValueError, match="The array is not"):
+        unpack(pack(whole), np.float32, (20,))
+
+
+def test_a_store_that_cannot_be_written_is_told_before_the_first_fit(blobs, log, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match=r"The store 's.jsonl' cannot be written to"):
+        compare(Logged(log), blobs, store=tmp_path / "file" / "s.jsonl")
+    assert n_fits(log) == 0
+
+
 def test_every_fold_is_in_the_store_before_the_next_ends(blobs, store):
     class Counting(Logged):
         lines: ClassVar = []
 
         def fit(self, X, y):
-            Counting.lines.append(len(store.read_bytes().splitlines()) if store.exists() else 0)
+            Counting.lines.append(len(store.read_bytes().splitlines()))
             return super().fit(X, y)
 
     compare({"a": Counting()}, blobs, cv=3, store=store)

@@ -1,5 +1,7 @@
 """Tests, tables and plots of a comparison, on results set by hand."""
 
+import csv
+import io
 import re
 import sys
 
@@ -37,6 +39,7 @@ def record(n_right, dataset, name, fold):
         "n_test": 10,
         "fit_seconds": 0.5,
         "predict_seconds": 0.25,
+        "classes": ["no", "yes"],
         "y": pack(y),
         "predicted": pack(predicted),
         "proba": pack(proba),
@@ -185,6 +188,34 @@ def test_latex_escapes_every_special_sign():
         r"\textgreater{} & b \\"
     ) in table.to_latex()
     assert r"\\~^&%$#\_{}\<\>" in table.to_markdown()
+
+
+HOSTILE = "[x](javascript:y)|\r\n\n*z* & \x1b"
+
+
+def test_hostile_names_stay_in_their_cells():
+    table = TextTable(f"c {HOSTILE}", ("a", HOSTILE), ((HOSTILE, Cell("1")),), (), {"x": [1]})
+    flat = "[x](javascript:y)| *z* &"
+    assert str(table).splitlines()[2].endswith(f"  {flat}")
+    assert str(table).splitlines()[4].startswith(f"{flat}  ")
+    assert table.to_markdown().splitlines() == [
+        r"**c \[x\](javascript:y)\| \*z\* &**",
+        "",
+        r"| a | \[x\](javascript:y)\| \*z\* & |",
+        "| --- | ---: |",
+        r"| \[x\](javascript:y)\| \*z\* & | 1 |",
+    ]
+    # bare, a bracket or a star after the end of a row would belong to that end
+    assert "\\midrule\n{[}x](javascript:y)| {*}z{*} \\& & 1 \\\\\n" in table.to_latex()
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_no_text_in_a_csv_file_is_a_formula(start):
+    text = f"{start}cmd|' /C calc'!A0"
+    table = TextTable("c", ("a",), (), (), {text: [text, "a=b"], "number": [-1.5, float("-inf")]})
+    rows = list(csv.reader(io.StringIO(table.to_csv(), newline="")))
+    plain = "'" + text.replace("\r", "\n")
+    assert rows == [[plain, "number"], [plain, "-1.5"], ["a=b", "-inf"]]
 
 
 def test_table_as_csv_and_frame(comparison):

@@ -12,7 +12,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from evaluation_helpers import Logged, n_fits
+from evaluation_helpers import Deadly, Logged, n_fits
 from sklearn.ensemble import RandomForestClassifier
 
 from latentclass.baselines import NaiveBayes
@@ -111,6 +111,20 @@ def test_two_processes_give_what_one_gives(blobs, tmp_path):
     assert outcome(two) == outcome(one)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert outcome(compare(MODELS, blobs, cv=3)) == outcome(one)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+def test_a_dead_worker_is_a_failure_of_its_fold_alone(blobs, tmp_path):
+    name, X, y = blobs[1]
+    X[0, 0] = 99.0  # in the training rows of one fold of two
+    with pytest.warns(UserWarning, match=r"^1 of 2 fits failed; .*: TerminatedWorkerError: "):
+        found = compare(Deadly(), [(name, X, y)], cv=2, n_jobs=2, store=tmp_path / "s.jsonl")
+    (failure,) = found.failures
+    assert 0 in found.folds[name][failure["fold"]].train
+    assert "SIGKILL" in failure["error"]
+    assert np.isfinite(found.fold_scores(name)).sum() == 1
+    # it is stored as any failure is
+    assert found.n_computed == len(Store(tmp_path / "s.jsonl").records) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")

@@ -9,6 +9,7 @@ import pytest
 from evaluation_helpers import write_many
 
 from latentclass.evaluation import Store, merge_stores
+from latentclass.evaluation._store import _line
 
 
 def record(key, error=None, **more):
@@ -84,10 +85,46 @@ def test_lines_of_another_kind_are_damage(path, line):
         assert list(Store(path).records) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ({"error": None}, "has no text as its 'key'"),
+        ({"key": 3, "error": None}, "has no text as its 'key'"),
+        ({"key": "b"}, "has neither a text nor null as its 'error'"),
+        ({"key": "b", "error": ["no"]}, "has neither a text nor null as its 'error'"),
+        ({"key": "b", "error": None, "n": -1}, "has a bad n"),
+    ],
+)
+def test_a_record_that_lies_is_damage(path, content, fault):
+    Store(path).add(record("a"))
+    with path.open("ab") as file:
+        file.write(_line(content))
+    message = (
+        f"results.jsonl: skipped 1 damaged record(s) (line 2); the first {fault}. Their results are"
+        " computed again."
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$"):
+        store = Store(path, lambda one: "has a bad n" if one.get("n") == -1 else None)
+    assert list(store.records) == ["a"]
+
+
+def test_a_store_that_cannot_be_written_to_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    message = (
+        r"The store 's.jsonl' cannot be written to \(.+\), so nothing is computed\. Pass store= a "
+        r"file in a folder that you can write to\.$"
+    )
+    with pytest.raises(OSError, match=message):
+        Store(tmp_path / "file" / "s.jsonl").check_writable()
+    Store(tmp_path / "new" / "s.jsonl").check_writable()
+    Store(None).check_writable()
+
+
 def test_many_damaged_lines_are_not_all_listed(path):
     path.parent.mkdir()
     path.write_text("x\n" * 7)
-    with pytest.warns(UserWarning, match=re.escape("(line 1, 2, 3, 4, 5, ...)")):
+    message = "(line 1, 2, 3, 4, 5, ...); the first is cut off or was changed, as when a run is"
+    with pytest.warns(UserWarning, match=re.escape(message)):
         assert Store(path).n_damaged == 7
 
 

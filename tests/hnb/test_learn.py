@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from latentclass.discrete._coding import CodedRows
 from latentclass.hnb._hierarchy import Hierarchy
-from latentclass.hnb._learn import Folds, count_tops, find_hierarchy, state_support, top_layout
+from latentclass.hnb._learn import count_tops, find_hierarchy, state_support, top_layout
 from latentclass.hnb._search import HierarchySettings
 
 N_LEVELS = (2, 3, 2)
@@ -57,7 +57,7 @@ def test_a_hierarchy_speaks_of_columns_in_their_own_order():
     codes = rng.integers(0, 2, (300, 4)).astype(np.int32)
     y = (codes[:, 1] ^ codes[:, 3]).astype(np.intp)
     rows = CodedRows(codes, y, np.ones(300), codes[:0], np.empty(0), (2,) * 4, 2)
-    for folds in (5, Folds(np.arange(300) % 3, 3)):
+    for folds in (5, np.arange(300) % 3):
         found = find_hierarchy(rows, HierarchySettings(), n_candidates=10, folds=folds, seed=0)
         assert set(found.hierarchy.latents[0].children) == {1, 3}
         assert found.scores[-1] == 1.0

@@ -246,6 +246,24 @@ def test_memory_and_threads_change_nothing_that_matters(two_groups, monkeypatch)
     assert threads.tree.parents == lazy.tree.parents
 
 
+def test_random_starts_help_em_on_the_whole_tree(two_groups, monkeypatch):
+    fits = []
+    fit_tree = _east.fit_tree
+
+    def watch(tree, rows, **options):
+        fits.append(fit_tree(tree, rows, **options))
+        return fits[-1]
+
+    monkeypatch.setattr(_east, "fit_tree", watch)
+    search(two_groups[:200], np.ones(200), [3] * 8, EastSettings(n_full_init=8, max_latent=2))
+    assert {len(fit.result.histories) for fit in fits} == {8}
+    kept = {int(fit.result.order[0]) for fit in fits}
+    assert len(kept) > 1, "only the tables of local EM were kept"
+    for fit in fits:
+        steps = [len(history) for history in fit.result.histories]
+        assert sorted(steps)[3] == 2 < max(steps), "the worse half is dropped after one step"
+
+
 def test_only_regular_trees_are_visited(two_groups, monkeypatch):
     seen = []
     keep = _east.Climb._keep

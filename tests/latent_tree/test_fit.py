@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tree_reference import same_up_to_states, slow_counts
 
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._cut_sets import CutSet
@@ -16,11 +17,14 @@ from latentclass.latent_tree._tree import Tree
 SETTINGS = TreeSettings(
     criterion="aic",
     search="east",
+    lazy=True,
     alpha=1.0,
+    alpha_once=False,
     max_states=2,
     max_latent=sys.maxsize,
     time_budget=None,
     n_init=2,
+    n_full_init=1,
     max_iter=50,
     tol=1e-8,
     seed=0,
@@ -72,6 +76,21 @@ def test_without_latent_states_the_tables_are_smoothed_shares():
                     level = cuts.level[column][rows.codes[own, column]]
                     expected = smoothed_shares(level, rows.weight[own], cuts.n_levels[column])
                     assert_allclose(tree.tables[node][0], expected, rtol=1e-9)
+
+
+def test_alpha_once_is_added_to_the_counts_of_maximum_likelihood():
+    rows = make_rows()
+    options = {"max_latent": 1, "max_iter": 500, "tol": 0.0}
+    plain = learn(rows, replace(SETTINGS, alpha=0.0, **options)).trees[0]
+    once = learn(rows, replace(SETTINGS, alpha=2.0, alpha_once=True, **options)).trees[0]
+    assert [tree.latent_cardinalities for tree in plain] == [(2,), (2,)]
+    for k, (before, after) in enumerate(zip(plain, once, strict=True)):
+        own = rows.y == k
+        counts = slow_counts(before, rows.codes[own], rows.weight[own])
+        ends = np.append(before.distribution_starts[1:], len(counts))
+        parts = [c + 2.0 for c in np.split(counts, ends[:-1])]
+        smoothed = before.with_theta(np.concatenate([part / part.sum() for part in parts]))
+        assert same_up_to_states(smoothed, after, atol=1e-9)
 
 
 def test_all_sets_have_the_structure_of_the_first():

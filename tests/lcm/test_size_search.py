@@ -1,29 +1,29 @@
 """The search for a size, with candidates whose scores are known."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 from latentclass import BinaryLCMClassifier, LCMClassifier
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.lcm._size_search import (
     PATIENCE,
-    Folds,
     FoundSize,
     SizeSearch,
     fit_each_fold,
-    make_folds,
-    share_out,
 )
 
 Y = np.array([0, 1] * 10 + [0, 1])
-FOLDS = Folds(np.arange(22) % 2, 2, None)
 
 
-def training(weight=None):
-    return LCMClassifier()._read_training(np.arange(22.0)[:, None], Y, weight)
+def folds_of(weight):
+    return InnerFolds(np.arange(22), np.arange(22) % 2, weight, 2)
 
 
-def search_over(pairs, score, *, scoring="log_loss", n_init=4, max_iter=100, weight=None):
+def training():
+    return LCMClassifier()._read_training(np.arange(22.0)[:, None], Y, None)
+
+
+def search_over(pairs, score, *, scoring="log_loss", n_init=4, max_iter=100):
     """A search in which the probability of every row's class is given by the pair."""
     calls = []
 
@@ -33,9 +33,8 @@ def search_over(pairs, score, *, scoring="log_loss", n_init=4, max_iter=100, wei
         wrong = np.log1p(-score(pair))
         return np.where(Y[:, None] == [0, 1], right, wrong)
 
-    search = SizeSearch(
-        pairs, held_out, training(weight), FOLDS, scoring, n_init, max_iter, None, None
-    )
+    folds = folds_of(np.ones(22))
+    search = SizeSearch(pairs, held_out, training(), folds, scoring, n_init, max_iter, None, None)
     return search, calls
 
 
@@ -51,6 +50,13 @@ def test_exhaustive_search_takes_the_best_and_of_equals_the_first():
     assert attributes["n_candidates_"] == 4
     assert attributes["cv_results_"]["n_latent"].tolist() == [1, 1, 2, 2]
     assert attributes["cv_results_"]["std_test_score"].tolist() == [0.0] * 4
+
+
+def test_scores_that_differ_by_rounding_are_equal():
+    pairs = [(1, 1), (2, 1), (3, 1)]
+    for how in ("exhaustive", "semi_greedy", "halving"):
+        search, _ = search_over(pairs, lambda pair: 0.7 + 1e-14 * pair[0])
+        assert search.run(how).pair == (1, 1)
 
 
 def test_semi_greedy_search_ends_when_more_latent_variables_do_not_help():
@@ -83,7 +89,8 @@ def test_accuracy_is_weighted_and_log_loss_is_bounded():
         ("accuracy", [weight[0::2].sum() / weight[0::2].sum(), 0.0]),
         ("log_loss", [0.0, np.log(np.finfo(float).eps)]),
     ):
-        search = SizeSearch([(1, 1)], held_out, training(weight), FOLDS, scoring, 1, 1, None, None)
+        folds = folds_of(weight)
+        search = SizeSearch([(1, 1)], held_out, training(), folds, scoring, 1, 1, None, None)
         row = search.run("exhaustive").path[0]
         assert_allclose(row["mean_test_score"], np.mean(expected))
         assert_allclose(row["std_test_score"], np.std(expected))
@@ -104,31 +111,12 @@ def test_without_a_search_there_is_no_score():
     assert attributes == expected
 
 
-def test_folds_are_stratified_and_leave_out_rows_without_label():
-    y = np.array([0] * 10 + [1] * 5 + [-1] * 4)
-    fold, n_folds = share_out(y, 5, np.random.RandomState(0))
-    assert n_folds == 5
-    assert np.all(fold[15:] == -1)
-    assert np.bincount(fold[:10]).tolist() == [2] * 5
-    assert np.bincount(fold[10:15]).tolist() == [1] * 5
-    with pytest.raises(ValueError, match="cv=5 needs at least two labelled rows, but y has 1"):
-        share_out(np.array([0, -1]), 5, np.random.RandomState(0))
-
-
-def test_given_folds_say_which_rows_are_in_no_part():
-    parts = [(np.arange(4), np.arange(4, 8)), (np.arange(4, 8), np.arange(4))]
-    folds = make_folds(training(), parts, np.random.RandomState(0))
-    assert folds.n_folds == 2
-    assert np.flatnonzero(folds.training_rows(0)).tolist() == [0, 1, 2, 3]
-    assert np.flatnonzero(folds.training_rows(1)).tolist() == [4, 5, 6, 7]
-
-
 def test_each_fold_is_tested_by_a_fit_to_the_other_rows():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 5)) < 0.5, np.arange(60) % 2
     estimator = BinaryLCMClassifier(1, n_init=1, discriminative=True, random_state=0)
     rows = estimator._read_training(X, y, None)
-    folds = Folds(np.arange(60) % 3, 3, None)
+    folds = InnerFolds(np.arange(60), np.arange(60) % 3, np.ones(60), 3)
     seen = []
 
     def fit_part(part, pair, n_init, max_iter):

@@ -171,6 +171,15 @@ def test_polish_climbs_from_there(search):
     assert smooth.log_likelihood_ <= again.log_likelihood_ + 12.0
 
 
+def test_all_starts_of_em_run_to_the_end_if_none_is_dropped():
+    X = overlapping()
+    dropping = LatentMixture(3, random_state=0).fit(X).restarts_
+    assert not dropping["converged"].all()
+    model = LatentMixture(3, drop_starts=False, random_state=0).fit(X)
+    assert model.restarts_["converged"].all()
+    assert model.restarts_["kept"].argmax() == model.restarts_["objective"].argmax()
+
+
 def test_cold_annealing_is_kmeans():
     X = overlapping()
     cold = LatentMixture(3, "anneal", temperatures=(1e-9, 1e-9), n_init=1, random_state=0).fit(X)

@@ -127,28 +127,49 @@ class FoldWeights(NamedTuple):
     weight: FloatArray
     n_parts: int
 
+    def held(self, part: int, n_rows: int) -> FloatArray:
+        """Return the weight of each distinct row in a part."""
+        mine = self.part == part
+        return np.bincount(self.row[mine], self.weight[mine], n_rows).astype(np.float64)
 
-def assign_folds(rows: DistinctRows, n_parts: int, salt: int) -> FoldWeights:
+
+def assign_folds(
+    rows: DistinctRows, n_parts: int, salt: int, *, in_turn: bool = False
+) -> FoldWeights:
     """Deal the rows of every class out to the parts in hashed order, one unit of weight at a time.
 
-    `salt` selects one of several random orders.
+    A unit is a weight of 1, or the heaviest row of the class if that is lighter. So weights that
+    are all multiplied by a small number are dealt as before. `salt` selects one of several random
+    orders. Small classes would all land in the first part if every class began there. So a class
+    begins at a hashed part, or, with `in_turn`, after the last part of the next lighter class.
+    Then the parts have even weights over all classes, too, if the units are the same.
     """
     shuffled = mix_key(rows.key + np.uint64(salt))
     order = np.lexsort((shuffled, rows.y))
     y, weight = rows.y[order], rows.weight[order]
     starts = np.flatnonzero(np.r_[True, y[1:] != y[:-1]]) if len(y) else np.empty(0, dtype=np.intp)
     lengths = np.diff(np.append(starts, len(y)))
-    end = np.cumsum(weight)
-    # classes start at different parts: small classes would otherwise all land in the first part
-    begin = np.repeat(end[starts] - weight[starts], lengths)
-    first = np.repeat((shuffled[order][starts] % np.uint64(n_parts)).astype(float), lengths)
-    end = end - begin + first
+    heaviest = np.maximum.reduceat(weight, starts) if len(y) else weight
+    unit = np.repeat(np.minimum(heaviest, 1.0), lengths)
+    weight = weight / unit
+    end = np.concatenate([np.cumsum(units) for units in np.split(weight, starts[1:])])
+    first = shuffled[order][starts]
+    if in_turn:
+        # rounded up, so that a class begins with a whole unit
+        total = np.ceil(end[starts + lengths - 1] - 1e-9)
+        total[y[starts] < 0] = 0.0  # rows without label take no turn
+        turn = np.lexsort((first, total))
+        begin = np.empty(len(starts))
+        begin[turn] = np.cumsum(total[turn]) - total[turn]
+    else:
+        begin = (first % np.uint64(n_parts)).astype(float)
+    end += np.repeat(begin % n_parts, lengths)
     start = end - weight
     found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
     for part in range(n_parts):
         share = _dealt(end, part, n_parts) - _dealt(start, part, n_parts)
         has = np.flatnonzero(share > 1e-9 * weight)
-        found.append((order[has], np.full(len(has), part), share[has]))
+        found.append((order[has], np.full(len(has), part), share[has] * unit[has]))
     row, number, share = (np.concatenate(column) for column in zip(*found, strict=True))
     return FoldWeights(row, number, share, n_parts)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -29,7 +29,7 @@ from latentclass.engine._content_folds import (
     level_words,
     mix_key,
 )
-from latentclass.engine._mixture_rows import join_rows
+from latentclass.engine._mixture_rows import join_rows, shape_mark
 
 KeyArray = npt.NDArray[np.uint64]
 Chunks = Callable[[], Iterator[CodeArray]]
@@ -74,8 +74,7 @@ def held_shares(
     out = []
     total = 0.0
     for number in range(N_PARTS):
-        mine = parts.part == number
-        held = np.bincount(parts.row[mine], parts.weight[mine], len(rows.weight))
+        held = parts.held(number, len(rows.weight))
         held[stays] = 0.0
         share = held / rows.weight
         share[share < SLIVER] = 0.0
@@ -95,11 +94,18 @@ def gather_rows(
     n_levels: IndexArray,
     seed: int,
 ) -> DistinctRows:
-    """Join equal rows of the same class, in an order that depends on their values only."""
-    if sp.issparse(codes):
-        bits = sp.csc_array(codes)
-        colours = colour_columns(lambda: _dense_chunks(bits), y, weight)
-        return _join_bits(bits[:, np.argsort(colours, kind="stable")], y, weight, seed)
+    """Join equal rows of the same class, in an order that depends on their values only.
+
+    A sparse table is all continuous or all binary. Only a few of its columns are made dense at a
+    time. The joined rows have no `codes` then.
+    """
+    if sp.issparse(numeric) or sp.issparse(codes):
+        numeric, codes = sp.csc_array(numeric), sp.csc_array(codes)
+        columns = (
+            _sparse_numbers(numeric, weight) if numeric.shape[1] else _sparse_bits(codes, weight)
+        )
+        colours = colour_columns(columns.chunks, y, weight)
+        return _join_sparse(columns.in_order(np.argsort(colours, kind="stable")), y, weight, seed)
     numeric, codes = np.asarray(numeric), np.asarray(codes)
     levels = np.hstack([_ranks(numeric), codes])
     colours = colour_columns(lambda: iter([levels]), y, weight)
@@ -109,9 +115,61 @@ def gather_rows(
     return rows
 
 
-def _dense_chunks(bits: Any) -> Iterator[CodeArray]:
-    for begin in range(0, bits.shape[1], N_COLUMNS):
-        yield bits[:, begin : begin + N_COLUMNS].toarray().astype(np.int32)
+class _SparseLevels(NamedTuple):
+    """Levels of the columns of a sparse table: `shift` plus the level `zero` of empty cells.
+
+    Attributes
+    ----------
+    shift : CSC array of int of shape (n_rows, n_columns)
+    zero : array of shape (n_columns,)
+    marks : array of shape (n_columns,)
+        Fingerprints of the columns, the same as those of a dense table.
+    """
+
+    shift: Any
+    zero: IndexArray
+    marks: IndexArray
+
+    def chunks(self) -> Iterator[CodeArray]:
+        """Yield the levels of a few columns at a time, -1 missing."""
+        for begin in range(0, self.shift.shape[1], N_COLUMNS):
+            few = slice(begin, begin + N_COLUMNS)
+            yield (self.shift[:, few].toarray() + self.zero[few]).astype(np.int32)
+
+    def in_order(self, order: IndexArray) -> _SparseLevels:
+        """Return the columns in another order."""
+        return _SparseLevels(self.shift[:, order], self.zero[order], self.marks[order])
+
+
+def _sparse_bits(bits: Any, weight: FloatArray) -> _SparseLevels:
+    n_columns = bits.shape[1]
+    levels = _SparseLevels(bits, np.zeros(n_columns, np.intp), np.zeros(n_columns, np.intp))
+    all_one = np.zeros(len(weight), dtype=np.intp)
+    marks = [
+        mark
+        for few in levels.chunks()
+        for mark in column_fingerprints(few, all_one, weight, [2] * few.shape[1], 1)
+    ]
+    return levels._replace(marks=np.array(marks, dtype=np.intp))
+
+
+def _sparse_numbers(numeric: Any, weight: FloatArray) -> _SparseLevels:
+    n_rows, n_columns = numeric.shape
+    shift = np.empty(len(numeric.data), dtype=np.int32)
+    zero, marks = np.zeros(n_columns, dtype=np.intp), np.zeros(n_columns, dtype=np.intp)
+    for j, (begin, end) in enumerate(pairwise(numeric.indptr.tolist())):
+        values = numeric.data[begin:end]
+        seen = values[~np.isnan(values)]
+        distinct = np.unique(seen if end - begin == n_rows else np.append(seen, 0.0))
+        zero[j] = np.searchsorted(distinct, 0.0)
+        rank = np.where(np.isnan(values), -1, np.searchsorted(distinct, values))
+        shift[begin:end] = rank - zero[j]
+        column = np.zeros(n_rows)
+        column[numeric.indices[begin:end]] = values
+        marks[j] = shape_mark(column, weight)
+    return _SparseLevels(
+        sp.csc_array((shift, numeric.indices, numeric.indptr), shape=numeric.shape), zero, marks
+    )
 
 
 def _ranks(numeric: FloatArray) -> CodeArray:
@@ -162,23 +220,21 @@ def _mark(weight: FloatArray, key: KeyArray) -> int:
     return crc32(f"{float(weight @ (key >> np.uint64(11)).astype(np.float64)):.9g}".encode())
 
 
-def _join_bits(codes: Any, y: IndexArray, weight: FloatArray, seed: int) -> DistinctRows:
-    """Join equal rows of a sparse 0/1 table, a few columns of which are made dense at a time.
+def _join_sparse(
+    columns: _SparseLevels, y: IndexArray, weight: FloatArray, seed: int
+) -> DistinctRows:
+    """Join equal rows of a sparse table.
 
     The hashes, and the order of rows with equal hashes, are those of `join_rows`.
     """
-    columns = codes
     key = np.zeros(len(y), dtype=np.uint64)
     identity = level_words([0], y.astype(np.int64))
-    all_one = np.zeros(len(y), dtype=np.intp)
-    for begin in range(0, columns.shape[1], N_COLUMNS):
-        bits = columns[:, begin : begin + N_COLUMNS].toarray().astype(np.int32)
-        marks = column_fingerprints(bits, all_one, weight, [2] * bits.shape[1], 1)
-        for j in np.flatnonzero((bits != bits[:1]).any(axis=0)):
-            key += level_words([seed, marks[j]], bits[:, j])
-            identity += level_words([1, begin + int(j)], bits[:, j])
+    for j, levels in enumerate(_columns(columns.chunks)):
+        if (levels != levels[0]).any():
+            key += level_words([seed, int(columns.marks[j])], levels)
+            identity += level_words([1, j], levels)
     _, first, number = np.unique(mix_key(identity), return_index=True, return_inverse=True)
-    order = _by_levels(codes, first)
+    order = _by_levels(columns.shift, first)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
     first, number = first[order], rank[number.reshape(-1)]
@@ -187,15 +243,15 @@ def _join_bits(codes: Any, y: IndexArray, weight: FloatArray, seed: int) -> Dist
     return DistinctRows(nothing, y[first], total, mix_key(key)[first], number)
 
 
-def _by_levels(codes: Any, rows: IndexArray) -> IndexArray:
-    """Sort some rows of a sparse 0/1 table lexicographically; return the order."""
-    table = sp.csr_array(codes)[rows]
+def _by_levels(shift: Any, rows: IndexArray) -> IndexArray:
+    """Sort some rows of a sparse table lexicographically; return the order."""
+    table = sp.csr_array(shift)[rows]
     table.eliminate_zeros()
     table.sort_indices()
-    n_columns = table.shape[1]
-    ones = [
-        (*table.indices[begin:end].tolist(), n_columns)
-        for begin, end in pairwise(table.indptr.tolist())
+    # the first cell above 0 puts a row behind those with 0 there, a cell below 0 before them
+    cells = [
+        (2, -column, value) if value > 0 else (0, column, value)
+        for column, value in zip(table.indices.tolist(), table.data.tolist(), strict=True)
     ]
-    # rows with an earlier 1 come later
-    return np.array(sorted(range(len(ones)), key=ones.__getitem__, reverse=True), dtype=np.intp)
+    keys = [(*cells[begin:end], (1,)) for begin, end in pairwise(table.indptr.tolist())]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

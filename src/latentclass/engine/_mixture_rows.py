@@ -45,7 +45,7 @@ def join_rows(
     for column in numeric.T:
         _, rank = np.unique(column, return_inverse=True, equal_nan=True)
         ranks.append(np.where(np.isnan(column), -1, rank.reshape(-1)).astype(np.int32))
-        marks.append(_shape_mark(column, weight))
+        marks.append(shape_mark(column, weight))
     all_one = np.zeros(len(y), dtype=np.intp)
     marks += column_fingerprints(codes, all_one, weight, n_levels.tolist(), 1)
     columns = np.stack([*ranks, *codes.T], axis=1) if marks else np.empty((len(y), 0), np.int32)
@@ -65,7 +65,7 @@ def join_rows(
     return kept, first
 
 
-def _shape_mark(column: FloatArray, weight: FloatArray) -> int:
+def shape_mark(column: FloatArray, weight: FloatArray) -> int:
     """Hash the skewness of a column, which does not depend on its unit."""
     seen = ~np.isnan(column)
     low, high = column[seen].min(initial=np.inf), column[seen].max(initial=-np.inf)

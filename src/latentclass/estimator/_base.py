@@ -24,11 +24,12 @@ from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table, fill_missing
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks, plain_interrupts
-from latentclass.estimator._calibration import learn_temperature
+from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
+from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
@@ -150,19 +151,17 @@ class GenerativeClassifier(
         if not self.calibrate:
             return learned.temperature, {}
 
-        def held_out(train: IndexArray, test: IndexArray) -> FloatArray:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        folds = deal_folds(training, N_FOLDS, seed)
+
+        def held_out(number: int) -> FloatArray:
             fold = self._unfitted_copy(learned)
-            model = fold._fit_model(training.take(train), None).model
-            evidence: FloatArray = model.evidence(training.table.take(test), self.n_jobs)
+            model = fold._fit_model(folds.training_part(training, number), None).model
+            tested = training.table.take(folds.row[folds.fold == number])
+            evidence: FloatArray = model.evidence(tested, self.n_jobs)
             return evidence
 
-        return learn_temperature(
-            held_out,
-            training.y,
-            training.weight,
-            learned.model.log_prior,
-            random_state=check_random_state(self.random_state),
-        )
+        return learn_temperature(held_out, folds, training.y, learned.model.log_prior)
 
     def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         """An unfitted estimator that learns as this one did, for the folds of `calibrate`."""
@@ -293,7 +292,8 @@ class GenerativeClassifier(
         how : {"expected", "most_probable"}
             "expected": continuous cells get their mean, discrete ones their most probable
             category, given the row's observed cells. "most_probable": the values that, together
-            with some class, have the highest joint probability.
+            with some class, have the highest joint probability. Where a model has components, or
+            its row too many missing cells to try everything, it is the best that a search finds.
 
         Returns
         -------
@@ -318,19 +318,26 @@ class GenerativeClassifier(
         priors : optional
             As in `predict_proba`.
         """
-        table = self._read(X)
+        return self._explain(X, self._read(X), y, priors)[0]
+
+    def _explain(
+        self, X: Any, table: Table, y: Any, priors: Any, sets: BoolArray | None = None
+    ) -> tuple[Explanation, FloatArray]:
+        """The explanation, and the weights of evidence of some sets of columns.
+
+        `sets` (n_sets, n_columns) has the columns in the order of `Block.shown`.
+        """
         log_posterior = self._log_posterior(table, priors)
-        n_rows = table.n_rows
+        n_rows, n_columns = table.n_rows, len(self.schema_.columns)
         target = (
             log_posterior.argmax(axis=1) if y is None else label_codes(y, self.classes_, n_rows)
         )
         with_all = log_odds(log_posterior, target)
-        weights = np.empty((n_rows, len(self.schema_.columns)))
-        weights[:, self.schema_.continuous + self.schema_.discrete] = self._weights_of_evidence(
-            table, target, with_all, priors
-        )
+        found = self._weights_of_evidence(table, target, with_all, priors, sets)
+        weights = np.empty((n_rows, n_columns))
+        weights[:, self.schema_.continuous + self.schema_.discrete] = found[:, :n_columns]
         prior = np.broadcast_to(self._log_priors(priors), log_posterior.shape)
-        return Explanation(
+        told = Explanation(
             weights,
             self.classes_[target],
             with_all,
@@ -338,6 +345,7 @@ class GenerativeClassifier(
             self.schema_.names,
             np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
         )
+        return told, found[:, n_columns:]
 
     def _weights_of_evidence(
         self,
@@ -345,19 +353,21 @@ class GenerativeClassifier(
         target: IndexArray,
         with_all: FloatArray,
         priors: Any,
-        sets: BoolArray | None = None,
+        sets: BoolArray | None,
     ) -> FloatArray:
-        """How much the log-odds fall without each column, or without each set of columns.
-
-        Columns are in the order of `Block.shown`; `with_all` are the log-odds of the whole rows.
-        """
+        """How much the log-odds `with_all` fall without each column, then without each set."""
         model, log_prior = self._model, self._log_priors(priors)
-        n_sets = len(self.schema_.columns) if sets is None else len(sets)
+        n_columns = len(self.schema_.columns)
+        n_sets = n_columns
+        if sets is not None:
+            sets = np.vstack([np.eye(n_columns, dtype=bool), sets])
+            n_sets = len(sets)
 
         def visit(span: slice) -> FloatArray:
             block = table.block(span)
             if sets is None:
-                evidence = model.without_each(block, wanted := block.shown)
+                wanted = block.shown
+                evidence = model.without_each(block, wanted)
             else:
                 wanted = block.shown.astype(np.float64) @ sets.T > 0
                 evidence = model.without_sets(block, sets, wanted)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass.data._labels import UNLABELLED
 from latentclass.engine._logspace import log_normalise
+from latentclass.estimator._inner_folds import InnerFolds
 
 N_FOLDS = 5
 LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
@@ -31,52 +31,43 @@ Without a prior, a few rows that are all classified correctly would drive T to 0
 
 
 def learn_temperature(
-    held_out: Callable[[IndexArray, IndexArray], FloatArray],
+    held_out: Callable[[int], FloatArray],
+    folds: InnerFolds,
     y: IndexArray,
-    weight: FloatArray,
     log_prior: FloatArray,
-    *,
-    random_state: np.random.RandomState,
 ) -> tuple[float, dict[str, float]]:
     """Find the temperature with the lowest held-out log-loss under a weak prior.
 
     Parameters
     ----------
     held_out : callable
-        Takes the numbers of the training rows and of the test rows, and returns log p(x | class)
-        of the test rows.
-    y, weight : arrays of shape (n_rows,)
-        Class codes and weights. Unlabelled rows (-1) are in every training part.
+        Takes the number of a fold, and returns log p(x | class) of the rows that it tests, under a
+        model of its training part.
+    folds : InnerFolds
+    y : array of shape (n_rows,)
+        Class codes. Unlabelled rows (-1) are in every training part.
     log_prior : array of shape (n_classes,)
-    random_state : RandomState
-        Assigns the rows to folds.
 
     Returns
     -------
     temperature : float
-        1 if no temperature lowers the held-out log-loss.
+        1 if no temperature lowers the held-out log-loss, or if there is one fold only.
     facts : dict
         The learned `temperature`, `log_loss_before` (at T = 1) and `log_loss_after`. The last
         judges each fold at the temperature learned on the other folds, and the learned
         temperature is used only if it is lower than `log_loss_before`.
     """
-    labelled = np.flatnonzero(y != UNLABELLED)
-    fold = _assign_folds(y[labelled], random_state)
-    evidence = np.zeros((len(labelled), len(log_prior)))
-    for f in range(N_FOLDS):
-        test = labelled[fold == f]
-        if test.size:
-            train = np.setdiff1d(np.arange(len(y)), test)
-            if not np.any(y[train] != UNLABELLED):
-                return 1.0, {}
-            evidence[fold == f] = held_out(train, test)
-    rows = _HeldOutRows(evidence, y[labelled], weight[labelled], log_prior)
-    everything = np.ones(len(labelled), dtype=bool)
+    if folds.n_folds < 2:
+        return 1.0, {}
+    evidence = np.zeros((len(folds.row), len(log_prior)))
+    for number in range(folds.n_folds):
+        evidence[folds.fold == number] = held_out(number)
+    rows = _HeldOutRows(evidence, y[folds.row], folds.weight, log_prior)
+    everything = np.ones(len(folds.row), dtype=bool)
     before, after = rows.clipped_loss(1.0, everything), 0.0
-    for f in range(N_FOLDS):
-        inside = fold == f
-        if inside.any() and not inside.all():
-            after += rows.clipped_loss(rows.best_temperature(~inside), inside)
+    for number in range(folds.n_folds):
+        inside = folds.fold == number
+        after += rows.clipped_loss(rows.best_temperature(~inside), inside)
     temperature = rows.best_temperature(everything)
     total = float(rows.weight.sum())
     facts = {
@@ -111,18 +102,6 @@ class _HeldOutRows(NamedTuple):
         log_proba = log_normalise(self.evidence[chosen] / temperature + self.log_prior)
         of_class = log_proba[np.arange(len(y)), y]
         return float(-self.weight[chosen] @ np.maximum(of_class, least))
-
-
-def _assign_folds(y: IndexArray, random_state: np.random.RandomState) -> IndexArray:
-    """Fold of each row, with every class spread evenly over the folds.
-
-    Each class continues with the fold after the last one of the class before.
-    """
-    fold = np.empty(len(y), dtype=np.intp)
-    shuffled = random_state.permutation(len(y))
-    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
-    fold[by_class] = np.arange(len(y)) % N_FOLDS
-    return fold
 
 
 def _best_temperature(loss: Callable[[float], float]) -> float:

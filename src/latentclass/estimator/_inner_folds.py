@@ -1,16 +1,61 @@
-"""Folds that an estimator makes of its own training rows, or is given as `cv`."""
+"""Folds that an estimator makes of its own training rows, or is given as `cv`.
+
+Folds that the library makes itself depend only on what the rows hold: see `engine._content_folds`.
+So the order of the rows does not matter, weight 2 is the same as having the row twice, and a heavy
+row may be tested in part by several folds.
+"""
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from latentclass._types import BoolArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import check_number
+from latentclass._warn import warn_user
+from latentclass.engine._content_folds import assign_folds
+from latentclass.engine._content_holdout import SLIVER, gather_rows
 from latentclass.estimator._reading import Training
+
+
+@dataclass(frozen=True, eq=False)
+class InnerFolds:
+    """Folds of the training rows: fold `fold[e]` tests the weight `weight[e]` of row `row[e]`.
+
+    Attributes
+    ----------
+    row, fold : arrays of int of shape (n_tests,)
+    weight : array of shape (n_tests,)
+    n_folds : int
+        Every fold tests something.
+    left_out : array of shape (n_folds, n_rows), or None
+        Rows that a fold neither learns from nor tests.
+    """
+
+    row: IndexArray
+    fold: IndexArray
+    weight: FloatArray
+    n_folds: int
+    left_out: BoolArray | None = None
+
+    def training_weight(self, weight: FloatArray, number: int) -> FloatArray:
+        """Weight of each row in the training part of a fold; `weight` is that of the whole row."""
+        mine = self.fold == number
+        tested = np.zeros(len(weight))
+        tested[self.row[mine]] = self.weight[mine]
+        rest = weight - tested
+        rest[rest <= SLIVER * weight] = 0.0  # rounding errors
+        if self.left_out is not None:
+            rest[self.left_out[number]] = 0.0
+        return rest
+
+    def training_part(self, training: Training, number: int) -> Training:
+        """The rows that a fold learns from, with what is left of their weight."""
+        rest = self.training_weight(training.weight, number)
+        return replace(training, weight=rest).take(rest > 0)
 
 
 def check_inner_cv(cv: Any) -> None:
@@ -19,12 +64,53 @@ def check_inner_cv(cv: Any) -> None:
         check_number("cv", cv, low=2, whole=True)
 
 
-def given_folds(training: Training, cv: Any) -> tuple[IndexArray, int, BoolArray | None]:
-    """Fold of each row by a splitter or a list of row numbers; only labelled rows are tested.
+def make_folds(training: Training, cv: Any, seed: int) -> InnerFolds:
+    """Folds by their number, or those of a splitter or a list of row numbers."""
+    if not isinstance(cv, int | np.integer):
+        return given_folds(training, cv)
+    folds = deal_folds(training, int(cv), seed)
+    if folds.n_folds < 2:
+        raise ValueError(
+            f"cv={cv} needs at least two labelled rows, but y has {len(folds.row)}. Use the "
+            "estimator without search."
+        )
+    in_class = np.zeros((training.n_classes, folds.n_folds), dtype=bool)
+    in_class[training.y[folds.row], folds.fold] = True
+    least = in_class.sum(axis=1)[in_class.any(axis=1)].min()
+    if least < folds.n_folds:
+        warn_user(
+            f"A class has fewer labelled rows ({least}) than cv={cv} folds, so some folds are "
+            "tested without it."
+        )
+    return folds
 
-    A list has row numbers of the table as it was given, rows of weight 0 included. Returns the
-    fold of each row, the number of folds, and which rows each fold leaves out of both parts (None
-    if there are none).
+
+def deal_folds(training: Training, n_folds: int, seed: int) -> InnerFolds:
+    """Deal the labelled rows out to folds, evenly by weight.
+
+    Every class, and all together, have the same weight in all folds, up to one unit (see
+    `assign_folds`). Rows without
+    label are in every training part. Folds that would test nothing are left out, so there may be
+    fewer of them.
+    """
+    table, y, weight = training.table, training.y, training.weight
+    rows = gather_rows(table.numeric, table.codes, y, weight, training.schema.n_levels, seed)
+    parts = assign_folds(rows, n_folds, salt=1, in_turn=True)
+    found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
+    for part in range(n_folds):
+        share = (parts.held(part, len(rows.weight)) / rows.weight)[rows.number]
+        share[share > 1.0 - SLIVER] = 1.0
+        row = np.flatnonzero((share > 0) & training.labelled)
+        if row.size:
+            found.append((row, np.full(len(row), len(found)), weight[row] * share[row]))
+    row, fold, tested = (np.concatenate(column) for column in zip(*found, strict=True))
+    return InnerFolds(row, fold, tested, len(found))
+
+
+def given_folds(training: Training, cv: Any) -> InnerFolds:
+    """Folds by a splitter or a list of row numbers; only labelled rows are tested.
+
+    A list has row numbers of the table as it was given, rows of weight 0 included.
     """
     y, numbers, n_given = training.y, training.row_numbers, training.n_given
     if not hasattr(cv, "split"):
@@ -51,10 +137,9 @@ def given_folds(training: Training, cv: Any) -> tuple[IndexArray, int, BoolArray
     fold = np.full(len(y), -1, dtype=np.intp)
     labelled = training.labelled
     left_out = []
-    with warnings.catch_warnings():
-        # the library's own splitter: the user did not write -1, the class codes do
-        warnings.filterwarnings("ignore", "y is -1", UserWarning)
-        parts = list(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y))
+    # a splitter that knows rows without label gets NaN there: it might warn of -1
+    labels = np.where(labelled, y, np.nan) if getattr(cv, "reads_unlabelled", False) else y
+    parts = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), labels)
     for number, (train, test) in enumerate(parts):
         unused = np.ones(len(y), dtype=bool)
         tested = find(test)
@@ -77,6 +162,12 @@ def given_folds(training: Training, cv: Any) -> tuple[IndexArray, int, BoolArray
         raise ValueError(
             f"cv={cv!r} tests labelled rows in {len(tested)} fold(s). Give two folds at least."
         )
-    fold[fold >= 0] = np.searchsorted(tested, fold[fold >= 0])
     unused = np.stack(left_out)
-    return fold, len(tested), unused if unused.any() else None
+    row = np.flatnonzero(fold >= 0)
+    return InnerFolds(
+        row,
+        np.searchsorted(tested, fold[row]),
+        training.weight[row],
+        len(tested),
+        unused if unused.any() else None,
+    )

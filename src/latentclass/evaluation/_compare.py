@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple, cast
 
 import joblib
 from sklearn.pipeline import Pipeline
@@ -18,8 +19,8 @@ from latentclass.evaluation._folds import Fold, make_folds
 from latentclass.evaluation._identity import identity
 from latentclass.evaluation._metrics import read_scoring
 from latentclass.evaluation._problem import Problem, discretise_globally, read_problems
-from latentclass.evaluation._progress import Progress, TimeLeft
-from latentclass.evaluation._run import Task, run_task
+from latentclass.evaluation._progress import Pair, Progress, TimeLeft
+from latentclass.evaluation._run import Task, failed_task, find_fault, run_task
 from latentclass.evaluation._store import Record, Store
 from latentclass.evaluation._table_classifier import TableClassifier
 
@@ -42,8 +43,8 @@ def compare(
     """Compare classifiers on data sets, all on the same folds.
 
     Each classifier, preprocessing included, is fitted on the training rows of each fold and
-    predicts the test rows. If a classifier fails on a fold, the error is recorded and the
-    comparison continues.
+    predicts the test rows. If a classifier fails on a fold, or its process dies there, the error
+    is recorded and the comparison continues.
 
     Parameters
     ----------
@@ -116,15 +117,21 @@ def compare(
     if protocol == "paper":
         problems = [discretise_globally(problem) for problem in problems]
     folds = {problem.name: make_folds(problem, cv, random_state) for problem in problems}
-    known = Store(store)
     plan = _plan_tasks(classifiers, problems, folds, int(random_state), protocol)
+    known = Store(store, plan.find_fault)
     tasks = {
         key: task
         for key, task in plan.tasks.items()
         if key not in known.records or (retry_failed and known.records[key]["error"] is not None)
     }
-    done = [known.records[key] for key in plan.keys.values() if key not in tasks]
-    _run_all(list(tasks.values()), done, known, n_jobs, verbose)
+    done = [
+        ((dataset, classifier), _seconds(known.records[key]))
+        for (dataset, classifier, _), key in plan.keys.items()
+        if key not in tasks
+    ]
+    if tasks:
+        known.check_writable()
+    _run_all(tasks, done, known, n_jobs, verbose)
     # a record may come from a run with other names: show ours
     records = {
         place: known.records[key] | {"dataset": place[0], "classifier": place[1], "fold": place[2]}
@@ -148,6 +155,11 @@ class Plan(NamedTuple):
 
     keys: dict[tuple[str, str, int], str]
     tasks: dict[str, Task]
+
+    def find_fault(self, record: Record) -> str | None:
+        """Say what is wrong with a stored record, if it is one of this comparison."""
+        task = self.tasks.get(record["key"])
+        return None if task is None else find_fault(record, task)
 
 
 def _plan_tasks(
@@ -187,22 +199,45 @@ def _warn_of_failures(comparison: Comparison, n_fits: int) -> None:
 
 
 def _run_all(
-    tasks: list[Task], done: list[Record], store: Store, n_jobs: int | None, verbose: int
+    tasks: Mapping[str, Task],
+    done: list[tuple[Pair, float]],
+    store: Store,
+    n_jobs: int | None,
+    verbose: int,
 ) -> None:
     """Run the tasks, on several workers if asked, and store each result as soon as it arrives."""
-    left = TimeLeft(
-        [(task.problem.name, task.classifier) for task in tasks],
-        [((record["dataset"], record["classifier"]), _seconds(record)) for record in done],
-    )
-    names = {task.key: (task.problem.name, task.classifier) for task in tasks}
+    waiting = dict(tasks)
+    left = TimeLeft([(task.problem.name, task.classifier) for task in tasks.values()], done)
+
+    def keep(record: Record) -> None:
+        store.add(record)
+        task = waiting.pop(record["key"])
+        pair = (task.problem.name, task.classifier)
+        progress.advance(pair, _seconds(record), record["error"])
+
     # The limit is set here too, because tasks in threads of this process would otherwise lift
     # each other's limit.
     with Progress(len(tasks), left, verbose=verbose) as progress, threadpool_limits(1):
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        results: Iterable[Record] = parallel(joblib.delayed(run_task)(task) for task in tasks)
-        for record in results:
-            store.add(record)
-            progress.advance(names[record["key"]], _seconds(record), record["error"])
+        while waiting:
+            try:
+                # one task at a time: a result is stored at once, and few are lost with a worker
+                parallel = joblib.Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
+                for record in parallel(map(joblib.delayed(run_task), list(waiting.values()))):
+                    keep(record)
+            except BrokenProcessPool:
+                # A worker died, and took the others with it. It had one of the oldest tasks.
+                suspects = itertools.islice(waiting.values(), joblib.effective_n_jobs(n_jobs))
+                for task in list(suspects):
+                    keep(_run_alone(task))
+
+
+def _run_alone(task: Task) -> Record:
+    """Run a task in a process of its own; if the process dies, the task has failed."""
+    try:
+        (record,) = joblib.Parallel(n_jobs=2)([joblib.delayed(run_task)(task)])
+    except BrokenProcessPool as error:
+        return failed_task(task, error)
+    return cast(Record, record)
 
 
 def _seconds(record: Record) -> float:

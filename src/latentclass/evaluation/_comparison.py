@@ -99,7 +99,10 @@ class Comparison(Results):
         return tidy_columns(self)
 
     def to_csv(self) -> str:
-        """All results as CSV, one row per data set, classifier and fold."""
+        """All results as CSV, one row per data set, classifier and fold.
+
+        Text that a spreadsheet would take for a formula gets a leading apostrophe.
+        """
         return csv_text(self.columns())
 
     def to_frame(self) -> Any:

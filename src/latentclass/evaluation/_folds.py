@@ -51,6 +51,8 @@ class LabelledKFold(BaseCrossValidator):
     [0 1 2 5] [3 4]
     """
 
+    reads_unlabelled = True  # tells estimators that are given it as `cv`
+
     def __init__(
         self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
     ) -> None:

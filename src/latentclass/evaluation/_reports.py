@@ -16,7 +16,7 @@ from latentclass.evaluation._significance import (
     nemenyi_p_values,
     rank_rows,
 )
-from latentclass.evaluation._tables import LEAK, Cell, TextTable, number, p_text
+from latentclass.evaluation._tables import LEAK, Cell, TextTable, number, one_line, p_text
 
 MARKS = ("-", "*")
 """Marks of scores that are worse than the best at the first and second level (LCM paper)."""
@@ -341,10 +341,5 @@ def _failure_notes(results: Results) -> list[str]:
     return [
         f"{len(results.failures)} fit(s) failed. A classifier has no score (-) on a data set on "
         f"which it failed. The first failure: {first['classifier']} on {first['dataset']}, fold "
-        f"{first['fold']}: {_one_line(first['error'])}"
+        f"{first['fold']}: {one_line(first['error'], 160)}"
     ]
-
-
-def _one_line(text: str, limit: int = 160) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 3] + "..."

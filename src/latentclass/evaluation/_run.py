@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import math
+import operator
 import time
 import traceback
 import warnings
 import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +23,17 @@ from latentclass._types import IndexArray
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.evaluation._folds import Fold
 from latentclass.evaluation._identity import derived_seed
-from latentclass.evaluation._metrics import Predictions
+from latentclass.evaluation._metrics import SECONDS, Predictions
 from latentclass.evaluation._problem import Problem
 from latentclass.evaluation._store import Record
 from latentclass.evaluation._table_classifier import TableClassifier, read_numbers
+
+CODES = np.int32
+PROBABILITIES = np.float32
+"""Types of the arrays in a record."""
+
+LONGEST = 1e10
+"""Seconds that no fit takes: more than 300 years."""
 
 
 class Task(NamedTuple):
@@ -43,26 +54,42 @@ def run_task(task: Task) -> Record:
     Linear algebra uses one thread. So the results are the same to the last bit with any number of
     workers, and times can be compared.
     """
-    record: Record = {
+    outcome: Record
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        try:
+            outcome = {"error": None, **_fit_and_predict(task)}
+        except Exception as error:
+            outcome = _failure(error)
+    seen = dict.fromkeys(f"{entry.category.__name__}: {entry.message}" for entry in caught)
+    return _heading(task) | outcome | {"warnings": list(seen)}
+
+
+def failed_task(task: Task, error: BaseException) -> Record:
+    """Record that a task could not be run to its end."""
+    return _heading(task) | _failure(error) | {"warnings": []}
+
+
+def _heading(task: Task) -> Record:
+    return {
         "key": task.key,
         "content": task.content,
         "dataset": task.problem.name,
         "classifier": task.classifier,
         "fold": task.fold.number,
-        "n_train": int(np.sum(task.problem.codes[task.fold.train] >= 0)),  # labelled ones
-        "n_test": len(task.fold.test),
-        "error": None,
+        **_sizes(task),
     }
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
-        try:
-            record |= _fit_and_predict(task)
-        except Exception as error:
-            record["error"] = f"{type(error).__name__}: {error}"
-            record["traceback"] = traceback.format_exc(limit=-5)
-    seen = dict.fromkeys(f"{entry.category.__name__}: {entry.message}" for entry in caught)
-    record["warnings"] = list(seen)
-    return record
+
+
+def _sizes(task: Task) -> dict[str, Any]:
+    """Number of labelled training rows and of test rows."""
+    n_train = int(np.sum(task.problem.codes[task.fold.train] >= 0))
+    return {"n_train": n_train, "n_test": len(task.fold.test)}
+
+
+def _failure(error: BaseException) -> Record:
+    lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-5)
+    return {"error": f"{type(error).__name__}: {error}", "traceback": "".join(lines)}
 
 
 def _fit_and_predict(task: Task) -> dict[str, Any]:
@@ -76,9 +103,9 @@ def _fit_and_predict(task: Task) -> dict[str, Any]:
     return {
         "fit_seconds": fitted - start,
         "predict_seconds": predicted - fitted,
-        "classes": [str(label) for label in problem.classes],
-        "y": pack(problem.codes[fold.test].astype(np.int32)),
-        "predicted": pack(class_codes(labels, problem.classes).astype(np.int32)),
+        "classes": _class_names(problem),
+        "y": pack(problem.codes[fold.test].astype(CODES)),
+        "predicted": pack(class_codes(labels, problem.classes).astype(CODES)),
         "proba": None if proba is None else pack(_all_classes(proba, model.classes_, problem)),
     }
 
@@ -135,6 +162,10 @@ def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IndexArr
     return np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
 
+def _class_names(problem: Problem) -> list[str]:
+    return [str(label) for label in problem.classes]
+
+
 def _all_classes(proba: npt.NDArray[Any], seen: Any, problem: Problem) -> npt.NDArray[np.float32]:
     """Return probabilities of all classes of the data set; 0 for those not in the training rows."""
     codes = class_codes(np.asarray(seen), problem.classes)
@@ -143,7 +174,7 @@ def _all_classes(proba: npt.NDArray[Any], seen: Any, problem: Problem) -> npt.ND
             f"predict_proba has {proba.shape[1]} columns for the classes {list(seen)}. It must "
             f"have one column per class, and all classes must be among {problem.classes.tolist()}."
         )
-    wide = np.zeros((len(proba), len(problem.classes)), dtype=np.float32)
+    wide = np.zeros((len(proba), len(problem.classes)), dtype=PROBABILITIES)
     wide[:, codes] = proba
     if not np.all(np.isfinite(wide)):
         raise ValueError("predict_proba returned values that are not finite.")
@@ -157,17 +188,68 @@ def pack(array: npt.NDArray[Any]) -> dict[str, Any]:
     return {"dtype": array.dtype.newbyteorder("<").str, "shape": list(array.shape), "data": text}
 
 
-def unpack(content: dict[str, Any]) -> npt.NDArray[Any]:
-    """Decode an array that `pack` encoded."""
-    raw = zlib.decompress(base64.b64decode(content["data"]))
-    return np.frombuffer(raw, dtype=content["dtype"]).reshape(content["shape"])
+def unpack(content: dict[str, Any], dtype: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Decode an array that `pack` encoded. Content of another type or size is an error.
+
+    It takes no more memory than this array, whatever the content is.
+    """
+    kind = np.dtype(dtype).newbyteorder("<")
+    n_bytes = kind.itemsize * math.prod(shape)
+    decoder = zlib.decompressobj()
+    raw = decoder.decompress(base64.b64decode(content["data"]), n_bytes + 1)
+    if (content["dtype"], content["shape"]) != (kind.str, list(shape)) or len(raw) != n_bytes:
+        raise ValueError(f"The array is not one of type {kind.str} and shape {shape}.")
+    return np.frombuffer(raw, dtype=kind).reshape(shape)
 
 
 def predictions_of(record: Record) -> Predictions:
     """Return the labels and probabilities of a record without error."""
-    proba = record["proba"]
+    n_rows, proba = record["n_test"], record["proba"]
     return Predictions(
-        unpack(record["y"]).astype(np.intp),
-        unpack(record["predicted"]).astype(np.intp),
-        None if proba is None else unpack(proba).astype(np.float64),
+        unpack(record["y"], CODES, (n_rows,)).astype(np.intp),
+        unpack(record["predicted"], CODES, (n_rows,)).astype(np.intp),
+        None
+        if proba is None
+        else unpack(proba, PROBABILITIES, (n_rows, len(record["classes"]))).astype(np.float64),
     )
+
+
+def _same_number(expected: int, found: Any) -> bool:
+    return type(found) is int and found == expected
+
+
+def find_fault(record: Record, task: Task) -> str | None:
+    """Say which field of a stored record cannot be a result of the task; None if all of them can.
+
+    A record with a right checksum may have been written by hand, or by another program.
+    """
+    rules: dict[str, Callable[[Any], bool]] = {
+        **{name: partial(_same_number, size) for name, size in _sizes(task).items()},
+        "warnings": lambda texts: isinstance(texts, list) and {*map(type, texts)} <= {str},
+    }
+    if record["error"] is None:
+        names, codes = _class_names(task.problem), task.problem.codes[task.fold.test]
+
+        def are_codes(content: Any) -> bool:
+            found = unpack(content, CODES, codes.shape)
+            return bool(np.all((found >= -1) & (found < len(names))))
+
+        def are_probabilities(content: Any) -> bool:
+            shape = (len(codes), len(names))
+            return content is None or bool(np.isfinite(unpack(content, PROBABILITIES, shape)).all())
+
+        rules |= {
+            **dict.fromkeys(SECONDS, lambda seconds: 0 <= seconds <= LONGEST),
+            "classes": partial(operator.eq, names),
+            "y": lambda content: np.array_equal(unpack(content, CODES, codes.shape), codes),
+            "predicted": are_codes,
+            "proba": are_probabilities,
+        }
+    for name, holds in rules.items():
+        try:
+            if holds(record[name]):
+                continue
+        except (LookupError, TypeError, ValueError, zlib.error):
+            pass
+        return f"has no valid {name!r}"
+    return None

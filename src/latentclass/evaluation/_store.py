@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,17 @@ class Store:
     `add` appends a record to the file in one piece, and the record is on disk when it returns.
     Existing lines never change. So a run that is killed loses at most the record that it was
     writing, several processes can write to the same file, and two stores can be joined with
-    `cat a.jsonl b.jsonl`. Damaged lines are skipped and counted; usually this is the last line of
-    a killed run.
+    `cat a.jsonl b.jsonl`. Damaged records are skipped and counted, with one warning that names
+    their lines; usually this is the last line of a killed run.
 
     Parameters
     ----------
     path : path-like or None
-        File to read and append to. It is created with the first record. None keeps the records in
-        memory only.
+        File to read and append to. It is created when there is something to add. None keeps the
+        records in memory only.
+    find_fault : callable of a record to str or None, optional
+        Says what is wrong with a record whose checksum is right, or None. A record with a fault
+        counts as damaged.
 
     Attributes
     ----------
@@ -40,7 +43,7 @@ class Store:
         Record by key. If several have the same key, the first one counts, except that a success
         replaces a failure.
     n_damaged : int
-        Number of lines that could not be read.
+        Number of records that could not be used.
 
     Examples
     --------
@@ -52,30 +55,37 @@ class Store:
     ['k1']
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        find_fault: Callable[[Record], str | None] | None = None,
+    ) -> None:
         self.path = None if path is None else Path(path)
         self.records: dict[str, Record] = {}
         self.n_damaged = 0
         if self.path is not None and self.path.exists():
-            self._read(self.path)
+            self._read(self.path, find_fault or (lambda _: None))
 
-    def _read(self, path: Path) -> None:
-        damaged = []
+    def _read(self, path: Path, find_fault: Callable[[Record], str | None]) -> None:
+        damaged: dict[int, str] = {}
         with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
                 record = _parse(line)
                 if record is None:
-                    damaged.append(number)
+                    damaged[number] = "is cut off or was changed, as when a run is killed"
+                elif fault := _find_fault(record) or find_fault(record):
+                    damaged[number] = fault
                 else:
                     self._keep(record)
         self.n_damaged = len(damaged)
         if damaged:
-            places = ", ".join(map(str, damaged[:5])) + (", ..." if len(damaged) > 5 else "")
+            places = ", ".join(map(str, [*damaged][:5])) + (", ..." if len(damaged) > 5 else "")
+            first = next(iter(damaged.values()))
             warn_user(
-                f"{path.name}: skipped {len(damaged)} damaged record(s) (line {places}), most "
-                "likely cut off when a run was killed. Their results are computed again."
+                f"{path.name}: skipped {len(damaged)} damaged record(s) (line {places}); the first "
+                f"{first}. Their results are computed again."
             )
 
     def _keep(self, record: Record) -> bool:
@@ -90,8 +100,20 @@ class Store:
         """Append a record with at least `key` and `error`, unless it says nothing new."""
         record = dict(record)
         if self._keep(record) and self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             _append(self.path, _line(record))
+
+    def check_writable(self) -> None:
+        """Raise an error if no record could be added, before somebody computes one."""
+        if self.path is None:
+            return
+        try:
+            os.close(_open(self.path))
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"The store {self.path.name!r} cannot be written to ({error.strerror}), so nothing "
+                "is computed. Pass store= a file in a folder that you can write to.",
+            ) from error
 
 
 def merge_stores(
@@ -159,12 +181,29 @@ def _parse(line: bytes) -> Record | None:
     body = head + b"}"
     if tail != _check(body) + b'"}':
         return None
-    record: Record = json.loads(body)
+    try:
+        record: Record = json.loads(body)
+    except (ValueError, RecursionError):  # also numbers too long and brackets too deep for Python
+        return None
     return record
 
 
+def _find_fault(record: Record) -> str | None:
+    """Say what makes a record useless to a store; None if nothing does."""
+    if not isinstance(record.get("key"), str):
+        return "has no text as its 'key'"
+    if "error" not in record or not isinstance(record["error"], str | None):
+        return "has neither a text nor null as its 'error'"
+    return None
+
+
+def _open(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+
+
 def _append(path: Path, line: bytes) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    handle = _open(path)
     try:
         with _locked(handle):
             end = os.lseek(handle, 0, os.SEEK_END)

@@ -23,8 +23,14 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "±": r"$\pm$",
+    "[": "{[}",  # bare, at the beginning of a row, it would be an option of the row before
+    "*": "{*}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\n")
+"""Text that begins so would be computed by a spreadsheet."""
 
 
 class Cell(NamedTuple):
@@ -75,15 +81,15 @@ class TextTable:
 
     def __str__(self) -> str:
         columns = [
-            [name, *_plain_column(cells)]
+            [one_line(name), *_plain_column(cells)]
             for name, *cells in zip(self.header, *self.rows, strict=True)
         ]
         widths = [max(map(len, column)) for column in columns]
         shown = ["  ".join(_pad(line, widths)).rstrip() for line in zip(*columns, strict=True)]
         rule = "-" * max(map(len, shown))
-        return "\n".join(
-            [self.caption, rule, shown[0], rule, *shown[1:], rule, *self.all_notes(">")]
-        )
+        notes = map(one_line, self.all_notes(">"))
+        caption = one_line(self.caption)
+        return "\n".join([caption, rule, shown[0], rule, *shown[1:], rule, *notes])
 
     def to_markdown(self) -> str:
         """Return the table as Markdown in GitHub's style."""
@@ -124,7 +130,10 @@ class TextTable:
         return self.data | ({"note": [LEAK] * n_rows} if self.leaks else {})
 
     def to_csv(self) -> str:
-        """Return the numbers in full precision as CSV with a header. NaN is an empty field."""
+        """Return the numbers in full precision as CSV with a header. NaN is an empty field.
+
+        Text that a spreadsheet would take for a formula gets a leading apostrophe.
+        """
         return csv_text(self._columns())
 
     def to_frame(self) -> Any:
@@ -136,12 +145,21 @@ def csv_text(columns: dict[str, list[Any]]) -> str:
     """Return columns as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(map(_csv_cell, columns))
     for row in zip(*columns.values(), strict=True):
-        writer.writerow(
-            "" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row
-        )
+        writer.writerow(map(_csv_cell, row))
     return out.getvalue()
+
+
+def _csv_cell(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula, by a leading apostrophe if need be."""
+    if isinstance(cell, float) and math.isnan(cell):
+        return ""
+    if not isinstance(cell, str):
+        return cell
+    # Python's writer puts a field in quotes for a line feed, but not for a carriage return
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
@@ -167,6 +185,12 @@ def p_text(p_value: float) -> str:
     return f"{p_value:.1e}" if p_value < 0.0095 else f"{p_value:.2f}"
 
 
+def one_line(text: str, limit: int | None = None) -> str:
+    """Return a text on one line, without control characters, and cut off at a limit."""
+    flat = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
+    return flat if limit is None or len(flat) <= limit else flat[: limit - 3] + "..."
+
+
 def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
     first, *rest = zip(line, widths, strict=True)
     return [first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)]
@@ -185,7 +209,7 @@ def _plain_column(cells: Sequence[Any]) -> list[str]:
     texts = []
     for cell in cells:
         if isinstance(cell, str):
-            texts.append(cell)
+            texts.append(one_line(cell))
             continue
         text = _joined(
             f"{'>' if cell.best else ''}{cell.text}", cell._replace(published=""), "±", ""
@@ -196,7 +220,7 @@ def _plain_column(cells: Sequence[Any]) -> list[str]:
 
 
 def _markdown(text: str) -> str:
-    return re.sub(r"([\\`*_|<>])", r"\\\1", text)
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", one_line(text))
 
 
 def _markdown_cell(cell: str | Cell) -> str:
@@ -207,7 +231,7 @@ def _markdown_cell(cell: str | Cell) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
 
 
 def _latex_cell(cell: str | Cell) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,24 +29,17 @@ from latentclass.hnb._hierarchy import FilledHierarchy, Hierarchy, Tables, count
 from latentclass.hnb._search import FoundHierarchy, HierarchySettings, search_hierarchy
 
 
-class Folds(NamedTuple):
-    """Folds that a user gave: that of each labelled row (-1 for none), and how many there are."""
-
-    of_row: IndexArray
-    n_folds: int
-
-
 def find_hierarchy(
     rows: CodedRows,
     settings: HierarchySettings,
     *,
     n_candidates: int,
-    folds: Folds | int,
+    folds: IndexArray | int,
     seed: int,
 ) -> FoundHierarchy:
     """Search for the hierarchy; its variables are the active columns in their own order.
 
-    `folds` are those that a user gave, or the number of folds to draw.
+    `folds` is the fold of each labelled row (-1 for none), or the number of folds to draw.
     """
     n_levels = rows.n_levels
     order, distinct, parts = _split(rows, folds, seed)
@@ -70,7 +62,7 @@ def find_hierarchy(
 
 
 def _split(
-    rows: CodedRows, folds: Folds | int, seed: int
+    rows: CodedRows, folds: IndexArray | int, seed: int
 ) -> tuple[list[int], DistinctRows, FoldWeights]:
     """The distinct rows with their columns in another order, that order, and the folds."""
     marks = column_fingerprints(rows.codes, rows.y, rows.weight, rows.n_levels, rows.n_classes)
@@ -78,9 +70,9 @@ def _split(
     order = sorted(range(len(marks)), key=lambda j: marks[j])
     codes = np.ascontiguousarray(rows.codes[:, order])
     distinct = distinct_rows(codes, rows.y, rows.weight, sorted(marks), seed)
-    if isinstance(folds, Folds):
-        return order, distinct, given_parts(distinct, folds.of_row, rows.weight, folds.n_folds)
-    return order, distinct, assign_folds(distinct, folds, salt=1)
+    if isinstance(folds, int):
+        return order, distinct, assign_folds(distinct, folds, salt=1)
+    return order, distinct, given_parts(distinct, folds, rows.weight, int(folds.max()) + 1)
 
 
 def learn_conditional(
@@ -90,7 +82,7 @@ def learn_conditional(
     ignored: tuple[int, ...],
     alpha: float,
     *,
-    folds: Folds | int,
+    folds: IndexArray | int,
     seed: int,
 ) -> tuple[FloatArray, FilledHierarchy, float]:
     """Tables that raise P(class | columns) of the labelled rows, see `_conditional`.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +25,7 @@ from latentclass.estimator._average import Average
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training, label_codes
 from latentclass.latent_tree._inspection import (
     GROUP_HEADS,
@@ -40,7 +41,7 @@ from latentclass.latent_tree._settings import TreeSettings
 from latentclass.latent_tree._tree import Tree
 
 
-class LatentTreeClassifier(DiscreteClassifier):
+class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     """Latent tree classifier: each class has its own tree of latent variables.
 
     The columns are the leaves of a tree whose inner nodes are latent variables. A search finds one
@@ -59,9 +60,16 @@ class LatentTreeClassifier(DiscreteClassifier):
         "east": nodes and states are added, moved and removed one at a time as long as the score
         rises [2]_. "fast": the search starts from the mutual information of the columns and makes
         many changes at a time; for many columns or rows.
+    lazy : bool, default=True
+        Judge a step of the search from few starts first, remember its gain until one of its nodes
+        changes, and judge only the steps that look best from all `n_init` starts. If false, all
+        steps are judged from all starts every time.
     alpha : float, default=1.0
         Pseudo-count of every category and latent state in the final tables; 0 is maximum
         likelihood.
+    alpha_once : bool, default=False
+        Add `alpha` to the expected counts only once, after EM by maximum likelihood, and not in
+        every iteration of the last EM.
     n_cuts : int, default=10
         Number of sets of cut points of the continuous columns over which the model is averaged.
         The first set is learned from the rows with their own weights, the others with redrawn
@@ -87,6 +95,10 @@ class LatentTreeClassifier(DiscreteClassifier):
         held-out log-loss.
     n_init : int, default=16
         Number of starts that judge each step of the search.
+    n_full_init : int, default=1
+        Number of starts of EM on a whole tree after each step of the search: the tables that the
+        step was judged by, and random ones. The worse half is dropped after 1, 2, 4, ...
+        iterations.
     max_iter : int, default=500
         Maximum number of EM iterations on a whole tree.
     tol : float, default=1e-5
@@ -160,14 +172,9 @@ class LatentTreeClassifier(DiscreteClassifier):
     P(class | x). Missing cells are summed out exactly. `transform` gives P(class, state | x) for
     every state of every latent variable of every class.
 
-    Differences from [1]_:
-
-    - Local EM uses messages from the unchanged part of the tree that are computed only once.
-    - A step is first judged from few starts, and its gain is remembered until one of its nodes
-      changes. Only the steps that look best are judged from all starts.
-    - EM on a whole tree starts only from the tables that local EM found.
-    - The final tables come from EM with `alpha` in every step, not from smoothing after the last
-      one.
+    The paper [1]_ judges all steps from all starts (`lazy=False`), runs EM on a whole tree from 64
+    starts (`n_full_init=64`), adds `alpha` once, after EM (`alpha_once=True`), and cuts the
+    columns once (`n_cuts=1`): see `as_published`.
 
     References
     ----------
@@ -189,6 +196,14 @@ class LatentTreeClassifier(DiscreteClassifier):
     1.0
     """
 
+    # section 4.1 of the paper
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "lazy": False,
+        "alpha_once": True,
+        "n_cuts": 1,
+        "n_full_init": 64,
+    }
+
     _model: LatentTreeModel
     _searched: tuple[Any, list[Tree]]
     """Labels, columns and levels of the last search, and the trees it found, for `warm_start`."""
@@ -201,7 +216,9 @@ class LatentTreeClassifier(DiscreteClassifier):
         *,
         criterion: str = "aic",
         search: str = "east",
+        lazy: bool = True,
         alpha: float = 1.0,
+        alpha_once: bool = False,
         n_cuts: int = 10,
         max_states: int = 20,
         max_latent: int | None = None,
@@ -211,6 +228,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 16,
+        n_full_init: int = 1,
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
@@ -219,7 +237,9 @@ class LatentTreeClassifier(DiscreteClassifier):
     ) -> None:
         self.criterion = criterion
         self.search = search
+        self.lazy = lazy
         self.alpha = alpha
+        self.alpha_once = alpha_once
         self.n_cuts = n_cuts
         self.max_states = max_states
         self.max_latent = max_latent
@@ -229,6 +249,7 @@ class LatentTreeClassifier(DiscreteClassifier):
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
         self.n_init = n_init
+        self.n_full_init = n_full_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -239,7 +260,10 @@ class LatentTreeClassifier(DiscreteClassifier):
         super()._check_parameters()
         check_option("criterion", self.criterion, ("aic", "bic"))
         check_option("search", self.search, ("east", "fast"))
+        check_option("lazy", self.lazy, (True, False))
+        check_option("alpha_once", self.alpha_once, (True, False))
         check_option("warm_start", self.warm_start, (True, False))
+        check_number("n_full_init", self.n_full_init, low=1, whole=True)
         check_number("n_cuts", self.n_cuts, low=1, whole=True)
         check_number("max_states", self.max_states, low=1, whole=True)
         if self.max_latent is not None:
@@ -299,11 +323,14 @@ class LatentTreeClassifier(DiscreteClassifier):
         return TreeSettings(
             criterion=self.criterion,
             search=self.search,
+            lazy=self.lazy,
             alpha=float(self.alpha),
+            alpha_once=self.alpha_once,
             max_states=int(self.max_states),
             max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
             time_budget=self.time_budget,
             n_init=int(self.n_init),
+            n_full_init=int(self.n_full_init),
             max_iter=int(self.max_iter),
             tol=self.tol,
             seed=int(check_random_state(self.random_state).randint(2**31)),

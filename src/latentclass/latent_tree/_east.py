@@ -79,6 +79,8 @@ class EastSettings(NamedTuple):
         What one parameter takes off the score.
     n_init : int
         Number of starts of local EM.
+    n_full_init : int
+        Number of starts of EM on the whole tree: the tables of local EM, and random ones.
     max_states : int
         Maximum number of states of a latent node.
     max_latent : int
@@ -98,6 +100,7 @@ class EastSettings(NamedTuple):
 
     penalty: float = 1.0
     n_init: int = 16
+    n_full_init: int = 1
     max_states: int = 20
     max_latent: int = 1000
     max_iter: int = 500
@@ -421,10 +424,11 @@ class Climb:
         self.memory = {move_key(Move(*key, 0, 0)): gain for key, gain in kept.items()}
 
     def _learned(self, tree: Tree) -> tuple[Tree, float]:
-        """Run EM on all tables, starting from the given ones."""
+        """Run EM on all tables, starting from the given ones and from random ones."""
         fit = fit_tree(
             tree,
             self.rows,
+            n_init=self.settings.n_full_init,
             from_tables=True,
             tol=self.full_tol / self.rows.total_weight,
             max_iter=min(self.settings.max_iter, self.full_steps),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -123,7 +123,7 @@ def _learn_tables(
         tuple(trees),
         tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
         group_rows(rows.unlabelled, rows.unlabelled_weight) if len(rows.unlabelled) else None,
-        settings.alpha,
+        0.0 if settings.alpha_once else settings.alpha,
         settings.n_jobs,
     )
     result = run_restarts(
@@ -134,7 +134,11 @@ def _learn_tables(
         rngs=[np.random.default_rng(0)],
         on_iteration=on_iteration,
     )
-    fitted = list(problem.fitted(result.params.theta[0]))
+    theta = result.params.theta[0]
+    if settings.alpha_once:
+        stats, _ = problem.e_step(result.params)
+        theta = replace(problem, alpha=settings.alpha).m_step(stats).theta[0]
+    fitted = list(problem.fitted(theta))
     return fitted, np.exp(result.params.log_pi[0]), result
 
 
@@ -190,6 +194,7 @@ def _search_class(
         EastSettings(
             penalty=1.0 if settings.criterion == "aic" else 0.5 * float(np.log(weight.sum())),
             n_init=settings.n_init,
+            n_full_init=settings.n_full_init,
             max_states=settings.max_states,
             max_latent=settings.max_latent,
             max_iter=settings.max_iter,
@@ -197,6 +202,7 @@ def _search_class(
             n_jobs=n_jobs,
             deadline=None if budget is None else time.monotonic() + budget,
             stop=stop,
+            lazy=settings.lazy,
         ),
         start=None if start is None else with_columns(start, np.argsort(order).tolist()),
         on_step=on_step,

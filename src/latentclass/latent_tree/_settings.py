@@ -11,11 +11,14 @@ class TreeSettings:
 
     criterion: str
     search: str
+    lazy: bool
     alpha: float
+    alpha_once: bool
     max_states: int
     max_latent: int
     time_budget: float | None
     n_init: int
+    n_full_init: int
     max_iter: int
     tol: float
     seed: int

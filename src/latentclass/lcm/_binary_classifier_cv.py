@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._inner_folds import make_folds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
@@ -25,7 +25,6 @@ from latentclass.lcm._size_search import (
     check_search,
     fit_each_fold,
     listed,
-    make_folds,
 )
 from latentclass.lcm._stick_breaking import learn_stick_breaking
 
@@ -57,9 +56,9 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
-        test) row numbers in which no row is tested twice. Rows without label are always learned
-        from.
+        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        splitter, or a list of (training, test) row numbers in which no row is tested twice, which
+        are used as they are. Rows without label are always learned from.
     prior : float or None, default=1.0
         Strength of the MAP prior: every weight has a normal prior with mean 0 and variance 1 /
         prior. None is maximum likelihood.
@@ -241,9 +240,8 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         pairs = self._pairs(training)
         if len(pairs) == 1:
             return FoundSize(pairs[0])
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31))
-        folds = make_folds(training, self.cv, random)
+        seed = self._draw_seed()
+        folds = make_folds(training, self.cv, seed)
         candidate = self._candidate().set_params(random_state=seed)
 
         def fit_part(part: Training, pair: Pair, n_init: int, max_iter: int) -> Learned:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from latentclass._compat import parameter_names
 from latentclass._types import FloatArray
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import Measured, measure
+from latentclass.estimator._inner_folds import make_folds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
@@ -26,7 +26,6 @@ from latentclass.lcm._size_search import (
     SizeSearch,
     check_search,
     listed,
-    make_folds,
 )
 
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
@@ -59,9 +58,9 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class; or a scikit-learn splitter, or a list of (training,
-        test) row numbers in which no row is tested twice. Rows without label are always learned
-        from.
+        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        splitter, or a list of (training, test) row numbers in which no row is tested twice, which
+        are used as they are. Rows without label are always learned from.
     noise : {"tied", "untied"}, default="tied"
         "tied": one noise variance for each continuous column. "untied": one for each column in each
         component.
@@ -237,20 +236,17 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         pairs = self._pairs(training, measured)
         if len(pairs) == 1:
             return FoundSize(pairs[0])
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31))
-        folds = make_folds(training, self.cv, random)
+        seed = self._draw_seed()
+        folds = make_folds(training, self.cv, seed)
         numeric, codes = training.table.block(slice(0, training.table.n_rows))
         rows = FoldedRows(
             measured.scaling.values(numeric),
             codes,
             training.y,
             training.weight,
-            folds.fold,
-            folds.n_folds,
+            folds,
             training.n_classes,
             measured.level_offsets,
-            folds.left_out,
         )
         settings = self._settings(*pairs[0])
 
@@ -280,7 +276,8 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         if latent is None:
             latent = _spaced(most) if few else list(range(1, most + 1))
         components = listed(self.n_components) or list(FEW_COMPONENTS if few else COMPONENTS)
-        n_rows = len(training.y)
+        # weight 2 is the row twice
+        n_rows = max(len(training.y), round(float(training.weight.sum())))
         every = [(int(q), int(m)) for q in latent for m in components]
         pairs = [(q, m) for q, m in every if m == 1 or q * m <= n_rows]
         if not pairs:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._class_components import ComponentData, gather_rows, log_joint_rows
+from latentclass.engine._content_holdout import SLIVER
 from latentclass.engine._em import run_groups
 from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, to_components
 from latentclass.lcm._fit import LCMSettings
@@ -29,38 +31,35 @@ class FoldedRows:
     values, codes : arrays
         Standardised continuous columns and codes of the discrete ones.
     y, weight : arrays of shape (N,)
-    fold : array of shape (N,)
-        The fold that tests a row; -1 for a row that no fold tests.
-    n_folds, n_classes : int
+    folds : InnerFolds
+    n_classes : int
     offsets : array
         First level of each discrete column.
-    left_out : array of shape (n_folds, N), optional
-        Rows that a fold neither learns from nor tests; None if there are none.
     """
 
     values: FloatArray
     codes: CodeArray
     y: IndexArray
     weight: FloatArray
-    fold: IndexArray
-    n_folds: int
+    folds: InnerFolds
     n_classes: int
     offsets: IndexArray
-    left_out: BoolArray | None = None
 
     def gather(self, n_components: int, width: int) -> ComponentData:
         """Prepare the rows for the E-step, with one weighting per fold."""
-        if n_components > 1 or self.left_out is not None:
-            every = np.arange(len(self.y))
+        folds, every = self.folds, np.arange(len(self.y))
+        if n_components > 1 or folds.left_out is not None:
             return self._gather(every, self._training_weights(), n_components == 1, width)
-        # rows that no fold tests are learned from in all folds, like incomplete rows
-        hidden = (self.y < 0) | np.isnan(self.values).any(axis=1) | (self.fold < 0)
+        # rows that are not tested in full are gathered with their weights, like incomplete rows
+        tested = np.bincount(folds.row, folds.weight, len(every))
+        hidden = np.isnan(self.values).any(axis=1) | (tested < (1.0 - SLIVER) * self.weight)
         data = self._gather(np.flatnonzero(hidden), self._training_weights(), True, width)
-        known = np.flatnonzero(~hidden)
-        parts = [
-            self._gather(known[self.fold[known] == fold], self.weight[None], True, width)
-            for fold in range(self.n_folds)
-        ]
+        parts = []
+        for number in range(folds.n_folds):
+            known = (folds.fold == number) & ~hidden[folds.row]
+            weight = np.zeros(len(self.y))
+            weight[folds.row[known]] = folds.weight[known]
+            parts.append(self._gather(folds.row[known], weight[None], True, width))
         # each fold learns from the sums of all rows minus those of its test rows
         sums, counts, labelled, weight = (
             np.concatenate(arrays)
@@ -78,10 +77,10 @@ class FoldedRows:
         )
 
     def _training_weights(self) -> FloatArray:
-        out = self.fold == np.arange(self.n_folds)[:, None]
-        if self.left_out is not None:
-            out |= self.left_out
-        return np.where(out, 0.0, self.weight)
+        folds = self.folds
+        return np.stack(
+            [folds.training_weight(self.weight, number) for number in range(folds.n_folds)]
+        )
 
     def _gather(
         self, rows: IndexArray, weights: FloatArray, one_component: bool, width: int
@@ -105,11 +104,11 @@ class FoldedRows:
 
 
 def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -> FloatArray:
-    """log P(class | x) of each row under the model of the fold that tests it, shape (N, Y).
+    """log P(class | x) of each tested row under the model of the fold that tests it.
 
-    Rows that no fold tests get NaN. The same seed gives the same result, whatever else is fitted.
+    Shape (n_tests, Y). The same seed gives the same result, whatever else is fitted.
     """
-    n_folds, n_init = rows.n_folds, settings.n_init
+    folds, n_folds, n_init = rows.folds, rows.folds.n_folds, settings.n_init
     width = n_folds * n_init * settings.n_components
     problem = LCMProblem(
         rows.gather(settings.n_components, width),
@@ -141,10 +140,9 @@ def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -
         score=training_accuracy if settings.select == "accuracy" else None,
         **settings.contest(),
     )
-    out = np.full((len(rows.y), rows.n_classes), np.nan)
-    for fold, result in enumerate(results):
-        test = np.flatnonzero(rows.fold == fold)
-        posterior = log_normalise(rows.log_joint(result.params, test))
-        mixed = log_sum_exp(np.moveaxis(posterior, 0, -1)) - np.log(len(posterior))
-        out[test] = mixed
+    out = np.empty((len(folds.row), rows.n_classes))
+    for number, result in enumerate(results):
+        mine = folds.fold == number
+        posterior = log_normalise(rows.log_joint(result.params, folds.row[mine]))
+        out[mine] = log_sum_exp(np.moveaxis(posterior, 0, -1)) - np.log(len(posterior))
     return out

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import MOST_STATES, check_number, check_option
-from latentclass._warn import warn_user
-from latentclass.data._labels import UNLABELLED
 from latentclass.estimator._fitted import Learned
-from latentclass.estimator._inner_folds import check_inner_cv, given_folds
+from latentclass.estimator._inner_folds import InnerFolds, check_inner_cv
 from latentclass.estimator._reading import Training
 
 PATIENCE = 3
@@ -30,8 +28,8 @@ Pair = tuple[int, int]
 """Numbers of latent variables and of components."""
 
 HeldOut = Callable[[Pair, int, int], FloatArray]
-"""From a pair, `n_init` and `max_iter` to log P(class | x) of each row by the model that was fitted
-without its fold, shape (n_rows, n_classes). Rows that no fold tests may get anything."""
+"""From a pair, `n_init` and `max_iter` to log P(class | x) of each row that a fold tests, by the
+model that was fitted to the fold's training part; shape (n_tests, n_classes)."""
 
 
 def check_search(estimator: Any) -> None:
@@ -56,63 +54,8 @@ def listed(values: Any) -> list[Any] | None:
     return list(values) if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
 
 
-# -------------------------------------------------------------------- folds
-
-
-class Folds(NamedTuple):
-    """Folds of the training rows.
-
-    Attributes
-    ----------
-    fold : array of shape (n_rows,)
-        The fold that tests a row; -1 for a row that no fold tests.
-    n_folds : int
-    left_out : array of shape (n_folds, n_rows), or None
-        Rows that a fold neither learns from nor tests.
-    """
-
-    fold: IndexArray
-    n_folds: int
-    left_out: BoolArray | None
-
-    def training_rows(self, number: int) -> BoolArray:
-        """Which rows a fold learns from."""
-        train = np.asarray(self.fold != number)
-        return train if self.left_out is None else train & ~self.left_out[number]
-
-
-def make_folds(training: Training, cv: Any, random: np.random.RandomState) -> Folds:
-    """Folds by their number, or those of a splitter or a list of row numbers."""
-    if isinstance(cv, int | np.integer):
-        return Folds(*share_out(training.y, int(cv), random), None)
-    return Folds(*given_folds(training, cv))
-
-
-def share_out(y: IndexArray, cv: int, random: np.random.RandomState) -> tuple[IndexArray, int]:
-    """Fold of each labelled row, -1 of the others, and the number of folds."""
-    labelled = np.flatnonzero(y != UNLABELLED)
-    n_folds = min(cv, len(labelled))
-    fold = np.full(len(y), -1, dtype=np.intp)
-    if n_folds < 2:
-        raise ValueError(
-            f"cv={cv} needs at least two labelled rows, but y has {len(labelled)}. Use the "
-            "estimator without search."
-        )
-    counts = np.bincount(y[labelled])
-    if counts[counts > 0].min() < n_folds:
-        warn_user(
-            f"A class has fewer labelled rows ({counts[counts > 0].min()}) than cv={cv} folds, so "
-            "some folds are tested without it."
-        )
-    # class by class, so that every class is spread over the folds as evenly as possible
-    order = random.permutation(len(labelled))
-    order = order[np.argsort(y[labelled][order], kind="stable")]
-    fold[labelled[order]] = np.arange(len(labelled)) % n_folds
-    return fold, n_folds
-
-
 def fit_each_fold(
-    fit_part: Callable[[Training, Pair, int, int], Learned], training: Training, folds: Folds
+    fit_part: Callable[[Training, Pair, int, int], Learned], training: Training, folds: InnerFolds
 ) -> HeldOut:
     """Held-out probabilities by a fit to each training part.
 
@@ -120,14 +63,12 @@ def fit_each_fold(
     """
 
     def held_out(pair: Pair, n_init: int, max_iter: int) -> FloatArray:
-        posterior = np.zeros((len(training.y), training.n_classes))
+        posterior = np.zeros((len(folds.row), training.n_classes))
         for number in range(folds.n_folds):
-            test = folds.fold == number
-            part = training.take(folds.training_rows(number))
-            learned = fit_part(part, pair, n_init, max_iter)
-            model = learned.model
-            posterior[test] = model.log_posterior(
-                training.table.take(test), model.log_prior, learned.temperature, None
+            learned = fit_part(folds.training_part(training, number), pair, n_init, max_iter)
+            model, mine = learned.model, folds.fold == number
+            posterior[mine] = model.log_posterior(
+                training.table.take(folds.row[mine]), model.log_prior, learned.temperature, None
             )
         return posterior
 
@@ -168,7 +109,7 @@ class SizeSearch:
     held_out : callable
         See `HeldOut`.
     training : Training
-    folds : Folds
+    folds : InnerFolds
     scoring : {"log_loss", "accuracy"}
     n_init, max_iter : int
         Starts and iterations of a candidate that is tried in full.
@@ -180,7 +121,7 @@ class SizeSearch:
     pairs: list[Pair]
     held_out: HeldOut
     training: Training
-    folds: Folds
+    folds: InnerFolds
     scoring: str
     n_init: int
     max_iter: int
@@ -213,7 +154,7 @@ class SizeSearch:
             tried = self._try(pairs, self.n_init, self.max_iter, 0)
             path += tried
             found = _best(tried)
-            if best is None or found["mean_test_score"] > best["mean_test_score"]:
+            if best is None or _merit(found) > _merit(best):
                 best, idle = found, 0
             else:
                 idle += 1
@@ -235,7 +176,7 @@ class SizeSearch:
         for number, (starts, steps) in enumerate(rounds):
             tried = self._try(pairs, starts, steps, number)
             path += tried
-            tried = sorted(tried, key=lambda row: -row["mean_test_score"])
+            tried = sorted(tried, key=_merit, reverse=True)
             n_kept = max(2, -(-len(pairs) // KEPT_SHARE))
             pairs = [(row["n_latent"], row["n_components"]) for row in tried[:n_kept]]
         return tried[0], path
@@ -267,17 +208,16 @@ class SizeSearch:
 
     def _scores(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
         """Score of each fold, higher is better."""
-        fold, n_folds, _ = self.folds
-        tested = np.flatnonzero(fold >= 0)
-        posterior = self.held_out(pair, n_init, max_iter)[tested]
-        y, weight = self.training.y[tested], self.training.weight[tested]
+        fold, weight, n_folds = self.folds.fold, self.folds.weight, self.folds.n_folds
+        posterior = self.held_out(pair, n_init, max_iter)
+        y = self.training.y[self.folds.row]
         if self.scoring == "accuracy":
             value = (posterior.argmax(axis=1) == y).astype(np.float64)
         else:
             # bounded as in scikit-learn: a single row with probability 0 must not decide
             value = np.maximum(posterior[np.arange(len(y)), y], np.log(np.finfo(float).eps))
-        total = np.bincount(fold[tested], weight * value, n_folds)
-        return np.asarray(total / np.bincount(fold[tested], weight, n_folds))
+        total = np.bincount(fold, weight * value, n_folds)
+        return np.asarray(total / np.bincount(fold, weight, n_folds))
 
 
 def _print_candidate(owner: str, row: dict[str, Any]) -> None:
@@ -291,4 +231,9 @@ def _print_candidate(owner: str, row: dict[str, Any]) -> None:
 
 def _best(tried: list[dict[str, Any]]) -> dict[str, Any]:
     """The highest score; of equal ones the first, which is the smallest model."""
-    return max(tried, key=lambda row: row["mean_test_score"])
+    return max(tried, key=_merit)
+
+
+def _merit(row: dict[str, Any]) -> float:
+    """Mean score; rounded, because further digits depend on the order of the rows."""
+    return round(float(row["mean_test_score"]), 9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -24,6 +24,7 @@ from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import (
@@ -76,7 +77,7 @@ class LabelledRows:
         )
 
 
-class LatentVariableClassifier(GenerativeClassifier):
+class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     """Mixture with a classifier in each component: the latent variable classifier of [1]_.
 
         P(y | x) = sum_c P(c | x) P(y | c, x)
@@ -239,6 +240,15 @@ class LatentVariableClassifier(GenerativeClassifier):
     array([[0., 1.],
            [1., 0.]])
     """
+
+    # the parameters are estimated as those of a mixture: see `LatentMixture`
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "alpha": 0.0,
+        "prior": None,
+        "n_init": 50,
+        "max_iter": 1000,
+        "tol": 0.0,
+    }
 
     _most_levels = None
 
@@ -430,8 +440,7 @@ class LatentVariableClassifier(GenerativeClassifier):
         for n_components in range(1, self.max_components + 1):
             loss, tested = np.zeros(len(weight)), np.zeros(len(weight))
             for part in range(N_FOLDS):
-                inside = parts.part == part
-                test = np.bincount(parts.row[inside], parts.weight[inside], len(weight))
+                test = parts.held(part, len(weight))
                 test[y == UNLABELLED] = 0.0
                 train = np.maximum(weight - test, 0.0)
                 keep, asked = train > 1e-9 * weight, np.flatnonzero(test)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,7 @@ from latentclass.engine._parallel import plain_interrupts
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import (
     TableReader,
     check_weight,
@@ -52,7 +53,7 @@ class ReadRows(NamedTuple):
     """scikit-learn's attributes about the columns."""
 
 
-class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
+class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Mixture of components in which the columns are independent: a latent class model.
 
         p(x) = sum_c p(c) prod_j p(x_j | c)
@@ -95,6 +96,9 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         Whether a category not seen in `fit` is read as missing or raises an error.
     n_init : int, default=10
         Number of starts, near rows that are drawn far apart. One component needs a single start.
+    drop_starts : bool, default=True
+        Whether "em" drops the worse half of the starts after 1, 2, 4, ... iterations, until one is
+        left. If false, all run to the end before one is kept, as in the other searches.
     max_iter : int, default=200
         Maximum number of iterations of a start; "era" and "anneal" take all of them.
     tol : float, default=1e-5
@@ -191,6 +195,18 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
     array([[5.5, 6.1]])
     """
 
+    # "Experimental Methodology for Mixture Models" of the paper
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "search": "era",
+        "alpha": 0.0,
+        "prior": None,
+        "n_init": 50,
+        "drop_starts": False,
+        "max_iter": 1000,
+        "tol": 0.0,
+        "accelerate": False,
+    }
+
     _model: FiniteMixtureModel
     """The mixture, as the only class of a finite mixture model."""
 
@@ -212,6 +228,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         n_init: int = 10,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-5,
         accelerate: bool = True,
@@ -230,6 +247,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.n_init = n_init
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
         self.accelerate = accelerate
@@ -315,6 +333,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
         check_number("n_init", self.n_init, low=1, whole=True)
+        check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_common_parameters(self)
@@ -401,6 +420,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
             tol=self.tol,
             max_iter=self.max_iter,
             rngs=rngs,
+            halving=self.drop_starts,
             accelerate=self.accelerate and starts.log_weight.shape[1] > 1,
             score=spread_out if free else None,
             on_iteration=None if progress is None else progress.step,
@@ -417,8 +437,7 @@ class LatentMixture(TableReader, CallbackSupportMixin, DensityMixin, BaseEstimat
         parts = assign_folds(rows, int(self.n_folds), salt=1)
         total = 0.0
         for part in range(parts.n_parts):
-            inside = parts.part == part
-            test = np.bincount(parts.row[inside], parts.weight[inside], len(rows.weight))
+            test = parts.held(part, len(rows.weight))
             train = np.maximum(rows.weight - test, 0.0)
             keep = train > 1e-9 * rows.weight
             if keep.any() and test.any():

@@ -40,6 +40,9 @@ class NaiveBayes(ProductClassifier):
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others near one labelled row of each class, drawn at random.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -94,8 +97,7 @@ class NaiveBayes(ProductClassifier):
     `BernoulliNB` with the same `alpha`. If a column has no value in a class, the class gets the
     mean and variance of the whole column, or equal probabilities. A standard deviation is at least
     1e-12 of half the column's range; in a constant column it is the absolute value of the constant.
-    A row of weight 2 counts exactly as two rows, except in the folds of `calibrate` and in the
-    random starts, which see rows.
+    A row of weight 2 counts exactly as two rows, and the order of the rows does not matter.
 
     References
     ----------
@@ -123,6 +125,7 @@ class NaiveBayes(ProductClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 1,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         accelerate: bool = False,
@@ -137,6 +140,7 @@ class NaiveBayes(ProductClassifier):
             handle_unknown=handle_unknown,
             calibrate=calibrate,
             n_init=n_init,
+            drop_starts=drop_starts,
             max_iter=max_iter,
             tol=tol,
             accelerate=accelerate,
