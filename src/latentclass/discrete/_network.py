@@ -88,15 +88,24 @@ class Structure:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Attributes with parents before children."""
-        placed: list[int] = []
+        placed: dict[int, None] = {}  # in the order in which they are placed
         waiting = list(range(len(self.parents)))
         while waiting:
             ready = [j for j in waiting if all(p in placed for p in self.parents[j])]
             if not ready:
                 raise ValueError(f"The arcs make a cycle among the attributes {waiting}.")
-            placed += ready
-            waiting = [j for j in waiting if j not in ready]
+            placed.update(dict.fromkeys(ready))
+            waiting = [j for j in waiting if j not in placed]
         return tuple(placed)
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """Attributes of which each is a parent."""
+        children: list[list[int]] = [[] for _ in self.parents]
+        for j, parents in enumerate(self.parents):
+            for p in parents:
+                children[p].append(j)
+        return children
 
     @cached_property
     def neighbours(self) -> list[tuple[int, int]]:
@@ -224,11 +233,7 @@ def _sum_out(
     maximise: bool,
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Sum (or maximise) the families that touch `group` over its attributes, rows in blocks."""
-    families = [
-        j
-        for j, parents in enumerate(structure.parents)
-        if j in group or any(p in group for p in parents)
-    ]
+    families = sorted({*group, *(j for v in group for j in structure.children[v])})
     scopes = [tuple(v for v in (*structure.parents[j], j) if v in group) for j in families]
     order, largest = _elimination_order(scopes, group, structure.n_levels)
     n_classes = tables[0].shape[0]
