@@ -50,8 +50,14 @@ CLASSIFIERS = [
     BinaryLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
     BinaryLCMClassifierCV([2], [1], n_init=2, predict_method="quadrature", random_state=0),
     # gradient steps are for the labels alone: samples are not theirs; see also its own tests
+    # the one above has stick breaking
     HybridLCMClassifier(
-        2, n_init=2, predict_method="quadrature", discriminative=False, random_state=0
+        2,
+        n_init=2,
+        predict_method="quadrature",
+        nominal="softmax",
+        discriminative=False,
+        random_state=0,
     ),
     LatentVariableClassifier(max_iter=20, random_state=0),
     MixtureNaiveBayes(random_state=0),

@@ -130,7 +130,7 @@ def test_posteriors_and_bounds_equal_the_plain_ones(n_rows, q):
     xi = rng.uniform(0.1, 3.0, (2, 2, 4, n_rows))
     design = design_of(params)
     moments, bound = infer(design, read_rows(rows), label, xi)
-    moved = best_xi(design, moments)
+    moved = best_xi(design, moments, ())
     for s, m, r in np.ndindex(2, 2, n_rows):
         columns, cells = plain_columns(params, s, m), plain_cells(rows, r)
         mu = params.latent_mean[s, label[r]]
@@ -178,12 +178,12 @@ def test_the_bound_rises_at_every_step_and_stays_below_the_likelihood(n_gaussian
     rows = make_rows(rng, n_gaussian, 5, 6)
     label = rng.integers(0, 2, 6)
     design = design_of(params)
-    xi = prior_xi(design, params.latent_mean, params.latent_variance)[..., label]
+    xi = prior_xi(design, params.latent_mean, params.latent_variance, ())[..., label]
     bounds = []
     for _ in range(30):
         moments, bound = infer(design, read_rows(rows), label, xi)
         bounds.append(bound[0, 0])
-        xi = best_xi(design, moments)
+        xi = best_xi(design, moments, ())
     assert np.all(np.diff(bounds, axis=0) >= -1e-12)
     assert bounds[-1].sum() > bounds[0].sum() + 0.01
     for r in range(6):
@@ -231,12 +231,12 @@ def converged_bounds(params, rows):
     out = []
     for y in range(params.log_weight.shape[1]):
         label, before = np.full(rows.n_rows, y), -np.inf
-        xi = prior_xi(design, params.latent_mean, params.latent_variance)[..., label]
+        xi = prior_xi(design, params.latent_mean, params.latent_variance, ())[..., label]
         for _ in range(10_000):
             moments, bound = infer(design, seen, label, xi)
             if np.abs(bound - before).max() < 1e-12:
                 break
-            xi, before = best_xi(design, moments), bound
+            xi, before = best_xi(design, moments, ()), bound
         out.append(bound)
     return np.stack(out, axis=1)
 

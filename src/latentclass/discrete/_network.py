@@ -100,12 +100,12 @@ class Structure:
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """Attributes of which each is a parent."""
-        children: list[list[int]] = [[] for _ in self.parents]
+        """Attributes that depend on each attribute."""
+        out: list[list[int]] = [[] for _ in self.parents]
         for j, parents in enumerate(self.parents):
             for p in parents:
-                children[p].append(j)
-        return children
+                out[p].append(j)
+        return out
 
     @cached_property
     def neighbours(self) -> list[tuple[int, int]]:
@@ -233,7 +233,7 @@ def _sum_out(
     maximise: bool,
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Sum (or maximise) the families that touch `group` over its attributes, rows in blocks."""
-    families = sorted({*group, *(j for v in group for j in structure.children[v])})
+    families = sorted(set(group).union(*(structure.children[v] for v in group)))
     scopes = [tuple(v for v in (*structure.parents[j], j) if v in group) for j in families]
     order, largest = _elimination_order(scopes, group, structure.n_levels)
     n_classes = tables[0].shape[0]

@@ -26,6 +26,7 @@ from latentclass.engine._class_components import (
     density_parts,
     discrete_log_density,
     gather_rows,
+    leave_out_rows,
     log_joint_rows,
 )
 from latentclass.engine._logspace import log_normalise, log_sum_exp
@@ -293,13 +294,40 @@ class GaussianModel(FittedModel):
     def log_likelihood(self, block: Block) -> FloatArray:
         """See `FittedModel`."""
         values = self.scaling.values(block.numeric)
-        # given the class, so that a class without any weight has a density too
-        log_weight = log_normalise(self.components.log_weight)
-        given = self.components._replace(log_weight=log_weight)
-        joint = log_joint_rows(given, values, block.codes, self.level_offsets)
-        evidence = log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
+        joint = log_joint_rows(self._given_class, values, block.codes, self.level_offsets)
         outside = self.scaling.log_density_outside(block.numeric)[:, None]
-        return self.average.mix(evidence) + outside
+        return self._mix_components(joint) + outside
+
+    @property
+    def _given_class(self) -> ClassComponents:
+        """The components given the class, so that a class without any weight has a density too."""
+        return self.components._replace(log_weight=log_normalise(self.components.log_weight))
+
+    def _mix_components(self, joint: FloatArray) -> FloatArray:
+        """log p(row | class), (rows, Y), from log p(row, component | class), (S, Y, M, rows)."""
+        evidence = log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
+        return self.average.mix(evidence)
+
+    def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
+        """See `FittedModel`; columns that vary in closed form, where rounding allows it."""
+        components, varies = self._given_class, np.flatnonzero(self.scaling.varies)
+        if not varies.size:
+            return super().without_each(block, wanted)
+        joint, exact = leave_out_rows(components, self.scaling.values(block.numeric))
+        quick = np.zeros_like(wanted)
+        quick[:, varies] = exact.all(axis=0)
+        out = super().without_each(block, wanted & ~quick)
+        joint = joint.reshape(*components.log_weight.shape, *exact.shape[1:])
+        joint += components.log_weight[..., None, None]
+        if block.codes.shape[1]:
+            discrete = discrete_log_density(components.log_prob, block.codes, self.level_offsets)
+            joint += discrete[:, :, None, :, None]
+        evidence = self._mix_components(joint.reshape(*components.log_weight.shape, -1))
+        outside = self.scaling.log_density_outside(block.numeric)[:, None]
+        outside = outside + np.log(self.scaling.varying_unit)  # less that of the column itself
+        evidence = evidence.reshape(*outside.shape, -1) + outside[..., None]
+        out[:, varies] = np.where(quick[:, varies, None], evidence, out[:, varies])
+        return out
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """See `FittedModel`."""

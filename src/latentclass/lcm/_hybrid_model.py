@@ -125,11 +125,7 @@ class HybridModel(LatentModel):
     @property
     def questions(self) -> list[tuple[int, int]]:
         """See `LatentModel`."""
-        return [
-            (place, int(code))
-            for place, order in enumerate(self.columns.sticks.orders)
-            for code in order[:-1]
-        ]
+        return self.columns.questions.questions
 
     def answered_by(self, predict_method: str) -> Self:
         """The same model with p(x | class) by another method."""

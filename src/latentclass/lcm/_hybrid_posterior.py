@@ -35,6 +35,7 @@ from latentclass.lcm._logistic_bound import (
     unpack_features,
 )
 from latentclass.lcm._logistic_kernels import extrapolate_cells
+from latentclass.lcm._soft_max_bound import log_soft_max, soft_spans
 
 COMMON_STEPS = 2
 """Steps with the prior of all classes together."""
@@ -99,14 +100,17 @@ def _raise_class(
     Each round has only those rows that still move. Posterior moments go to `kept`.
     """
     moving, part = np.arange(seen.kappa.shape[1]), seen
-    square = start.xi**2
+    square = start.xi.copy()
+    square[:, :, : seen.n_plain] **= 2
     past = np.empty((*square.shape[:2], 4, *square.shape[2:]))
     for step in range(MAX_STEPS):
         label = np.full(len(moving), y)
         if step == 0:  # all classes begin at one xi, so with the same sums
             found, bound = solve(design, Sums(*(each.copy() for each in start.sums)), label)
         else:
-            found, bound = infer(design, part, label, np.sqrt(square))
+            xi = square.copy()
+            np.sqrt(xi[:, :, : seen.n_plain], out=xi[:, :, : seen.n_plain])
+            found, bound = infer(design, part, label, xi)
         rise = bound - out[..., moving] if step else np.full(bound.shape, np.inf)
         fell = rise < 0
         out[..., moving] = np.where(fell, out[..., moving], bound)
@@ -124,7 +128,8 @@ def _raise_class(
                 np.take(array, on, axis=-1) for array in (square, past, found, fell)
             )
             part, moving = take_seen(part, on), moving[on]
-        _extrapolate(square, best_squares(design, found), part, fell, past, first=step == 0)
+        best = best_squares(design, found, seen.soft)
+        _extrapolate(square, best, part, fell, past, first=step == 0)
 
 
 def _extrapolate(
@@ -136,11 +141,12 @@ def _extrapolate(
     *,
     first: bool,
 ) -> None:
-    """Move xi^2 on, in place (see `extrapolate_cells`)."""
+    """Move xi^2, or psi of a soft-max column, on, in place (see `extrapolate_cells`)."""
     shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
     for s, m in np.ndindex(*square.shape[:2]):
         extrapolate_cells(square[s, m], best[s, m], shown, first, fell[s, m], past[s, m])
-    np.maximum(square, LEAST_XI**2, out=square)
+    plain = square[:, :, : seen.n_plain]
+    np.maximum(plain, LEAST_XI**2, out=plain)
 
 
 def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
@@ -150,12 +156,12 @@ def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
     square = params.latent_variance + (params.latent_mean - mean) ** 2
     variance = (share * square).sum(axis=1, keepdims=True)
     design = make_design(params.coefficient, params.noise, mean, variance)
-    xi = np.repeat(prior_xi(design, mean, variance), seen.kappa.shape[1], axis=-1)
+    xi = np.repeat(prior_xi(design, mean, variance, seen.soft), seen.kappa.shape[1], axis=-1)
     if not seen.kappa.size:
         return xi
     nobody = np.zeros(seen.kappa.shape[1], dtype=np.intp)
     for _ in range(COMMON_STEPS):
-        xi = best_xi(design, infer(design, seen, nobody, xi)[0])
+        xi = best_xi(design, infer(design, seen, nobody, xi)[0], seen.soft)
     return xi
 
 
@@ -164,9 +170,9 @@ def take_seen(seen: Seen, rows: IndexArray) -> Seen:
     if len(rows) == seen.kappa.shape[1]:
         return seen
     # `take` keeps rows on the last axis of memory too, unlike an index
-    return Seen(
-        *(None if array is None else np.take(array, rows, axis=-1) for array in seen)  # type: ignore[arg-type]
-    )
+    values, kappa, gaussian = (np.take(part, rows, axis=-1) for part in seen[:3])
+    logistic = None if seen.logistic is None else np.take(seen.logistic, rows, axis=-1)
+    return Seen(values, kappa, gaussian, logistic, seen.soft)
 
 
 def log_bounds_given_class(params: HybridParams, log_bound: FloatArray) -> FloatArray:
@@ -257,10 +263,16 @@ class ClassComponent(NamedTuple):
         mean = moments[1 : len(self.mean) + 1].T
         logits = mean @ self.weights[n_gaussian:].T + self.offset[n_gaussian:]
         slope = 0.25 / np.cosh(0.5 * np.clip(logits, -700.0, 700.0)) ** 2
+        plain = seen.n_plain
+        slope[:, plain:] = np.exp(log_soft_max(seen.soft, logits[:, plain:]))
         if seen.logistic is not None:
             slope *= seen.logistic.T
         rho = np.concatenate([seen.gaussian.T / self.noise, slope], axis=1)
         precision = (rho[:, None] * self.weights.T) @ self.weights
+        for span in soft_spans(seen.soft):
+            # the curvature of soft-max is the variance of the weights over the categories
+            mean_weight = slope[:, plain:][:, span] @ self.weights[n_gaussian + plain :][span]
+            precision -= mean_weight[:, :, None] * mean_weight[:, None]
         np.einsum("rqq->rq", precision)[...] += 1.0 / self.variance
         lower = np.linalg.cholesky(precision)
         # z = mean + L^-T u: L L' is the precision
@@ -279,10 +291,15 @@ class ClassComponent(NamedTuple):
         distance = (seen.values.T[:, None] - a[..., :n_gaussian]) ** 2 / self.noise
         distance += np.log(self.noise) + LOG_2PI
         out: FloatArray = -0.5 * (distance * seen.gaussian.T[:, None]).sum(axis=-1)
-        log_sigma = -np.logaddexp(0.0, -2.0 * seen.kappa.T[:, None] * a[..., n_gaussian:])
+        plain = seen.n_plain
+        signs = 2.0 * seen.kappa.T[:, None]
+        soft = n_gaussian + plain
+        log_sigma = -np.logaddexp(0.0, -signs[..., :plain] * a[..., n_gaussian:soft])
         if seen.logistic is not None:
-            log_sigma *= seen.logistic.T[:, None]
+            log_sigma *= seen.logistic.T[:, None, :plain]
         out += log_sigma.sum(axis=-1)
+        log_prob = log_soft_max(seen.soft, a[..., soft:])
+        out += (log_prob * (signs[..., plain:] > 0)).sum(axis=-1)
         return out
 
 
