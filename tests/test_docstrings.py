@@ -50,6 +50,8 @@ SHARED = {
     ),
     "drop_starts": (
         "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
+        "false, all run to the end before one is kept.",
+        "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
         'false, all run to the end before one is kept. `select="average"` never drops any.',
     ),
     "handle_unknown": (

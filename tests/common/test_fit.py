@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose
 from rules import proba
 from sklearn.base import clone
 
+from latentclass.engine._em import _Contest
+
 
 @pytest.mark.parametrize("unlabelled", [0.0, 0.4])
 def test_weight_two_is_the_row_twice(model, table, unlabelled):
@@ -18,6 +20,26 @@ def test_weight_two_is_the_row_twice(model, table, unlabelled):
     copied = clone(model).fit(X.iloc[rows], y[rows])
     assert_allclose(proba(weighted, X), proba(copied, X), rtol=1e-8, atol=1e-12)
     assert_allclose(weighted.log_likelihood_, copied.log_likelihood_, rtol=1e-10)
+
+
+def test_no_start_is_dropped_if_asked_not_to(model, table, monkeypatch):
+    if "drop_starts" not in model.get_params():
+        assert type(model).__name__ in {"LatentTreeClassifier", "LatentVariableClassifier"}
+        return
+    options = {"n_init": 3, "drop_starts": False, "select": "likelihood", "axes": "clusters"}
+    model.set_params(**{key: options[key] for key in options if key in model.get_params()})
+    contests = []
+    run = _Contest.run
+
+    def watch(contest):
+        contests.append((contest.rules.halving, len(contest.groups) > contest.n_kept))
+        return run(contest)
+
+    monkeypatch.setattr(_Contest, "run", watch)
+    X, y = table
+    model.fit(X, np.where(np.arange(80) % 3 == 0, None, y))
+    assert (False, True) in contests, "no contest between starts"
+    assert (True, True) not in contests
 
 
 def test_weight_zero_is_no_row_whatever_it_holds(model, fitted, table):

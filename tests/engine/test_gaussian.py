@@ -123,6 +123,35 @@ def test_conditioning_by_factors_is_conditioning(smallest):
         assert_allclose(other, one, rtol=1e-8, atol=1e-8 * np.abs(one).max())
 
 
+@pytest.mark.parametrize("hidden", [[], [1, 4]], ids=["complete", "with holes"])
+@pytest.mark.parametrize("factored", [True, False])
+def test_a_column_left_out_is_integrated_out(hidden, factored):
+    rng = np.random.default_rng(6)
+    loadings, noise = rng.normal(size=(3, 6, 2)), rng.uniform(0.1, 1.0, (3, 6))
+    covariance = loadings @ np.swapaxes(loadings, 1, 2)
+    np.einsum("kii->ki", covariance)[...] += noise
+    many = gaussian.from_covariance(rng.normal(size=(3, 6)), covariance)
+    rows = rng.normal(size=(4, 6))
+    rows[:, hidden] = np.nan
+    factors = gaussian.Factors(loadings, noise) if factored else None
+    found = gaussian.leave_out(many, rows, factors)
+    assert found.log_density.shape == found.exact.shape == (3, 4, 6)
+    shown = np.setdiff1d(np.arange(6), hidden)
+    assert found.exact[..., shown].all()
+    for j in shown:
+        rest = shown[shown != j]
+        for k in range(3):
+            one = multivariate_normal(many.mean[k, rest], covariance[k][np.ix_(rest, rest)])
+            assert_allclose(found.log_density[k, :, j], one.logpdf(rows[:, rest]), rtol=1e-10)
+
+
+def test_a_column_whose_value_drowns_the_others_is_not_left_out_by_a_difference():
+    many = some_gaussians(np.random.default_rng(8), 2, 3)
+    rows = np.array([[0.0, 1e9, 0.0]])
+    found = gaussian.leave_out(many, rows)
+    assert found.exact[:, 0].tolist() == [[True, False, True]] * 2
+
+
 def test_conditioning_in_parts_equals_conditioning_at_once(monkeypatch):
     rng = np.random.default_rng(7)
     many, rows = some_gaussians(rng, 2, 3), rng.normal(size=(40, 3))

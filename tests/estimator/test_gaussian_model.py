@@ -207,3 +207,31 @@ def test_gathered_rows_hold_all_rows(one_component):
     if one_component:
         values = measured.scaling.values(X)[complete & (training.y == 1)]
         assert_allclose(gaussian.unpack_moments(data.known[0, 1]).total, values.sum(axis=0))
+
+
+@pytest.mark.parametrize("n_starts", [1, 2])
+def test_without_each_column_is_the_row_with_that_cell_missing(n_starts):
+    model, table = make_model(n_starts), make_rows()
+    table.numeric[3] = [1e9, 7.0, -2.0]  # a difference would have no digits left
+    table.numeric[4, 1] = 9.0
+    block = table.block(slice(None))
+    answer = model.without_each(block, block.shown)
+    for row, j in np.argwhere(block.shown):
+        hidden = np.arange(5) == j
+        alone = block.copies_without(np.array([row]), hidden[None])
+        assert_allclose(answer[row, j], model.log_likelihood(alone)[0], rtol=1e-11)
+
+
+def test_without_each_column_needs_no_column_that_varies():
+    model = make_model(1)
+    flat = np.zeros(3, dtype=bool)
+    scaling = model.scaling._replace(varies=flat, constant=~flat)
+    gaussians = gaussian.from_covariance(np.zeros((1, 3, 2, 0)), np.zeros((1, 3, 2, 0, 0)))
+    model = replace(
+        model, scaling=scaling, components=model.components._replace(gaussians=gaussians)
+    )
+    block = make_rows().block(slice(None))
+    answer = model.without_each(block, block.shown)
+    copies = block.copies_without(np.arange(12), np.arange(5) == np.full((12, 1), 3))
+    rows = block.shown[:, 3]
+    assert_allclose(answer[rows, 3], model.log_likelihood(copies)[rows], rtol=1e-12)

@@ -237,7 +237,7 @@ def test_numbers_are_told_as_intervals():
     shown = " ".join(fitted.rules()["rule"])
     if fitted.latent_children_:
         assert "u <= " in shown
-    from latentclass.hnb._explanation import write_intervals
+    from latentclass.hnb._reader import write_intervals
 
     cuts = np.array([0.25, 1.5, 2.0])
     assert write_intervals("u", cuts, (0,)) == "u <= 0.25"
@@ -333,7 +333,9 @@ def test_an_average_tells_the_rules_of_each_model(leaning, averaged):
     assert len(set(told.variables)) == len(told.variables)
     assert any(name.startswith("model") for name in told.variables)
     place = next(i for i, name in enumerate(told.variables) if name.startswith("model"))
-    leaves = [name for name in X if any(f"{name} " in c for c in told.conditions[place])]
+    rule = told.parts[place].condition(0)
+    assert rule.endswith(f" (model {told.variables[place][5]})")
+    leaves = [name for name in X if f"{name} " in rule]
     without = averaged.predict_proba(X.iloc[:5].assign(**dict.fromkeys(leaves)))
     target = np.searchsorted(averaged.classes_, told.target)
     odds = np.log(without / (1 - without))[np.arange(5), target]

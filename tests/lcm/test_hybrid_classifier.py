@@ -155,7 +155,7 @@ def test_sticks_ask_one_question_after_the_other():
     sticks = StickBreaking((np.array([2, 0, 1]), np.array([1, 0]), np.array([0])))
     codes = np.array([[2, 1, 0], [0, 0, 0], [1, -1, -1], [-1, 1, 0]], dtype=np.int32)
     assert sticks.signs(codes).T.tolist() == [[1, 0, 1], [-1, 1, -1], [-1, -1, 0], [0, 0, 1]]
-    assert sticks.edges.tolist() == [0, 2, 3, 3]
+    assert sticks.spans == [slice(0, 2), slice(2, 3), slice(3, 3)]
     assert sticks.pseudo.tolist() == [[1, 1, 1], [2, 1, 1]]
     logits = np.array([[0.3, -1.2]])
     found = np.exp(sticks.log_probabilities(0, logits))[0]

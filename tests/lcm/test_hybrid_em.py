@@ -327,4 +327,4 @@ def test_the_standard_form_is_the_same_model():
     square = (share * (standard.latent_variance + standard.latent_mean**2)).sum(axis=1)
     assert_allclose(mean, 0.0, atol=1e-12)
     assert_allclose(square, 1.0, rtol=1e-9)
-    assert np.all(np.isfinite(log_prior(standard, PRIOR, problem.data.pseudo)))
+    assert np.all(np.isfinite(log_prior(standard, PRIOR, problem.data)))

@@ -28,7 +28,7 @@ from latentclass.lcm._logistic_bound import (
     unpack_features,
     vector_features,
 )
-from latentclass.lcm._logistic_kernels import bend_cells
+from latentclass.lcm._logistic_kernels import bend_cells, extrapolate_cells
 
 
 def make_params(rng, n_starts=1, n_classes=2, n_components=2, n_gaussian=2, n_logistic=4, q=2):
@@ -130,7 +130,7 @@ def test_posteriors_and_bounds_equal_the_plain_ones(n_rows, q):
     xi = rng.uniform(0.1, 3.0, (2, 2, 4, n_rows))
     design = design_of(params)
     moments, bound = infer(design, read_rows(rows), label, xi)
-    moved = best_xi(design, moments)
+    moved = best_xi(design, moments, ())
     for s, m, r in np.ndindex(2, 2, n_rows):
         columns, cells = plain_columns(params, s, m), plain_cells(rows, r)
         mu = params.latent_mean[s, label[r]]
@@ -178,12 +178,12 @@ def test_the_bound_rises_at_every_step_and_stays_below_the_likelihood(n_gaussian
     rows = make_rows(rng, n_gaussian, 5, 6)
     label = rng.integers(0, 2, 6)
     design = design_of(params)
-    xi = prior_xi(design, params.latent_mean, params.latent_variance)[..., label]
+    xi = prior_xi(design, params.latent_mean, params.latent_variance, ())[..., label]
     bounds = []
     for _ in range(30):
         moments, bound = infer(design, read_rows(rows), label, xi)
         bounds.append(bound[0, 0])
-        xi = best_xi(design, moments)
+        xi = best_xi(design, moments, ())
     assert np.all(np.diff(bounds, axis=0) >= -1e-12)
     assert bounds[-1].sum() > bounds[0].sum() + 0.01
     for r in range(6):
@@ -223,6 +223,62 @@ def test_rows_converge_by_themselves():
     for r in range(20):
         alone = HybridRows(rows.values[:, [r]], rows.signs[:, [r]])
         assert_allclose(raise_bounds(params, alone).log_bound[..., 0], together[..., r], rtol=1e-12)
+
+
+def converged_bounds(params, rows):
+    """The bounds after 10,000 plain steps, or when a step changes nothing, (S, Y, M, R)."""
+    design, seen = design_of(params), read_rows(rows)
+    out = []
+    for y in range(params.log_weight.shape[1]):
+        label, before = np.full(rows.n_rows, y), -np.inf
+        xi = prior_xi(design, params.latent_mean, params.latent_variance, ())[..., label]
+        for _ in range(10_000):
+            moments, bound = infer(design, seen, label, xi)
+            if np.abs(bound - before).max() < 1e-12:
+                break
+            xi, before = best_xi(design, moments, ()), bound
+        out.append(bound)
+    return np.stack(out, axis=1)
+
+
+@pytest.mark.parametrize(("n_gaussian", "holes"), [(0, 0.0), (2, 0.3)])
+def test_in_prediction_the_bounds_have_converged(n_gaussian, holes):
+    rng = np.random.default_rng(13)
+    params = make_params(rng, 2, 4, 2, n_gaussian, n_logistic=40, q=4)
+    params.coefficient[...] *= 1.5
+    rows = make_rows(rng, n_gaussian, 40, 30, holes)
+    slow = converged_bounds(params, rows)
+    far = slow.max(axis=(1, 2), keepdims=True) - 15.0
+    near = slow > far
+    for moments in (False, True):
+        found = raise_bounds(params, rows, moments=moments).log_bound
+        assert_allclose(found[near], slow[near], atol=2e-3)
+        assert np.all(found <= slow + 1e-9)
+        # what was given up is out of the race
+        assert np.all(near | (found <= far))
+
+
+def test_steps_are_mixed_by_least_squares():
+    rng = np.random.default_rng(14)
+    n, n_rows = 6, 5
+    shown = (rng.random((n, n_rows)) < 0.8).astype(float)
+    places, images = [rng.uniform(1.0, 2.0, (n, n_rows))], []
+    past, nobody = np.empty((4, n, n_rows)), np.zeros(n_rows, dtype=bool)
+    for step in range(4):
+        images.append(rng.uniform(1.0, 2.0, (n, n_rows)))
+        square = places[-1].copy()
+        extrapolate_cells(square, images[-1], shown, step == 0, nobody, past)
+        last = list(zip(places, images, strict=True))[-3:]
+        for t in range(n_rows):
+            residuals = np.array([(g - s)[:, t] * shown[:, t] for s, g in last]).T
+            g = np.array([g[:, t] for _, g in last]).T
+            share = -np.linalg.lstsq(np.diff(residuals), residuals[:, -1])[0]
+            assert_allclose(square[:, t], g[:, -1] + np.diff(g) @ share, rtol=1e-8)
+        places.append(square)
+    fell = np.arange(n_rows) == 2
+    extrapolate_cells(square, rng.uniform(1.0, 2.0, (n, n_rows)), shown, False, fell, past)
+    assert_allclose(square[:, 2], images[-1][:, 2])
+    assert not np.allclose(square[:, 1], images[-1][:, 1])
 
 
 @pytest.mark.parametrize("q", [1, 2])

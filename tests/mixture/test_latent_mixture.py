@@ -174,7 +174,7 @@ def test_polish_climbs_from_there(search):
 def test_all_starts_of_em_run_to_the_end_if_none_is_dropped():
     X = overlapping()
     dropping = LatentMixture(3, random_state=0).fit(X).restarts_
-    assert dropping["converged"].sum() == 1
+    assert not dropping["converged"].all()
     model = LatentMixture(3, drop_starts=False, random_state=0).fit(X)
     assert model.restarts_["converged"].all()
     assert model.restarts_["kept"].argmax() == model.restarts_["objective"].argmax()

@@ -10,8 +10,9 @@ in the estimator and returns `Learned`:
   a model, and returns `Learned(model, FitRecord(...), attributes)` with
   `model.total_log_likelihood(rows, training.table, training.weight)` as the log-likelihood.
 
-It has the parameters `alpha`, `n_init`, `max_iter`, `tol` beside those of all classifiers, and its
-`_check_parameters` calls that of the base. The base gives it `cut_points_` and `_active_names`.
+It has the parameters `alpha`, `n_init`, `drop_starts`, `max_iter`, `tol` beside those of all
+classifiers, and its `_check_parameters` calls that of the base. The base gives it `cut_points_` and
+`_active_names`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
-from latentclass._validation import check_number
+from latentclass._validation import check_number, check_option
 from latentclass.discrete._coding import CodedRows, Coding, code_rows, learn_coding
 from latentclass.discrete._em import CountFit, CountLayout, fit_counts
 from latentclass.discrete._model import DiscreteModel
@@ -39,12 +40,14 @@ class DiscreteClassifier(GenerativeClassifier):
 
     alpha: float
     n_init: int
+    drop_starts: bool = True
 
     _model: Any  # a `DiscreteModel`
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, low=0)
         check_number("n_init", self.n_init, low=1, whole=True)
+        check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
@@ -63,6 +66,7 @@ class DiscreteClassifier(GenerativeClassifier):
             features,
             count,
             n_init=self.n_init,
+            drop_starts=self.drop_starts,
             max_iter=self.max_iter,
             tol=self.tol,
             seed=int(check_random_state(self.random_state).randint(2**31)),

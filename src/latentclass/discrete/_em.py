@@ -201,6 +201,7 @@ def fit_counts(
     count: Callable[[CodeArray, IndexArray, FloatArray], FloatArray],
     *,
     n_init: int,
+    drop_starts: bool,
     max_iter: int,
     tol: float,
     seed: int,
@@ -234,6 +235,7 @@ def fit_counts(
         tol=tol,
         max_iter=max_iter if blocks else 2,
         rngs=rngs,
+        halving=drop_starts,
         on_iteration=on_iteration,
     )
     stats = CountStats(known_weight[None], known[None])

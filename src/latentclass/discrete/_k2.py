@@ -43,6 +43,9 @@ class K2(AsPublished, NetworkClassifier):
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others with a random re-weighting of them.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -131,6 +134,7 @@ class K2(AsPublished, NetworkClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 1,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -144,6 +148,7 @@ class K2(AsPublished, NetworkClassifier):
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
         self.n_init = n_init
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

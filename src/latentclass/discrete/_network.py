@@ -99,6 +99,15 @@ class Structure:
         return tuple(placed)
 
     @cached_property
+    def children(self) -> list[list[int]]:
+        """Attributes that depend on each attribute."""
+        out: list[list[int]] = [[] for _ in self.parents]
+        for j, parents in enumerate(self.parents):
+            for p in parents:
+                out[p].append(j)
+        return out
+
+    @cached_property
     def neighbours(self) -> list[tuple[int, int]]:
         """Pairs of attributes that share a family."""
         pairs = set()
@@ -224,11 +233,7 @@ def _sum_out(
     maximise: bool,
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Sum (or maximise) the families that touch `group` over its attributes, rows in blocks."""
-    families = [
-        j
-        for j, parents in enumerate(structure.parents)
-        if j in group or any(p in group for p in parents)
-    ]
+    families = sorted(set(group).union(*(structure.children[v] for v in group)))
     scopes = [tuple(v for v in (*structure.parents[j], j) if v in group) for j in families]
     order, largest = _elimination_order(scopes, group, structure.n_levels)
     n_classes = tables[0].shape[0]

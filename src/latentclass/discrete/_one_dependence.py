@@ -87,20 +87,25 @@ def _pair_index(level: IndexArray, n_all: int) -> IndexArray:
 
 
 def picked_sums(table: FloatArray, level: IndexArray) -> FloatArray:
-    """Sum over j of table[x_i, x_j, k] for every column i of rows without holes, (n, n_rows, K).
+    """Sum over the observed j of table[x_i, x_j, k] for every column i, (n, n_rows, K).
 
-    `table` (L, L, K) is 0 where both levels are of one column. Either the table rows are picked and
-    added one by one, or all L sums are taken as a matrix product and n of them picked: whichever
-    needs less time.
+    `table` (L, L, K) is 0 where both levels are of one column. The sums of a missing column i mean
+    nothing. Either the table rows are picked and added one by one, or all L sums are taken as a
+    matrix product and n of them picked: whichever needs less time.
     """
     n_rows, n = level.shape
     n_all, _, n_classes = table.shape
     if n_all * n_all * n_classes * PRODUCT_TIME <= n * n * (PICK_TIME + n_classes * ADD_TIME):
-        indicator = np.zeros((n_rows, n_all))
-        np.put_along_axis(indicator, level, 1.0, axis=1)
+        indicator = np.zeros((n_rows, n_all + 1))
+        np.put_along_axis(indicator, level, 1.0, axis=1)  # a missing one in the last place
+        indicator = indicator[:, :-1]
         flat = np.ascontiguousarray(table.transpose(1, 0, 2)).reshape(n_all, -1)
         sums = (indicator @ flat).reshape(n_rows, n_all, n_classes)
         return np.asarray(sums[np.arange(n_rows), level.T])
+    if (level < 0).any():
+        pairs = _pair_index(level, n_all).transpose(1, 0, 2).reshape(n * n_rows, -1)
+        shown = indicator_rows(pairs, n_all * n_all)
+        return np.asarray((shown @ table.reshape(-1, n_classes)).reshape(n, n_rows, n_classes))
     narrow = level.astype(np.int32 if n_all < 2**15 else np.int64)
     # column by column, so that a column's part of the table stays in the processor's cache
     pairs = narrow.T[:, :, None] * n_all + narrow
@@ -405,15 +410,10 @@ def hidden_log_likelihood(model: HiddenTables, codes: CodeArray) -> FloatArray:
         return total
     level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
     size = max(1, BLOCK_ENTRIES // max(n * n, n_all * n_classes // 4))
-    table = model.mixed.reshape(-1, n_classes)
     for start in range(0, n_rows, size):
         part = level[start : start + size]
         seen = part >= 0
-        if seen.all():
-            sums = picked_sums(model.mixed, part)
-        else:
-            pairs = _pair_index(part, n_all).transpose(1, 0, 2).reshape(n * len(part), -1)
-            sums = (indicator_rows(pairs, n_all * n_all) @ table).reshape(n, len(part), -1)
+        sums = picked_sums(model.mixed, part)
         known = (seen.astype(float) @ model.weights.T).T[:, :, None]
         alone = model.single[part.T]
         mean = np.divide(sums, known, out=alone, where=known > 0)

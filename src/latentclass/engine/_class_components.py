@@ -469,6 +469,23 @@ def log_joint_rows(
     return joint
 
 
+def leave_out_rows(components: ClassComponents, values: FloatArray) -> gaussian.LeftOut:
+    """Leave out each column of each row, in all class components of all starts."""
+    values = np.clip(values, -VALUE_LIMIT, VALUE_LIMIT)
+    gaussians, factors = (
+        flatten_gaussians(components.gaussians),
+        flatten_factors(components.factors),
+    )
+    shape = (len(gaussians.mean), *values.shape)
+    out = gaussian.LeftOut(np.empty(shape), np.empty(shape, dtype=bool))
+    patterns, order = gaussian.group_patterns(values)
+    for rows in np.split(order, np.flatnonzero(np.diff(patterns.pattern)) + 1):
+        out.log_density[:, rows], out.exact[:, rows] = gaussian.leave_out(
+            gaussians, values[rows], factors
+        )
+    return out
+
+
 def flatten_gaussians(
     gaussians: gaussian.Gaussians, classes: slice = slice(None)
 ) -> gaussian.Gaussians:

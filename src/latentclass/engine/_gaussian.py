@@ -29,6 +29,9 @@ ROUNDING = 1e-13
 BLOCK_VALUES = 2**21
 """Largest temporary array for rows with missing cells, in numbers (16 MB)."""
 
+MOST_LOST = 1e4
+"""A column is not left out by a difference if the difference is this many times smaller."""
+
 MANY_ROWS = 8
 """With more rows per pattern than this, on average, patterns are handled one by one."""
 
@@ -258,10 +261,7 @@ def condition(gaussians: Gaussians, part: Patterns, factors: Factors | None = No
     With `factors`, the same covariances in factored form, it costs less.
     """
     shown = part.observed.astype(np.float64)
-    if factors is None:
-        inverse, log_det = _invert_shown(gaussians.covariance, shown)
-    else:
-        inverse, log_det = _invert_factors(factors, shown)
+    inverse, log_det = _invert_patterns(gaussians, shown, factors)
     distance = np.nan_to_num(part.rows[:, None, :] - gaussians.mean)
     pull = _by_pattern(inverse, distance, part.pattern)
     squares = (distance * pull).sum(axis=-1)
@@ -282,6 +282,45 @@ def condition_parts(
         place = slice(first, first + len(part.rows))
         yield place, part, condition(gaussians, part, factors)
         first = place.stop
+
+
+class LeftOut(NamedTuple):
+    """Gaussians without one column at a time, arrays of shape (K, n_rows, n).
+
+    `log_density` is that of the observed cells but that of the column; `exact` says where rounding
+    has spared it. Both mean nothing where the cell itself is missing.
+    """
+
+    log_density: FloatArray
+    exact: BoolArray
+
+
+def leave_out(gaussians: Gaussians, rows: FloatArray, factors: Factors | None = None) -> LeftOut:
+    """Leave out each column in turn, of rows in which the same cells are observed.
+
+    log p(x without x_j) = log p(x) - log p(x_j | the others), and the precision matrix P of the
+    observed cells has the latter: x_j is Gaussian with variance 1 / P_jj.
+    """
+    shown = ~np.isnan(rows[:1])
+    inverse, log_det = gaussians.precision, gaussians.log_det
+    if not shown.all():
+        inverses, log_dets = _invert_patterns(gaussians, shown.astype(np.float64), factors)
+        inverse, log_det = inverses[0], log_dets[0]
+    distance = np.nan_to_num(rows - gaussians.mean[:, None])
+    pull = distance @ inverse
+    squares = (distance * pull).sum(axis=-1, keepdims=True)
+    own = np.where(shown, np.einsum("kii->ki", inverse), 1.0)[:, None]
+    rest = squares - pull**2 / own
+    constant = (shown.sum() - 1) * LOG_2PI + log_det[:, None, None] + np.log(own)
+    return LeftOut(-0.5 * (constant + rest), squares <= MOST_LOST * (1.0 + rest))
+
+
+def _invert_patterns(
+    gaussians: Gaussians, shown: FloatArray, factors: Factors | None
+) -> tuple[FloatArray, FloatArray]:
+    if factors is None:
+        return _invert_shown(gaussians.covariance, shown)
+    return _invert_factors(factors, shown)
 
 
 def _invert_shown(covariance: FloatArray, shown: FloatArray) -> tuple[FloatArray, FloatArray]:

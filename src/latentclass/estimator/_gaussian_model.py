@@ -26,17 +26,16 @@ from latentclass.engine._class_components import (
     density_parts,
     discrete_log_density,
     gather_rows,
+    leave_out_rows,
     log_joint_rows,
 )
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._numeric import LOG_2PI, divide
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._average import Average, log_mean
+from latentclass.estimator._completion import improve_levels
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._reading import Training
-
-LEVEL_SWEEPS = 5
-"""Maximum number of rounds over the discrete columns in search of the most probable completion."""
 
 
 class Scaling(NamedTuple):
@@ -293,13 +292,40 @@ class GaussianModel(FittedModel):
     def log_likelihood(self, block: Block) -> FloatArray:
         """See `FittedModel`."""
         values = self.scaling.values(block.numeric)
-        # given the class, so that a class without any weight has a density too
-        log_weight = log_normalise(self.components.log_weight)
-        given = self.components._replace(log_weight=log_weight)
-        joint = log_joint_rows(given, values, block.codes, self.level_offsets)
-        evidence = log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
+        joint = log_joint_rows(self._given_class, values, block.codes, self.level_offsets)
         outside = self.scaling.log_density_outside(block.numeric)[:, None]
-        return self.average.mix(evidence) + outside
+        return self._mix_components(joint) + outside
+
+    @property
+    def _given_class(self) -> ClassComponents:
+        """The components given the class, so that a class without any weight has a density too."""
+        return self.components._replace(log_weight=log_normalise(self.components.log_weight))
+
+    def _mix_components(self, joint: FloatArray) -> FloatArray:
+        """log p(row | class), (rows, Y), from log p(row, component | class), (S, Y, M, rows)."""
+        evidence = log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)  # (S, rows, Y)
+        return self.average.mix(evidence)
+
+    def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
+        """See `FittedModel`; columns that vary in closed form, where rounding allows it."""
+        components, varies = self._given_class, np.flatnonzero(self.scaling.varies)
+        if not varies.size:
+            return super().without_each(block, wanted)
+        joint, exact = leave_out_rows(components, self.scaling.values(block.numeric))
+        quick = np.zeros_like(wanted)
+        quick[:, varies] = exact.all(axis=0)
+        out = super().without_each(block, wanted & ~quick)
+        joint = joint.reshape(*components.log_weight.shape, *exact.shape[1:])
+        joint += components.log_weight[..., None, None]
+        if block.codes.shape[1]:
+            discrete = discrete_log_density(components.log_prob, block.codes, self.level_offsets)
+            joint += discrete[:, :, None, :, None]
+        evidence = self._mix_components(joint.reshape(*components.log_weight.shape, -1))
+        outside = self.scaling.log_density_outside(block.numeric)[:, None]
+        outside = outside + np.log(self.scaling.varying_unit)  # less that of the column itself
+        evidence = evidence.reshape(*outside.shape, -1) + outside[..., None]
+        out[:, varies] = np.where(quick[:, varies, None], evidence, out[:, varies])
+        return out
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """See `FittedModel`."""
@@ -331,36 +357,14 @@ class GaussianModel(FittedModel):
         """See `FittedModel`."""
         filled = self._complete(table, n_jobs, best=True)
         if self.average.n_models > 1:
-            self._improve_levels(table, filled, n_jobs)
+            # the levels most probable in one class may not be best for the average
+            codes = table.block(slice(None)).codes
+            filled = Table(filled.numeric, np.where(codes < 0, filled.codes, codes))
+            n_levels = np.array([part.shape[1] for part in self.level_log_probs], dtype=np.intp)
+            improve_levels(self, table, filled, n_levels, n_jobs)
         return filled
 
     # ------------------------------------------------------------- completion
-
-    def _improve_levels(self, table: Table, filled: Table, n_jobs: int | None) -> None:
-        """Improve the levels: those most probable in one class may not be best for the average."""
-        numeric, codes = table.block(slice(0, table.n_rows))
-        numeric = np.where(np.isnan(numeric), filled.numeric, numeric)
-        levels = np.where(codes < 0, filled.codes, codes)
-
-        def best_joint(trial: CodeArray, rows: IndexArray) -> FloatArray:
-            evidence = self.evidence(Table(numeric[rows], trial[rows]), n_jobs)
-            return np.asarray((evidence + self.log_prior).max(axis=1))
-
-        for _ in range(LEVEL_SWEEPS):
-            before = levels.copy()
-            for place, log_prob in enumerate(self.level_log_probs):
-                rows = np.flatnonzero(codes[:, place] < 0)
-                if not rows.size or log_prob.shape[1] < 2:
-                    continue
-                trial = levels.copy()
-                score = []
-                for level in range(log_prob.shape[1]):
-                    trial[:, place] = level
-                    score.append(best_joint(trial, rows))
-                levels[rows, place] = np.argmax(score, axis=0)
-            if np.array_equal(before, levels):
-                break
-        filled.codes[:] = levels
 
     def _complete(self, table: Table, n_jobs: int | None, *, best: bool) -> Table:
         """Fill missing cells by the mean over components, or by the mode of the best one."""

@@ -19,7 +19,7 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
 from latentclass.estimator._published import AsPublished
-from latentclass.estimator._reading import Training, label_codes
+from latentclass.estimator._reading import Training
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables
 from latentclass.hnb._learn import (
@@ -91,6 +91,9 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others with a random re-weighting of them.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -210,6 +213,7 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 1,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -227,6 +231,7 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
         self.n_init = n_init
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -413,22 +418,19 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         priors : optional
             As in `predict_proba`.
         """
-        by_column = super().explain(X, y, priors)
         table = self._read(X)
-        target = label_codes(by_column.target, self.classes_, table.n_rows)
         parts = top_parts(self._readers(), self._model.coded(table))
         below = [
             frozenset(self._model.coding.positions[leaf] for leaf in part.leaves) for part in parts
         ]
-        # a column directly below the class is known already; hierarchies may share a set
-        known = {frozenset([j]): column for j, column in enumerate(by_column.weights.T)}
-        new = sorted(set(below) - set(known), key=sorted)
+        # a column directly below the class is asked about anyway; hierarchies may share a set
+        larger = sorted({columns for columns in below if len(columns) > 1}, key=sorted)
         order = self.schema_.continuous + self.schema_.discrete
-        sets = np.array([[j in columns for j in order] for columns in new], dtype=bool)
-        sets = sets.reshape(len(new), len(order))
-        found = self._weights_of_evidence(table, target, by_column.log_odds, priors, sets)
-        known.update(zip(new, found.T, strict=True))
-        weights = np.array([known[columns] for columns in below]).reshape(-1, table.n_rows).T
+        sets = np.array([[j in columns for j in order] for columns in larger], dtype=bool)
+        by_column, found = self._explain(X, table, y, priors, sets.reshape(-1, len(order)))
+        weight_of = {frozenset([j]): column for j, column in enumerate(by_column.weights.T)}
+        weight_of.update(zip(larger, found.T, strict=True))
+        weights = np.array([weight_of[columns] for columns in below]).reshape(-1, table.n_rows).T
         return RuleExplanation(
             by_column.weights,
             by_column.target,
@@ -436,10 +438,8 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
             by_column.prior_log_odds,
             by_column.feature_names,
             by_column.index,
-            [part.name for part in parts],
             weights,
-            np.array([part.states for part in parts], dtype=np.int32).T,
-            [part.conditions for part in parts],
+            parts,
         )
 
     # ------------------------------------------------------------------ other programs

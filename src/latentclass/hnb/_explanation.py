@@ -8,6 +8,7 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
 from latentclass.estimator._explanation import Explanation
+from latentclass.hnb._reader import TopPart
 
 
 @dataclass(frozen=True)
@@ -16,49 +17,36 @@ class RuleExplanation(Explanation):
 
     Attributes
     ----------
-    variables : list of str
-        Columns and latent variables directly below the class.
     variable_weights : array of shape (n_rows, n_variables)
         How much the log-odds fall when all columns below the variable are hidden.
-    states : array of shape (n_rows, n_variables)
-        State of each variable; -1 where missing cells leave it open.
-    conditions : list of list of str
-        What each state of each variable says, over the columns.
+    parts : list of TopPart
+        What is known of each variable; `part.condition(state)` is the rule of a state.
     """
 
-    variables: list[str]
     variable_weights: FloatArray
-    states: CodeArray
-    conditions: list[list[str]]
+    parts: list[TopPart]
+
+    @property
+    def variables(self) -> list[str]:
+        """Columns and latent variables directly below the class."""
+        return [part.name for part in self.parts]
+
+    @property
+    def states(self) -> CodeArray:
+        """State of each variable, (n_rows, n_variables); -1 where missing cells leave it open."""
+        states = np.array([part.states for part in self.parts], dtype=np.int32)
+        return states.reshape(-1, len(self.weights)).T
 
     def describe(self, row: int = 0, *, n_top: int = 5) -> str:
         """One row (by position) in words: its strongest columns, then its strongest rules."""
         text = super().describe(row, n_top=n_top)
         weights = self.variable_weights[row]
-        parts = []
+        rules = []
         for v in np.argsort(-np.abs(weights), kind="stable")[:n_top]:
-            state = self.states[row, v]
+            part = self.parts[v]
+            state = int(part.states[row])
             if weights[v] == 0.0 and state < 0:
                 continue
-            rule = self.conditions[v][state] if state >= 0 else f"{self.variables[v]} left open"
-            parts.append(f"{rule}: {weights[v]:+.2f}")
-        return f"{text}; by rule: {'; '.join(parts)}" if parts else text
-
-
-def write_intervals(name: str, cuts: FloatArray, levels: tuple[int, ...]) -> str:
-    """Bins of a column as intervals, neighbours joined."""
-    edges = ["", *(f"{cut:.6g}" for cut in cuts), ""]
-    texts, start = [], 0
-    while start < len(levels):
-        end = start
-        while end + 1 < len(levels) and levels[end + 1] == levels[end] + 1:
-            end += 1
-        low, high = edges[levels[start]], edges[levels[end] + 1]
-        if low and high:
-            texts.append(f"{low} < {name} <= {high}")
-        elif low:
-            texts.append(f"{name} > {low}")
-        else:
-            texts.append(f"{name} <= {high}")
-        start = end + 1
-    return " or ".join(texts)
+            rule = part.condition(state) if state >= 0 else f"{part.name} left open"
+            rules.append(f"{rule}: {weights[v]:+.2f}")
+        return f"{text}; by rule: {'; '.join(rules)}" if rules else text

@@ -51,6 +51,13 @@ class Latent:
         return int(self.states.max()) + 1
 
     @cached_property
+    def by_state(self) -> tuple[IndexArray, IndexArray]:
+        """Pairs of levels in the order of their states, and where each state starts."""
+        state = self.states.reshape(-1)
+        order = np.argsort(state, kind="stable")
+        return order, np.searchsorted(state[order], np.arange(self.n_states))
+
+    @cached_property
     def with_holes(self) -> CodeArray:
         """States with one more row and column for a missing child; -1 where the state is then open.
 
@@ -283,16 +290,19 @@ def send_messages(
     hierarchy = model.hierarchy
     up: list[FloatArray] = []
     log_scale = np.zeros(len(codes))
+    every = np.arange(len(codes))
     for j, r in enumerate(hierarchy.n_levels):
-        known = np.vstack([np.eye(r), np.ones((1, r))])  # code -1 is the last row
+        known = np.zeros((len(codes), r))
+        known[codes[:, j] < 0] = 1.0
+        known[every, codes[:, j]] = 1.0  # a missing one has a 1 there anyway
         if bonus is not None:
             top = float(bonus[j].max())
-            known = known * np.exp(bonus[j] - top)
             log_scale += top
-        up.append(_scaled(known[codes[:, j]], log_scale))
+            known = _scaled(known * np.exp(bonus[j] - top), log_scale)
+        up.append(known)
     for latent, log_within in zip(hierarchy.latents, model.tables.log_within, strict=True):
         pairs = _pair_weights(latent, np.exp(log_within), up)
-        order, starts = _by_state(latent)
+        order, starts = latent.by_state
         fold = np.add if bonus is None else np.maximum
         up.append(_scaled(fold.reduceat(pairs[:, order], starts, axis=1), log_scale))
     return Messages(up, log_scale)
@@ -303,13 +313,6 @@ def _pair_weights(latent: Latent, within: FloatArray, up: list[FloatArray]) -> F
     first, second = (up[child] for child in latent.children)
     product = first[:, :, None] * second[:, None, :] * within
     return np.asarray(product.reshape(len(first), -1))
-
-
-def _by_state(latent: Latent) -> tuple[IndexArray, IndexArray]:
-    """Combinations in the order of their states, and where each state starts."""
-    state = latent.states.reshape(-1)
-    order = np.argsort(state, kind="stable")
-    return order, np.searchsorted(state[order], np.arange(latent.n_states))
 
 
 def _scaled(message: FloatArray, log_scale: FloatArray) -> FloatArray:
@@ -368,7 +371,7 @@ def _send_down(model: FilledHierarchy, codes: CodeArray, posterior: FloatArray) 
     for t in reversed(range(len(hierarchy.latents))):
         latent = hierarchy.latents[t]
         pairs = _pair_weights(latent, np.exp(model.tables.log_within[t]), up)
-        order, starts = _by_state(latent)
+        order, starts = latent.by_state
         total = np.add.reduceat(pairs[:, order], starts, axis=1)
         share = np.divide(down[n + t], total, out=np.zeros_like(total), where=total > 0)
         pairs = (pairs * share[:, latent.states.reshape(-1)]).reshape(-1, *latent.states.shape)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentclass._types import CodeArray
+from latentclass._types import CodeArray, FloatArray
 from latentclass.data._schema import Schema
 from latentclass.estimator._bif import BifVariable, free_name
-from latentclass.hnb._explanation import write_intervals
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._model import HierarchyModel
 from latentclass.hnb._network import enlarged_network
@@ -20,15 +19,6 @@ from latentclass.hnb._rules import RuleFinder, write
 
 MAX_LENGTH = 300
 """Characters up to which a rule is written out over the columns, unless asked otherwise."""
-
-
-class TopPart(NamedTuple):
-    """A variable directly below the class: columns, state in each row, rule of each state."""
-
-    name: str
-    leaves: tuple[int, ...]
-    states: CodeArray
-    conditions: list[str]
 
 
 @dataclass(frozen=True)
@@ -93,21 +83,26 @@ class HierarchyReader:
 
     def rule(self, variable: int, state: int, max_length: int | None = None) -> str:
         """When a variable is in a state, over the columns, or shorter if that is too long."""
-        columns = [self.schema.columns[j] for j in self.model.coding.positions]
-
-        def alike(i: int, j: int) -> bool:
-            both = columns[i].categories, columns[j].categories
-            return len(both[0]) > 0 and list(both[0]) == list(both[1])
-
-        def written(*, expand: bool) -> str:
-            finder = RuleFinder(self.hierarchy, alike, expand)
-            proposition = finder.find(variable, frozenset([state]))
-            return write(proposition, self.names, self.condition)
-
-        text = written(expand=True)
+        finder, short = self._finders
+        text = self._write(finder, variable, state)
         if max_length is not None and len(text) > max_length:
-            return written(expand=False)
+            return self._write(short, variable, state)
         return text
+
+    def _write(self, finder: RuleFinder, variable: int, state: int) -> str:
+        return write(finder.find(variable, frozenset([state])), self.names, self.condition)
+
+    @cached_property
+    def _finders(self) -> tuple[RuleFinder, ...]:
+        """Finds rules over the columns, and shorter ones; they keep what they have found."""
+        return tuple(RuleFinder(self.hierarchy, self._alike, expand) for expand in (True, False))
+
+    def _alike(self, i: int, j: int) -> bool:
+        """Whether two columns have the same categories."""
+        own, other = (
+            self.schema.columns[self.model.coding.positions[column]].categories for column in (i, j)
+        )
+        return len(own) > 0 and list(own) == list(other)
 
     def condition(self, j: int, levels: tuple[int, ...]) -> str:
         """That a variable has one of some levels, in words."""
@@ -118,10 +113,11 @@ class HierarchyReader:
             if continuous:
                 return write_intervals(name, coding.bins[place].cuts, levels)
             categories = self.schema.columns[coding.positions[j]].categories
-        rest = [c for i, c in enumerate(categories) if i not in levels]
         chosen = [categories[i] for i in levels]
         if len(chosen) == 1:
             return f"{name} = {chosen[0]}"
+        others = set(range(len(categories))).difference(levels)
+        rest = [categories[i] for i in sorted(others)]
         if len(rest) == 1:
             return f"{name} != {rest[0]}"
         listed, word = (chosen, "in") if len(chosen) <= len(rest) + 1 else (rest, "not in")
@@ -140,21 +136,54 @@ class HierarchyReader:
         return enlarged_network(self.model.filled, root, names, levels, taken)
 
 
+class TopPart(NamedTuple):
+    """A variable directly below the class: its columns, its state in each row, and its rules.
+
+    `model` is the number of its hierarchy, if there are several.
+    """
+
+    name: str
+    leaves: tuple[int, ...]
+    states: CodeArray
+    reader: HierarchyReader
+    variable: int
+    model: int | None
+
+    def condition(self, state: int) -> str:
+        """What a state says, over the columns."""
+        if self.reader.hierarchy.latent(self.variable) is None:
+            return self.reader.condition(self.variable, (state,))
+        text = self.reader.rule(self.variable, state, MAX_LENGTH)
+        return text if self.model is None else f"{text} (model {self.model})"
+
+
 def top_parts(readers: Sequence[HierarchyReader], codes: CodeArray) -> list[TopPart]:
     """The variables directly below the class; of several hierarchies, a column only once."""
     found: dict[str, TopPart] = {}
     for m, one in enumerate(readers):
-        hierarchy = one.hierarchy
-        states = hierarchy.encode(codes)
-        for v, name in zip(hierarchy.tops, one.top_variables, strict=True):
-            every = range(hierarchy.sizes[v])
-            if hierarchy.latent(v) is None:
-                conditions = [one.condition(v, (state,)) for state in every]
-            else:
-                conditions = [one.rule(v, state, MAX_LENGTH) for state in every]
-                if len(readers) > 1:
-                    name = f"model{m}_{name}"
-                    conditions = [f"{text} (model {m})" for text in conditions]
-            part = TopPart(name, hierarchy.leaves(v), states[:, v], conditions)
+        states, model = one.hierarchy.encode(codes), m if len(readers) > 1 else None
+        for v, name in zip(one.hierarchy.tops, one.top_variables, strict=True):
+            if one.hierarchy.latent(v) is not None and model is not None:
+                name = f"model{m}_{name}"
+            part = TopPart(name, one.hierarchy.leaves(v), states[:, v], one, v, model)
             found.setdefault(name, part)
     return list(found.values())
+
+
+def write_intervals(name: str, cuts: FloatArray, levels: tuple[int, ...]) -> str:
+    """Bins of a column as intervals, neighbours joined."""
+    edges = ["", *(f"{cut:.6g}" for cut in cuts), ""]
+    texts, start = [], 0
+    while start < len(levels):
+        end = start
+        while end + 1 < len(levels) and levels[end + 1] == levels[end] + 1:
+            end += 1
+        low, high = edges[levels[start]], edges[levels[end] + 1]
+        if low and high:
+            texts.append(f"{low} < {name} <= {high}")
+        elif low:
+            texts.append(f"{name} > {low}")
+        else:
+            texts.append(f"{name} <= {high}")
+        start = end + 1
+    return " or ".join(texts)

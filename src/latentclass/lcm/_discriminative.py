@@ -31,6 +31,7 @@ from latentclass.lcm._hybrid_em import (
     HybridParams,
     HybridStats,
     add_stats,
+    centre_columns,
     collect_stats,
     log_prior,
     params_design,
@@ -42,6 +43,7 @@ from latentclass.lcm._logistic_bound import (
     read_rows,
     unpack_features,
 )
+from latentclass.lcm._soft_max_bound import soft_pseudo
 
 RATE = 0.03
 """Step size of Adam, for coefficients and logarithms of variances."""
@@ -84,14 +86,15 @@ class ConditionalProblem:
         """Return xi for all classes of the rows of each block, near their best values."""
         n_classes = params.log_weight.shape[1]
         design = params_design(params)
-        at_prior = prior_xi(design, params.latent_mean, params.latent_variance)
+        latent = params.latent_mean, params.latent_variance
+        at_prior = prior_xi(design, *latent, self.data.soft)
         out = []
         for block in self.data.blocks:
             label = np.repeat(np.arange(n_classes), block.rows.n_rows)
             xi = at_prior[..., label]
             seen = read_rows(block.rows.repeat(n_classes))
             for _ in range(WARM_STEPS):
-                xi = best_xi(design, infer(design, seen, label, xi)[0])
+                xi = best_xi(design, infer(design, seen, label, xi)[0], seen.soft)
             out.append(xi)
         return out
 
@@ -113,9 +116,9 @@ class ConditionalProblem:
             stats = collect_stats(
                 seen, label, n_classes, moments, xi[number], share, params.latent_mean.shape[2]
             )
-            return value, stats, best_xi(design, moments)
+            return value, stats, best_xi(design, moments, seen.soft)
 
-        objective = log_prior(params, self.prior, self.data.pseudo)
+        objective = log_prior(params, self.prior, self.data)
         total: HybridStats | None = None
         moved = []
         numbers = list(range(len(self.data.blocks)))
@@ -158,10 +161,13 @@ class ConditionalProblem:
         slope[..., 1:] -= prior.loading * coefficient[..., 1:]
         noise = np.broadcast_to(params.noise, (*coefficient.shape[:2], n_gaussian))
         slope[:, :, :n_gaussian] /= noise[..., None]
-        offset = coefficient[:, :, n_gaussian:, 0]
         ones, zeros = prior.alpha * self.data.pseudo
-        chance = 1.0 / (1.0 + np.exp(-offset))
-        slope[:, :, n_gaussian:, 0] += ones * (1.0 - chance) - zeros * chance
+        soft = n_gaussian + len(ones)  # the first category of a soft-max column
+        chance = 1.0 / (1.0 + np.exp(-coefficient[:, :, n_gaussian:soft, 0]))
+        slope[:, :, n_gaussian:soft, 0] += ones * (1.0 - chance) - zeros * chance
+        offset = coefficient[:, :, soft:, 0]
+        kappa, rho = soft_pseudo(self.data.soft, offset, prior.alpha)
+        slope[:, :, soft:, 0] += kappa - rho * offset
 
         mine, own = coefficient[:, :, :n_gaussian], stats.cross[:, :, :n_gaussian]
         rest = stats.square - (mine * (2.0 * own - fitted[:, :, :n_gaussian])).sum(axis=-1)
@@ -204,6 +210,7 @@ class ConditionalProblem:
                     for at, one, two in zip(place, first, second, strict=True)
                 )
             )
+            centre_columns(self.data.soft, place.coefficient)
             params = _from_slopes(place, params)
             yield params
 

@@ -26,6 +26,7 @@ class MixedClassifier(LatentClassifier):
     offset = True
     bound_steps: int = 1
 
+    nominal: str = "stick_breaking"
     predict_method: str
     power_transform: bool
     discriminative: bool
@@ -35,6 +36,7 @@ class MixedClassifier(LatentClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_option("nominal", self.nominal, ("stick_breaking", "softmax"))
         check_option("power_transform", self.power_transform, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
         check_number("bound_steps", self.bound_steps, low=1, whole=True)
@@ -68,6 +70,7 @@ class MixedClassifier(LatentClassifier):
             training,
             self._settings(*size),
             self._draw_seed,
+            nominal=self.nominal,
             power_transform=self.power_transform,
             discriminative=self.discriminative,
             predict_method=self.predict_method,
@@ -83,19 +86,19 @@ class MixedClassifier(LatentClassifier):
 
     @property
     def weights_(self) -> FloatArray:
-        """Change of each yes-or-no question's log-odds with each latent variable."""
+        """Change of each question's log-odds with each latent variable."""
         check_is_fitted(self)
         return np.array(self._model.best.weights)
 
     @property
     def intercepts_(self) -> FloatArray:
-        """Log-odds of each yes-or-no question where all latent variables are 0."""
+        """Log-odds of each question where all latent variables are 0."""
         check_is_fitted(self)
         return np.array(self._model.best.intercepts)
 
     @property
     def questions_(self) -> list[tuple[str, Any]]:
-        """Column and category that each yes-or-no question asks for."""
+        """Column and category that each question asks for."""
         check_is_fitted(self)
         columns = [self.schema_.columns[j] for j in self.schema_.discrete]
         return [
@@ -109,14 +112,15 @@ class HybridLCMClassifier(MixedClassifier):
 
     A few latent Gaussian variables, independent given the class, explain all columns. Given these,
     a continuous column is Gaussian, a binary one follows a logistic regression, and a nominal one a
-    sequence of logistic regressions.
+    sequence of logistic regressions or, on request, a soft-max.
 
         P(y) P(m | y) N(z; mu_y, diag gamma_y) prod_j p(x_j | z, m)
 
-    The likelihood of discrete columns has no closed form. EM maximises Jaakkola and Jordan's lower
-    bound, and by default the bound is also used to compare the classes. Missing cells are
-    integrated out exactly, and rows without label are learned from. With continuous columns only,
-    the model is `LCMClassifier`; with binary columns only, it is `BinaryLCMClassifier`.
+    The likelihood of discrete columns has no closed form. EM maximises a lower bound (Jaakkola and
+    Jordan's; for a soft-max, Boehning's), and by default it is also used to compare the classes.
+    Missing cells are integrated out exactly, and rows without label are learned from. With
+    continuous columns only, the model is `LCMClassifier`; with binary columns only, it is
+    `BinaryLCMClassifier`.
 
     Parameters
     ----------
@@ -145,6 +149,10 @@ class HybridLCMClassifier(MixedClassifier):
         How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
         nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
         exactly to many digits, by a grid of points; for `n_latent` up to 3.
+    nominal : {"stick_breaking", "softmax"}, default="stick_breaking"
+        How a column with three or more categories depends on the latent variables.
+        "stick_breaking": by one yes-or-no question after another, the most frequent category
+        first. "softmax": by a logit for each category, so their order does not matter.
     power_transform : bool, default=True
         Bring continuous columns nearer to a Gaussian (Yeo and Johnson's power transform), so that a
         long tail does not outweigh all other columns. Not used without discrete columns.
@@ -190,12 +198,14 @@ class HybridLCMClassifier(MixedClassifier):
     loadings_, offsets_, noise_variances_ : arrays
         Of the continuous columns, as in `LCMClassifier`. Transformed columns are scaled to their
         original mean and standard deviation.
-    weights_ : array of shape (n_components, n_sticks, n_latent)
-        Change of each yes-or-no question's log-odds with each latent variable.
-    intercepts_ : array of shape (n_components, n_sticks)
+    weights_ : array of shape (n_components, n_questions, n_latent)
+        Change of each question's log-odds with each latent variable.
+    intercepts_ : array of shape (n_components, n_questions)
         Log-odds where all latent variables are 0.
     questions_ : list of (str, category)
-        Column and category that each yes-or-no question asks for.
+        Column and category that each question asks for: of a binary column one, of a nominal one
+        with `nominal="stick_breaking"` all but one, and with `nominal="softmax"` all. The logits
+        of a soft-max sum to 0.
     latent_means_, latent_variances_ : arrays of shape (n_classes, n_latent)
         Mean and variance of each latent variable in each class.
     schema_ : Schema
@@ -234,10 +244,12 @@ class HybridLCMClassifier(MixedClassifier):
 
     Notes
     -----
-    A nominal column becomes a sequence of yes-or-no questions, the most frequent category first: is
-    it this one; if not, is it the next one; and so on. Each question is a binary column, observed
-    only if the answer to all earlier ones was no. So the bound remains a proven bound, but the
-    order of the categories has a small influence on the model.
+    With `nominal="stick_breaking"` a nominal column becomes a sequence of yes-or-no questions, the
+    most frequent category first: is it this one; if not, is it the next one; and so on. Each
+    question is a binary column, observed only if the answer to all earlier ones was no. So the
+    bound remains a proven bound, but the order of the categories has a small influence on the
+    model. With `nominal="softmax"` it has none. The bound is proven too, but looser: its curvature
+    is fixed [4]_.
 
     The most probable completion of a transformed column is the most probable value on its
     transformed scale.
@@ -256,6 +268,8 @@ class HybridLCMClassifier(MixedClassifier):
        methods. Statistics and Computing 10, 25-37.
     .. [3] Yeo, I.-K. and Johnson, R. A. (2000). A new family of power transformations to improve
        normality or symmetry. Biometrika 87, 954-959.
+    .. [4] Boehning, D. (1992). Multinomial logistic regression algorithm. Annals of the Institute
+       of Statistical Mathematics 44, 197-200.
 
     Examples
     --------
@@ -280,6 +294,7 @@ class HybridLCMClassifier(MixedClassifier):
         select: str = "average",
         drop_starts: bool = True,
         predict_method: str = "bound",
+        nominal: str = "stick_breaking",
         power_transform: bool = True,
         discriminative: bool = True,
         max_iter: int = 200,
@@ -302,6 +317,7 @@ class HybridLCMClassifier(MixedClassifier):
         self.select = select
         self.drop_starts = drop_starts
         self.predict_method = predict_method
+        self.nominal = nominal
         self.power_transform = power_transform
         self.discriminative = discriminative
         self.max_iter = max_iter

@@ -13,6 +13,7 @@ from latentclass.engine._class_components import VALUE_LIMIT
 from latentclass.estimator._gaussian_model import Scaling
 from latentclass.lcm._logistic_bound import HybridRows
 from latentclass.lcm._power_transform import PowerTransform
+from latentclass.lcm._soft_max import SoftMax
 from latentclass.lcm._stick_breaking import StickBreaking
 
 
@@ -20,11 +21,11 @@ class HybridColumns(NamedTuple):
     """How columns become those of the model.
 
     Continuous columns that vary are standardised, then changed by the power transform. Discrete
-    columns become yes-or-no questions.
+    columns become questions.
     """
 
     scaling: Scaling
-    sticks: StickBreaking
+    questions: StickBreaking | SoftMax
     power: PowerTransform = PowerTransform()
 
     @property
@@ -34,13 +35,13 @@ class HybridColumns(NamedTuple):
 
     @property
     def n_logistic(self) -> int:
-        """Number of yes-or-no questions."""
-        return int(self.sticks.edges[-1])
+        """Number of questions."""
+        return self.questions.n_questions
 
     @property
     def n_levels(self) -> IndexArray:
         """Number of categories of each discrete column."""
-        return np.array([len(order) for order in self.sticks.orders], dtype=np.intp)
+        return self.questions.n_levels
 
     def spans(self, table: Table, n_latent: int, n_maps: int) -> list[slice]:
         """Blocks of rows, small enough to hold all posteriors of a block in memory."""
@@ -59,7 +60,8 @@ class HybridColumns(NamedTuple):
     def block_rows(self, block: Block) -> HybridRows:
         """Rows of a block in the form that the engine needs."""
         values = self.power.apply(self.standardised(block))
-        return HybridRows(np.ascontiguousarray(values), self.sticks.signs(block.codes))
+        signs = self.questions.signs(block.codes)
+        return HybridRows(np.ascontiguousarray(values), signs, self.questions.soft)
 
     def standardised(self, block: Block) -> FloatArray:
         """Continuous columns that vary, (columns, rows)."""
@@ -77,18 +79,14 @@ class HybridColumns(NamedTuple):
 
     def categories(self, logits: FloatArray) -> list[tuple[int, FloatArray]]:
         """log P(category) of each column with questions, whose logits are on the last axis."""
-        edges = self.sticks.edges
         return [
-            (
-                place,
-                self.sticks.log_probabilities(place, logits[..., edges[place] : edges[place + 1]]),
-            )
-            for place, order in enumerate(self.sticks.orders)
-            if len(order) > 1
+            (place, self.questions.log_probabilities(place, logits[..., span]))
+            for place, span in enumerate(self.questions.spans)
+            if span.stop > span.start
         ]
 
     def blank_codes(self, n_rows: int) -> CodeArray:
         """Codes of rows: missing, except in columns with a single category."""
-        codes = np.full((n_rows, len(self.sticks.orders)), -1, dtype=np.int32)
+        codes = np.full((n_rows, len(self.n_levels)), -1, dtype=np.int32)
         codes[:, self.n_levels == 1] = 0
         return codes

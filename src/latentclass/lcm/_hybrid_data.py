@@ -12,6 +12,7 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
 from latentclass.engine._numeric import divide
 from latentclass.lcm._logistic_bound import HybridRows, read_rows
+from latentclass.lcm._soft_max_bound import Soft
 
 
 class HybridBlock(NamedTuple):
@@ -38,7 +39,8 @@ class HybridData:
     labelled : array of shape (Y,)
         Weight of the labelled rows of each class.
     pseudo : array of shape (2, n_b)
-        Pseudo-counts of 1 and 0 in each logistic column, for `Prior.alpha` = 1.
+        Pseudo-counts of 1 and 0 in each logistic column, for `Prior.alpha` = 1. Categories of
+        soft-max columns have a pseudo-count of 1 each and are not listed.
     total_weight : float
     n_jobs : int or None
     """
@@ -62,7 +64,12 @@ class HybridData:
     @property
     def n_columns(self) -> tuple[int, int]:
         """Gaussian and logistic columns."""
-        return self.blocks[0].rows.values.shape[0], self.pseudo.shape[1]
+        return self.blocks[0].rows.values.shape[0], self.pseudo.shape[1] + sum(self.soft)
+
+    @property
+    def soft(self) -> Soft:
+        """The soft-max columns among the logistic ones (see `_soft_max_bound`)."""
+        return self.blocks[0].rows.soft
 
 
 def gather_blocks(
@@ -82,9 +89,9 @@ def gather_blocks(
             mine = np.flatnonzero((y != UNLABELLED) == labelled)
             if not mine.size:
                 continue
-            chosen = HybridRows(
-                np.ascontiguousarray(rows.values[:, mine]),
-                rows.signs if mine.size == len(y) else rows.signs[:, mine],
+            chosen = rows._replace(
+                values=np.ascontiguousarray(rows.values[:, mine]),
+                signs=rows.signs if mine.size == len(y) else rows.signs[:, mine],
             )
             label = y[mine] if labelled else np.repeat(np.arange(n_classes), mine.size)
             items = slice(first, first + len(label))

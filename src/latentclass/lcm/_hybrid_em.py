@@ -7,7 +7,8 @@ P(x_j = 1 | z, m) = sigma(w_mj' z + b_mj). A nominal column becomes several bina
 breaking: is it the most frequent category; if not, is it the next one; and so on. Each question is
 observed only if the answer to all earlier ones was no. So one bound (`_logistic_bound`) serves all
 columns, and the sum over rows of log sum_m P(y, m) exp(bound) is a lower bound on the
-log-likelihood.
+log-likelihood. Or it is the soft-max of one logit per category, with another bound
+(`_soft_max_bound`); the coding of the rows decides (`_stick_breaking`, `_soft_max`).
 
 The bound has one free number xi for each logistic cell and component. They are part of the
 parameters: an E-step computes the posteriors at xi, then moves xi to its best value for these, and
@@ -17,6 +18,7 @@ Langseth and Nielsen (2009, section 5.2 and Appendix C), with a prior.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -48,6 +50,7 @@ from latentclass.lcm._logistic_bound import (
     unpack_features,
     weigh_curvatures,
 )
+from latentclass.lcm._soft_max_bound import Soft, centre_logits, log_soft_max, soft_pseudo
 
 GAIN = 1e-3
 """With several steps on the bound, a row has finished when one gains no more than this share."""
@@ -132,7 +135,7 @@ class HybridProblem:
             total = stats if total is None else add_stats(total, stats)
         offset = params.coefficient[:, :, n_gaussian:, 0]
         expected = total._replace(offset=offset, xi=xi)
-        objective = log_likelihood + log_prior(params, self.prior, self.data.pseudo)
+        objective = log_likelihood + log_prior(params, self.prior, self.data)
         return expected, objective / self.data.total_weight
 
     def _visit(
@@ -146,7 +149,7 @@ class HybridProblem:
         moments, joint = raise_bound(design, seen, block.label, xi_before, self.bound_steps)
         joint += np.swapaxes(params.log_weight, 1, 2)[:, :, block.label]
         share, log_total = _shares(joint, block)
-        moved = best_xi(design, moments)
+        moved = best_xi(design, moments, seen.soft)
         xi[..., block.items] = moved
         stats = collect_stats(seen, block.label, n_classes, moments, moved, share, self.n_latent)
         return log_total @ block.weight, stats
@@ -163,9 +166,14 @@ class HybridProblem:
         cross = stats.cross.copy()
         # pseudo-counts at z = 0: one factor each, whose best xi is the offset itself
         ones, zeros = prior.alpha * self.data.pseudo
-        pseudo = (ones + zeros) * curvature(np.maximum(np.abs(stats.offset), LEAST_XI))
-        gram[:, :, n_gaussian:, 0, 0] += pseudo
-        cross[:, :, n_gaussian:, 0] += 0.5 * (ones - zeros)
+        plain = len(ones)
+        offset, soft_offset = stats.offset[..., :plain], stats.offset[..., plain:]
+        pseudo = (ones + zeros) * curvature(np.maximum(np.abs(offset), LEAST_XI))
+        gram[:, :, n_gaussian : n_gaussian + plain, 0, 0] += pseudo
+        cross[:, :, n_gaussian : n_gaussian + plain, 0] += 0.5 * (ones - zeros)
+        kappa, rho = soft_pseudo(self.data.soft, soft_offset, prior.alpha)
+        gram[:, :, n_gaussian + plain :, 0, 0] += rho
+        cross[:, :, n_gaussian + plain :, 0] += kappa
         system = gram.copy()
         diagonal = np.einsum("smiqq->smiq", system)
         # as small as rounding: for a component without rows, or a column without values
@@ -200,7 +208,7 @@ class HybridProblem:
             np.log(params.noise),
             params.latent_mean,
             np.log(params.latent_variance),
-            np.log(params.xi) * self.data.item_scale,
+            self._turn_xi(params.xi, np.log) * self.data.item_scale,
         )
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
@@ -228,8 +236,16 @@ class HybridProblem:
             np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(PARAMETER_LIMIT))),
             np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT),
             np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(PARAMETER_LIMIT))),
-            np.exp(np.clip(xi / self.data.item_scale, *XI_RANGE)).astype(np.float32),
+            self._turn_xi(
+                np.clip(xi / self.data.item_scale, -PARAMETER_LIMIT, PARAMETER_LIMIT),
+                lambda logs: np.exp(np.clip(logs, *XI_RANGE)),
+            ).astype(np.float32),
         )
+
+    def _turn_xi(self, xi: Any, turn: Callable[[Any], Any]) -> Any:
+        """Turn xi into its logarithm or back; psi of soft-max columns remains as it is."""
+        plain = self.data.pseudo.shape[1]
+        return np.concatenate([turn(xi[:, :, :plain]), xi[:, :, plain:]], axis=2)
 
     def starts(self, rngs: list[np.random.Generator]) -> HybridParams:
         """Draw initial parameters, one start per generator.
@@ -243,7 +259,9 @@ class HybridProblem:
         n, q, m = n_gaussian + n_logistic, self.n_latent, self.n_components
         ranks, chance = column_places(self.data)
         coefficient = np.empty((len(rngs), m, n, q + 1))
+        soft = n - sum(self.data.soft)  # the first category of a soft-max column
         level = np.concatenate([np.zeros(n_gaussian), np.log(chance / (1.0 - chance))])
+        level[soft:] = np.log(chance[soft - n_gaussian :])
         for s, rng in enumerate(rngs):
             # half of a column's variance is explained; logits have a spread of about 1
             coefficient[s, ..., 1:] = rng.standard_normal((m, n, q))[:, ranks]
@@ -254,6 +272,7 @@ class HybridProblem:
                 values, signs = draw_items(self.data, direction, rng.random(m))
                 coefficient[s, :, :n_gaussian, 0] = values
                 coefficient[s, :, n_gaussian:, 0] += signs
+        centre_columns(self.data.soft, coefficient)
         share = self.data.labelled + self.prior.component
         with np.errstate(divide="ignore"):
             log_weight = np.log(share / share.sum())[:, None] - np.log(m)
@@ -266,7 +285,8 @@ class HybridProblem:
             np.ones((n_starts, n_classes, q)),
             np.empty((n_starts, m, n_logistic, self.data.n_items), dtype=np.float32),
         )
-        by_class = prior_xi(params_design(params), params.latent_mean, params.latent_variance)
+        latent = params.latent_mean, params.latent_variance
+        by_class = prior_xi(params_design(params), *latent, self.data.soft)
         for block in self.data.blocks:
             params.xi[..., block.items] = by_class[..., block.label]
         return params
@@ -283,7 +303,7 @@ def raise_bound(
     moments, bound = infer(design, seen, label, xi)
     moving = np.ones(bound.shape, dtype=bool)
     for _ in range(n_steps - 1):
-        next_moments, next_bound = infer(design, seen, label, best_xi(design, moments))
+        next_moments, next_bound = infer(design, seen, label, best_xi(design, moments, seen.soft))
         finished = next_bound - bound <= GAIN * np.abs(bound)
         np.copyto(moments, next_moments, where=moving[:, :, None])
         np.copyto(bound, next_bound, where=moving)
@@ -312,7 +332,10 @@ def collect_stats(
     rho = weigh_curvatures(seen, xi, share)
     gram = np.concatenate([(seen.gaussian * share[:, :, None]) @ turned, rho @ turned], axis=2)
     near = turned[..., : q + 1] * share[..., None]
-    cross = np.concatenate([seen.values @ near, seen.kappa @ near], axis=2)
+    plain = seen.n_plain
+    cross = [seen.values @ near, seen.kappa[:plain] @ near]
+    if seen.soft:
+        cross.append(seen.soft_factors(xi[:, :, plain:])[0] @ near)
 
     marks = (label == np.arange(n_classes)[:, None]).astype(np.float64)
     diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
@@ -324,7 +347,7 @@ def collect_stats(
         np.swapaxes(latent_total, 1, 2),
         np.swapaxes(latent_square, 1, 2),
         gram,
-        cross,
+        np.concatenate(cross, axis=2),
         share @ (seen.values**2).T,
         none,
         none.astype(np.float32),
@@ -358,7 +381,14 @@ def add_stats(total: HybridStats, part: HybridStats) -> HybridStats:
     return HybridStats(*(mine + new for mine, new in pairs))
 
 
-def log_prior(params: HybridParams, prior: Prior, pseudo: FloatArray) -> FloatArray:
+def centre_columns(soft: Soft, coefficient: FloatArray) -> None:
+    """Shift the logits of each soft-max column to mean 0, in place; the model remains the same."""
+    if soft:
+        part = coefficient[:, :, coefficient.shape[2] - sum(soft) :]
+        part[...] = np.swapaxes(centre_logits(soft, np.swapaxes(part, 2, 3)), 2, 3)
+
+
+def log_prior(params: HybridParams, prior: Prior, data: HybridData) -> FloatArray:
     """log density of the prior up to a constant, shape (S,)."""
     n_gaussian = params.noise.shape[-1]
     square = (params.coefficient[..., 1:] ** 2).sum(axis=-1)
@@ -372,8 +402,12 @@ def log_prior(params: HybridParams, prior: Prior, pseudo: FloatArray) -> FloatAr
         total = total + prior.component * params.log_weight.sum(axis=(1, 2))
     if prior.alpha > 0:
         offset = params.coefficient[:, :, n_gaussian:, 0]
-        level = pseudo[0] * np.logaddexp(0.0, -offset) + pseudo[1] * np.logaddexp(0.0, offset)
+        ones, zeros = data.pseudo
+        plain = offset[..., : len(ones)]
+        level = ones * np.logaddexp(0.0, -plain) + zeros * np.logaddexp(0.0, plain)
         total = total - prior.alpha * level.sum(axis=(1, 2))
+        soft = log_soft_max(data.soft, offset[..., len(ones) :])
+        total = total + prior.alpha * soft.sum(axis=(1, 2))
     return total
 
 

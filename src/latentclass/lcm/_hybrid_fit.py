@@ -24,7 +24,8 @@ from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, canonical, l
 from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
 from latentclass.lcm._power_transform import learn_power_transform
-from latentclass.lcm._stick_breaking import learn_stick_breaking
+from latentclass.lcm._soft_max import SoftMax
+from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking
 
 JOINT_SHARE = 0.01
 """Weight of the joint likelihood in discriminative training, so that parameters that the labels do
@@ -81,7 +82,7 @@ class HybridFit:
             (self.columns.rows(table, span), y[span], weight[span])
             for span in self.columns.spans(table, self.settings.n_latent, n_maps)
         ]
-        pseudo = self.columns.sticks.pseudo
+        pseudo = self.columns.questions.pseudo
         return gather_blocks(parts, training.n_classes, pseudo, self.n_jobs)
 
     def run_em(
@@ -138,6 +139,7 @@ def fit_columns(
     settings: LCMSettings,
     draw_seed: Callable[[], int],
     *,
+    nominal: str,
     power_transform: bool,
     discriminative: bool,
     predict_method: str,
@@ -146,9 +148,9 @@ def fit_columns(
     on_iteration: Step | None,
 ) -> Learned:
     """Fit the model of mixed columns, or that of Gaussian columns if nothing is discrete."""
-    sticks = learn_stick_breaking(training.schema, training.table, training.weight)
+    questions = learn_questions(training, nominal)
     measured = measure(training, n_jobs)
-    columns = HybridColumns(measured.scaling, sticks)
+    columns = HybridColumns(measured.scaling, questions)
     if not columns.n_logistic:
         return fit_lcm(
             training, measured, settings, draw_seed, n_jobs=n_jobs, on_iteration=on_iteration
@@ -157,6 +159,12 @@ def fit_columns(
         columns, measured = learn_power(training, columns, measured)
     fit = HybridFit(columns, settings, predict_method, bound_steps, draw_seed, n_jobs)
     return fit_hybrid(fit, training, measured, on_iteration, discriminative=discriminative)
+
+
+def learn_questions(training: Training, nominal: str) -> StickBreaking | SoftMax:
+    """Learn how discrete columns become questions."""
+    sticks = learn_stick_breaking(training.schema, training.table, training.weight)
+    return SoftMax(sticks.orders) if nominal == "softmax" else sticks
 
 
 def learn_power(
@@ -181,7 +189,7 @@ def fit_hybrid(
     """Run EM, followed by gradient steps if `discriminative`."""
     result, data = fit.run_em(training, on_iteration)
     params = result.params
-    penalty = log_prior(take_starts(params, [0]), fit.settings.prior, data.pseudo)[0]
+    penalty = log_prior(take_starts(params, [0]), fit.settings.prior, data)[0]
     reached = result.history[-1] * data.total_weight - float(penalty)
     record = FitRecord.of(result, reached + measured.outside)
     attributes = {"restart_histories_": result.histories}
@@ -200,7 +208,8 @@ def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatAr
     """
     table, y, weight = training.table, training.y, training.weight
     seed, n_levels = fit.draw_seed(), training.schema.n_levels
-    shares = held_shares(table.numeric, table.codes, y, weight, n_levels, seed)
+    codes = fit.columns.questions.fold_codes(table.codes)
+    shares = held_shares(table.numeric, codes, y, weight, n_levels, seed)
     if not len(shares):
         return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
     walks = [

@@ -6,12 +6,14 @@ For a = b + w' z, a sign s = 1 or -1, and any xi
 
 with equality where a^2 = xi^2. This is eq. 5 of Langseth and Nielsen (2009); rho is -2 lambda
 there. A Gaussian column x ~ N(a, theta) has exactly the same form, with kappa = x / theta and
-rho = 1 / theta. So every column is a factor (kappa, rho) of the same kind, a missing cell is no
-factor at all, and the posterior of z given a row is Gaussian (eqs. 6 and 7).
+rho = 1 / theta, and so has each category of a soft-max column (`_soft_max_bound`). So every column
+is a factor (kappa, rho) of the same kind, a missing cell is no factor at all, and the posterior of
+z given a row is Gaussian (eqs. 6 and 7).
 
 Rows are on the last axis of all arrays. There are S starts, M components, Y classes, R rows, n_c
 Gaussian and n_b logistic columns, Gaussian ones first; n is their sum, and f the number of features
-of q latent variables (see `_logistic_kernels`).
+of q latent variables (see `_logistic_kernels`). Each category of a soft-max column counts as a
+logistic column, and these come last. The free numbers of their bound, psi, are stored as their xi.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from latentclass.lcm._logistic_kernels import (
     solve_posteriors,
     weigh_cells,
 )
+from latentclass.lcm._soft_max_bound import CURVATURE, Soft, soft_factors
 
 Single = npt.NDArray[np.float32]
 
@@ -63,11 +66,12 @@ class HybridRows(NamedTuple):
     """Rows of a table: `values` (n_c, R), NaN if missing, and `signs` (n_b, R).
 
     A sign is 1 or -1, or 0 if missing. Signs may also be a sparse array of 0 and 1 without missing
-    cells, in which 0 stands for -1.
+    cells, in which 0 stands for -1. `soft` gives the soft-max columns (see `_soft_max_bound`).
     """
 
     values: FloatArray
     signs: Any
+    soft: Soft = ()
 
     @property
     def n_rows(self) -> int:
@@ -76,8 +80,8 @@ class HybridRows(NamedTuple):
 
     def repeat(self, times: int) -> HybridRows:
         """Return all rows, repeated several times."""
-        signs = dense_signs(self.signs)
-        return HybridRows(np.tile(self.values, (1, times)), np.tile(signs, (1, times)))
+        values, signs = np.tile(self.values, (1, times)), dense_signs(self.signs)
+        return self._replace(values=values, signs=np.tile(signs, (1, times)))
 
 
 def dense_signs(signs: Any) -> npt.NDArray[np.int8]:
@@ -134,13 +138,25 @@ class Seen(NamedTuple):
     """Rows as numbers: `values` (n_c, R) and half signs `kappa` (n_b, R), 0 if missing.
 
     `gaussian` and `logistic` are 1 for observed cells and 0 for missing ones. `logistic` is None
-    if no cell is missing.
+    if no cell is missing. `soft` is that of the rows.
     """
 
     values: FloatArray
     kappa: FloatArray
     gaussian: FloatArray
     logistic: FloatArray | None
+    soft: Soft = ()
+
+    @property
+    def n_plain(self) -> int:
+        """Number of logistic columns that are no categories of soft-max columns."""
+        return len(self.kappa) - sum(self.soft)
+
+    def soft_factors(self, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """See `_soft_max_bound`; psi has shape (S, M, categories, R)."""
+        plain = self.n_plain
+        shown = None if self.logistic is None else self.logistic[plain:]
+        return soft_factors(self.soft, psi, self.kappa[plain:], shown)
 
 
 def read_rows(rows: HybridRows) -> Seen:
@@ -154,16 +170,20 @@ def read_rows(rows: HybridRows) -> Seen:
         kappa,
         (~hidden).astype(np.float64),
         None if shown.all() else shown.astype(np.float64),
+        rows.soft,
     )
 
 
-def prior_xi(design: Design, mean: FloatArray, variance: FloatArray) -> FloatArray:
+def prior_xi(design: Design, mean: FloatArray, variance: FloatArray, soft: Soft) -> FloatArray:
     """Return the xi that is best under the prior, before a row is seen, shape (S, M, n_b, Y)."""
     n_gaussian = design.log_noise.shape[-1]
     weights = design.coefficient[:, :, n_gaussian:]
     at_mean = weights[..., 1:] @ np.swapaxes(mean, 1, 2)[:, None] + weights[..., :1]
     spread = weights[..., 1:] ** 2 @ np.swapaxes(variance, 1, 2)[:, None]
-    return np.maximum(np.sqrt(at_mean**2 + spread), LEAST_XI)
+    xi = np.maximum(np.sqrt(at_mean**2 + spread), LEAST_XI)
+    plain = xi.shape[2] - sum(soft)
+    xi[:, :, plain:] = at_mean[:, :, plain:]
+    return xi
 
 
 class Sums(NamedTuple):
@@ -180,18 +200,27 @@ class Sums(NamedTuple):
 def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
     """Sum the factors of each row; `xi` has shape (S, M, n_b, R)."""
     n_starts, n_components, n, _ = design.coefficient.shape
-    n_gaussian = design.log_noise.shape[-1]
+    n_gaussian, plain = design.log_noise.shape[-1], seen.n_plain
+    soft = n_gaussian + plain  # the first category of a soft-max column
     rho = np.empty((n_starts, n_components, n, xi.shape[-1]))
     np.multiply(design.inverse_noise[..., None], seen.gaussian, out=rho[:, :, :n_gaussian])
     rest = np.empty((n_starts, n_components, xi.shape[-1]))
     xi = xi.astype(np.float64, copy=False)
-    small = np.negative(xi)
+    small = np.negative(xi[:, :, :plain])
     np.exp(small, out=small)
-    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    shown = seen.logistic[:plain] if seen.logistic is not None else np.empty((0, 0))
     for s, m in np.ndindex(n_starts, n_components):
-        bend_cells(xi[s, m], small[s, m], shown, rho[s, m, n_gaussian:], rest[s, m])
+        cells = rho[s, m, n_gaussian:soft]
+        bend_cells(xi[s, m, :plain], small[s, m], shown, cells, rest[s, m])
     coefficient = np.swapaxes(design.coefficient, 2, 3)
-    pull = coefficient[..., n_gaussian:] @ seen.kappa
+    pull = coefficient[..., n_gaussian:soft] @ seen.kappa[:plain]
+    if seen.soft:
+        rho[:, :, soft:] = CURVATURE
+        if seen.logistic is not None:
+            rho[:, :, soft:] *= seen.logistic[plain:]
+        kappa, height = seen.soft_factors(xi[:, :, plain:])
+        pull += coefficient[..., soft:] @ kappa
+        rest += height
     if n_gaussian:
         pull += (coefficient[..., :n_gaussian] * design.inverse_noise[:, :, None]) @ seen.values
         squares = design.inverse_noise @ seen.values**2 + design.log_noise @ seen.gaussian
@@ -229,20 +258,42 @@ def _run(kernel: Any, design: Design, sums: Sums, label: IndexArray) -> FloatArr
     return np.asarray(bound)
 
 
-def best_xi(design: Design, moments: FloatArray) -> FloatArray:
-    """Return the xi that maximises the bound given the posterior: xi^2 = E (b + w' z)^2.
+def best_squares(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
+    """Return the xi^2 that maximise the bound given the posterior: E (b + w' z)^2.
 
-    This is eq. 9 of Langseth and Nielsen (2009), with the posterior mean in all its terms.
+    This is eq. 9 of Langseth and Nielsen (2009), with the posterior mean in all its terms. The best
+    psi of a category of a soft-max column is E (b + w' z).
     """
-    square = design.twice @ moments
-    return np.sqrt(np.maximum(square, LEAST_XI**2, out=square), out=square)
+    plain = design.twice.shape[2] - sum(soft)
+    out = np.empty((*design.twice.shape[:3], moments.shape[-1]))
+    square = out[:, :, :plain]
+    np.matmul(design.twice[:, :, :plain], moments, out=square)
+    np.maximum(square, LEAST_XI**2, out=square)
+    if soft:
+        coefficient = design.coefficient[:, :, design.coefficient.shape[2] - sum(soft) :]
+        out[:, :, plain:] = coefficient @ moments[:, :, : coefficient.shape[-1]]
+    return out
+
+
+def best_xi(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
+    """Return the xi, or psi, that maximise the bound given the posterior."""
+    out = best_squares(design, moments, soft)
+    square = out[:, :, : out.shape[2] - sum(soft)]
+    np.sqrt(square, out=square)
+    return out
 
 
 def weigh_curvatures(seen: Seen, xi: FloatArray, share: FloatArray) -> FloatArray:
     """Return rho of each cell times the share (S, M, R) of its row; 0 if missing."""
-    small = np.negative(xi)
+    plain = seen.n_plain
+    rho = np.negative(xi)
+    small = rho[:, :, :plain]
     np.exp(small, out=small)
-    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    shown = seen.logistic[:plain] if seen.logistic is not None else np.empty((0, 0))
     for s, m in np.ndindex(*share.shape[:2]):
-        weigh_cells(xi[s, m], small[s, m], shown, share[s, m], small[s, m])
-    return small
+        weigh_cells(xi[s, m, :plain], small[s, m], shown, share[s, m], small[s, m])
+    if seen.soft:
+        rho[:, :, plain:] = CURVATURE * share[:, :, None]
+        if seen.logistic is not None:
+            rho[:, :, plain:] *= seen.logistic[plain:]
+    return rho

@@ -20,12 +20,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine._compiled import compiled
 
 LANES = 64
 """Number of columns worked on together, enough to outweigh the checks before each vector loop."""
 
+
+NEARLY_PARALLEL = 1e-10
+"""Changes whose squared sine is smaller than this count as one direction."""
 
 MANY_FACTORS = 512
 """How many numbers between 1 and 2 are multiplied before taking the logarithm of the product."""
@@ -72,6 +75,72 @@ def weigh_cells(
             x, u = xi[j, t], small[j, t]
             shown = seen[j, t] if holes else 1.0
             rho[j, t] = share[t] * shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+
+
+@compiled(error_model="numpy")
+def extrapolate_cells(
+    square: FloatArray,
+    best: FloatArray,
+    seen: FloatArray,
+    first: bool,
+    fell: BoolArray,
+    past: FloatArray,
+) -> None:
+    """Replace xi^2, (n, R), by the next one to try: Anderson's mixing of the last three steps.
+
+    A step replaces s = xi^2 by `best` = g(s), the posterior's E a^2. Of the residuals g(s) - s of
+    the last three steps, the combination of least squares is found for each row; the same
+    combination of the g(s) is the next s. A row that `fell` goes on from the g of the step before,
+    which cannot fall, and forgets what was earlier. `seen` is as in `bend_cells`. `past` (4, n, R)
+    is kept from call to call: residual and g of the last step, and how they changed before it.
+    """
+    n, n_rows = square.shape
+    holes = len(seen) > 0
+    residual, image, change, shift = past[0], past[1], past[2], past[3]
+    if first:
+        for j in range(n):
+            for t in range(n_rows):
+                residual[j, t] = best[j, t] - square[j, t]
+                image[j, t] = best[j, t]
+                square[j, t] = best[j, t]
+                change[j, t] = 0.0
+                shift[j, t] = 0.0
+        return
+    sums = np.zeros((5, n_rows))
+    for j in range(n):
+        for t in range(n_rows):
+            f = best[j, t] - square[j, t]
+            a = f - residual[j, t]
+            b = change[j, t]
+            if holes:
+                f *= seen[j, t]
+                a *= seen[j, t]
+                b *= seen[j, t]
+            sums[0, t] += a * a
+            sums[1, t] += a * b
+            sums[2, t] += b * b
+            sums[3, t] += a * f
+            sums[4, t] += b * f
+    newer, older = np.zeros(n_rows), np.zeros(n_rows)
+    for t in range(n_rows):
+        aa, ab, bb, af, bf = sums[0, t], sums[1, t], sums[2, t], sums[3, t], sums[4, t]
+        size = aa * bb - ab * ab
+        if size > NEARLY_PARALLEL * aa * bb:
+            newer[t] = (af * bb - bf * ab) / size
+            older[t] = (bf * aa - af * ab) / size
+        elif aa > 0.0:
+            newer[t] = af / aa
+    for j in range(n):
+        for t in range(n_rows):
+            s, g, before = square[j, t], best[j, t], image[j, t]
+            moved, f = g - before, g - s
+            a = f - residual[j, t]
+            down = fell[t]
+            square[j, t] = before if down else g - newer[t] * moved - older[t] * shift[j, t]
+            residual[j, t] = residual[j, t] if down else f
+            image[j, t] = before if down else g
+            change[j, t] = 0.0 if down else a
+            shift[j, t] = 0.0 if down else moved
 
 
 @compiled(error_model="numpy")

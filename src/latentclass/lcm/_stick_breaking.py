@@ -28,10 +28,35 @@ class StickBreaking(NamedTuple):
     orders: tuple[IndexArray, ...]
 
     @property
-    def edges(self) -> IndexArray:
-        """First stick of each column, and the number of all sticks."""
-        counts = [max(0, len(order) - 1) for order in self.orders]
-        return np.concatenate([[0], np.cumsum(counts, dtype=np.intp)]).astype(np.intp)
+    def n_levels(self) -> IndexArray:
+        """Number of categories of each column."""
+        return np.array([len(order) for order in self.orders], dtype=np.intp)
+
+    @property
+    def soft(self) -> tuple[int, ...]:
+        """See `SoftMax`: there are no soft-max columns here."""
+        return ()
+
+    @property
+    def spans(self) -> list[slice]:
+        """Sticks of each column."""
+        counts = np.maximum(self.n_levels - 1, 0)
+        last = np.cumsum(counts)
+        return [
+            slice(*edges) for edges in zip((last - counts).tolist(), last.tolist(), strict=True)
+        ]
+
+    @property
+    def n_questions(self) -> int:
+        """Number of all sticks."""
+        return int(np.maximum(self.n_levels - 1, 0).sum())
+
+    @property
+    def questions(self) -> list[tuple[int, int]]:
+        """Column (by its place) and code that each stick asks for."""
+        return [
+            (place, int(code)) for place, order in enumerate(self.orders) for code in order[:-1]
+        ]
 
     @property
     def pseudo(self) -> FloatArray:
@@ -42,18 +67,21 @@ class StickBreaking(NamedTuple):
 
     def signs(self, codes: CodeArray) -> npt.NDArray[np.int8]:
         """Return 1 for yes, -1 for no, 0 for not asked or missing, shape (sticks, rows)."""
-        edges = self.edges
-        out = np.zeros((int(edges[-1]), len(codes)), dtype=np.int8)
-        for place, order in enumerate(self.orders):
+        out = np.zeros((self.n_questions, len(codes)), dtype=np.int8)
+        for place, (order, span) in enumerate(zip(self.orders, self.spans, strict=True)):
             if len(order) < 2:
                 continue
             rank = np.append(np.argsort(order), -1)  # code -1 picks the last
             mine = rank[codes[:, place]]
             stick = np.arange(len(order) - 1)[:, None]
-            part = out[edges[place] : edges[place + 1]]
+            part = out[span]
             part[(mine > stick)] = -1
             part[mine == stick] = 1
         return out
+
+    def fold_codes(self, codes: Any) -> Any:
+        """See `SoftMax`: here folds go by the codes as they are."""
+        return codes
 
     def log_probabilities(self, place: int, logits: FloatArray) -> FloatArray:
         """log P(category) of a column from its sticks' logits on the last axis, by code."""

@@ -41,6 +41,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         handle_unknown: str,
         calibrate: bool,
         n_init: int,
+        drop_starts: bool,
         max_iter: int,
         tol: float,
         accelerate: bool,
@@ -54,6 +55,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
         self.n_init = n_init
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
         self.accelerate = accelerate
@@ -65,6 +67,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
         check_number("n_init", self.n_init, low=1, whole=True)
+        check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_option("accelerate", self.accelerate, (True, False))
@@ -97,6 +100,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
             tol=self.tol,
             max_iter=self.max_iter if hidden else 2,
             rngs=rngs,
+            halving=self.drop_starts,
             accelerate=self.accelerate and hidden,
             on_iteration=progress.step if progress is not None and hidden else None,
         )

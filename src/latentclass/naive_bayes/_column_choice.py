@@ -150,6 +150,7 @@ class ColumnSearch:
     tol: float
     max_iter: int
     accelerate: bool = False
+    drop_starts: bool = True
 
 
 def choose_mixtures(samples: ColumnValues, spread: Spread, search: ColumnSearch) -> Choice:
@@ -201,6 +202,7 @@ def _fit_mixtures(
         tol=search.tol,
         max_iter=search.max_iter,
         rngs=[np.random.default_rng(search.seed)] * len(runs),
+        halving=search.drop_starts,
         accelerate=search.accelerate,
     )
     found = ColumnComponents(

@@ -62,6 +62,9 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     n_init : int, default=4
         Number of EM starts for each number of components, near rows of each class that are drawn
         far apart. One component needs a single start.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -166,6 +169,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 4,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         accelerate: bool = False,
@@ -180,6 +184,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
             handle_unknown=handle_unknown,
             calibrate=calibrate,
             n_init=n_init,
+            drop_starts=drop_starts,
             max_iter=max_iter,
             tol=tol,
             accelerate=accelerate,

@@ -56,6 +56,9 @@ class MixtureNaiveBayes(ProductClassifier):
     n_init : int, default=3
         Number of starts of each mixture. The first cuts the sorted values into even slices, the
         others into slices drawn at random. Rows without label add no start.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations, for each start of a mixture and for the EM over all rows
         that follows.
@@ -157,6 +160,7 @@ class MixtureNaiveBayes(ProductClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 3,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         accelerate: bool = False,
@@ -171,6 +175,7 @@ class MixtureNaiveBayes(ProductClassifier):
             handle_unknown=handle_unknown,
             calibrate=calibrate,
             n_init=n_init,
+            drop_starts=drop_starts,
             max_iter=max_iter,
             tol=tol,
             accelerate=accelerate,
@@ -195,6 +200,7 @@ class MixtureNaiveBayes(ProductClassifier):
             self.tol,
             self.max_iter,
             self.accelerate,
+            self.drop_starts,
         )
         numbers, parts = choose_columns(labelled, problem, search)
         rngs = self._generators(1)

@@ -40,6 +40,9 @@ class NaiveBayes(ProductClassifier):
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others near one labelled row of each class, drawn at random.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -122,6 +125,7 @@ class NaiveBayes(ProductClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 1,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         accelerate: bool = False,
@@ -136,6 +140,7 @@ class NaiveBayes(ProductClassifier):
             handle_unknown=handle_unknown,
             calibrate=calibrate,
             n_init=n_init,
+            drop_starts=drop_starts,
             max_iter=max_iter,
             tol=tol,
             accelerate=accelerate,

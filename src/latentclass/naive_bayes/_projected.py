@@ -72,6 +72,9 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         held-out log-loss.
     n_init : int, default=10
         Number of EM starts for each number of clusters. Everything else has one start.
+    drop_starts : bool, default=True
+        Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
+        false, all run to the end before one is kept.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-4
@@ -175,6 +178,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         handle_unknown: str = "missing",
         calibrate: bool = False,
         n_init: int = 10,
+        drop_starts: bool = True,
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -189,6 +193,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
         self.n_init = n_init
+        self.drop_starts = drop_starts
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -201,6 +206,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
         check_number("n_init", self.n_init, low=1, whole=True)
+        check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
@@ -224,6 +230,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
             self.max_components,
             self.tol,
             self.max_iter,
+            self.drop_starts,
             None if progress is None else progress.step,
         )
         found = self._find_axes(fit, mixed=mixed)

@@ -41,6 +41,7 @@ class AxesFit:
     max_components : int
     tol : float
     max_iter : int
+    drop_starts : bool
     on_iteration : callable or None
     """
 
@@ -50,6 +51,7 @@ class AxesFit:
     max_components: int
     tol: float
     max_iter: int
+    drop_starts: bool
     on_iteration: Callable[[int, float], bool] | None
 
     def run(
@@ -68,6 +70,7 @@ class AxesFit:
             tol=self.tol,
             max_iter=self.max_iter if hidden else 2,
             rngs=[] if rngs is None else rngs,
+            halving=self.drop_starts,
             accelerate=accelerate,
             on_iteration=self.on_iteration if hidden else None,
         )
