@@ -152,7 +152,7 @@ class GenerativeClassifier(
             return learned.temperature, {}
 
         seed = int(check_random_state(self.random_state).randint(2**31))
-        folds = deal_folds(training, N_FOLDS, seed)
+        training, folds = deal_folds(training, N_FOLDS, seed)
 
         def held_out(number: int) -> FloatArray:
             fold = self._unfitted_copy(learned)
