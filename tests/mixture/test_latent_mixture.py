@@ -23,7 +23,7 @@ from latentclass.datasets import load_dataset
 from latentclass.engine._em import run_restarts
 from latentclass.engine._mixture_rows import MixtureRows
 
-SEARCHES = ["em", "kmeans", "era", "anneal"]
+SEARCHES = ["em", "kmeans", "era", "anneal", "mcem"]
 
 
 @parametrize_with_checks(
@@ -159,7 +159,7 @@ def test_the_best_so_far_and_the_trace_are_kept():
     assert model.n_iter_ == 80
 
 
-@pytest.mark.parametrize("search", ["kmeans", "era", "anneal"])
+@pytest.mark.parametrize("search", ["kmeans", "era", "anneal", "mcem"])
 def test_polish_climbs_from_there(search):
     X = load_dataset("iris", container="numpy").X
     rough = LatentMixture(4, search, max_iter=60, random_state=0).fit(X)
