@@ -396,7 +396,7 @@ def test_categories_have_probabilities(table):
             {"n_components": []},
             "n_components is empty: pass a number of components, or several to try.",
         ),
-        ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal'."),
+        ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal', 'mcem'."),
         ({"criterion": "dic"}, "criterion='dic' must be one of 'bic', 'aic', 'cv'."),
         ({"n_folds": 1}, "n_folds=1 must be a whole number of at least 2."),
         *(
