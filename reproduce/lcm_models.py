@@ -2,10 +2,10 @@
 
     python reproduce/lcm_models.py --published lcm_table3_accuracy.csv --store lcm_models.jsonl
 
-The size of every model is found inside each training part, by successive halving with 20 restarts
-instead of the paper's semi-greedy search with 100; otherwise the paper's way (plain EM
-without prior, at most 100 steps, wrapper accuracy in 5 inner folds, the restart of highest training
-accuracy). `--map` takes our prior and acceleration instead.
+The models are the paper's (`as_published`) but for `QUICKER`: the size is found inside each
+training part by successive halving with 20 restarts instead of the semi-greedy search with 100, the
+worse restarts are dropped on the way, and EM stops at a gain of 0.01 per row. `--map` takes our
+prior and acceleration instead of plain EM without prior.
 `average` is our default: class probabilities averaged over 10 restarts, size by held-out log-loss.
 QDA, naive Bayes and random forest are there to compare the log-loss. All attributes are numbers.
 sonar and vehicle try a short list of sizes (`WIDE`), because all would take hours.
@@ -26,22 +26,31 @@ WIDE = {
     "sonar": {"n_latent": (2, 5, 12, 30, 60), "n_components": (1, 3, 10)},
     "vehicle": {"n_latent": (5, 10, 20, 40, 72), "n_components": (1, 3, 10)},
 }
-WRAPPER = {"select": "accuracy", "scoring": "accuracy", "n_init": 20, "random_state": 0}
-PLAIN = {"prior": None, "accelerate": False, "max_iter": 100}
+# what is not the paper's way, to save time
+QUICKER = {
+    "search": "halving",
+    "n_init": 20,
+    "drop_starts": True,
+    "tol": 1e-2,
+    "relative_tol": False,
+    "random_state": 0,
+}
+MAP = {"prior": 1.0, "accelerate": True, "max_iter": 200}
 
 
 def classifiers(sizes: dict, fitted: dict) -> dict:
     """By name; `sizes` restricts the search of the models that have one, `fitted` is how."""
-    paper = {**WRAPPER, **fitted}
+    paper = {**QUICKER, **fitted}
+    published = LCMClassifierCV.as_published
     linear = {**sizes, "n_components": 1}
     return {
         "LCM average;T": LCMClassifierCV(**sizes, random_state=0),
-        "LCM(q,m;T)": LCMClassifierCV(**sizes, **paper),
-        "LCM(q)": LCMClassifierCV(**linear, **paper),
+        "LCM(q,m;T)": published(**sizes, **paper),
+        "LCM(q)": published(**linear, **paper),
         "LCM average;U": LCMClassifierCV(**sizes, noise="untied", random_state=0),
-        "LCM(q,m;U)": LCMClassifierCV(**sizes, noise="untied", **paper),
-        "LCM(q)/S": LCMClassifierCV(**linear, structure="learned", **paper),
-        "LCM(q,m;T)/S": LCMClassifierCV(**sizes, structure="learned", **paper),
+        "LCM(q,m;U)": published(**sizes, noise="untied", **paper),
+        "LCM(q)/S": published(**linear, structure="learned", **paper),
+        "LCM(q,m;T)/S": published(**sizes, structure="learned", **paper),
         "QDA": ProjectedNaiveBayes(axes="class"),
         "NB": NaiveBayes(),
         "random forest": RandomForestClassifier(300, random_state=0),
@@ -66,7 +75,7 @@ def main() -> None:
     ):
         if not group:
             continue
-        chosen = classifiers(WIDE.get(group[0].name, {}), {} if options.map else PLAIN)
+        chosen = classifiers(WIDE.get(group[0].name, {}), MAP if options.map else {})
         if options.only:
             chosen = {name: chosen[name] for name in options.only}
         tables = []

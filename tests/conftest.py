@@ -19,19 +19,22 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 # No test may depend on how busy the machine is. A deadline and the health check `too_slow` both
 # measure seconds on the clock, so neither is used; the other health checks stay.
-settings.register_profile("any_load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run draws other examples, so a few will do; tests/fuzz.py draws for as long as it is told.
+settings.register_profile(
+    "any_load", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any_load")
 
-REPEATS = {"test_scikit_learns_own_checks", "test_examples_print_what_the_page_says"}
-"""Tests that run much code in many ways; tests of hypothesis count as such, too."""
+REPEATS = ("common", "test_sklearn.py", "test_weka.py", "test_papers.py", "test_docs.py")
+"""Where tests run the same code many times, as those of hypothesis do."""
 
 
 def pytest_collection_modifyitems(items):
     """Switch coverage off for `REPEATS`: it would double their time.
 
-    What they run is covered by tests of its own, and the report then counts only those.
+    What they run is covered by the tests of each module, and the report then counts only those.
     """
     for item in items:
         of_hypothesis = hasattr(getattr(item, "obj", None), "hypothesis")
-        if of_hypothesis or getattr(item, "originalname", None) in REPEATS:
+        if of_hypothesis or not set(REPEATS).isdisjoint(item.path.parts):
             item.add_marker("no_cover")

@@ -43,12 +43,12 @@ CLASSIFIERS = [
     AODE(random_state=0),
     HiddenNaiveBayes(random_state=0),
     HNBClassifier(random_state=0),
-    LatentTreeClassifier(random_state=0),
+    LatentTreeClassifier(n_cuts=2, random_state=0),
     LCMClassifier(random_state=0),
     LCMClassifierCV([2], [1], random_state=0),  # with one size to try no fold sees rows
     # by quadrature all verbs are exact; by the bound they are approximations
     BinaryLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
-    BinaryLCMClassifierCV([2], [1], n_init=2, predict_method="quadrature", random_state=0),
+    BinaryLCMClassifierCV([2], [1], n_init=1, predict_method="quadrature", random_state=0),
     # gradient steps are for the labels alone: samples are not theirs; see also its own tests
     # the one above has stick breaking
     HybridLCMClassifier(
@@ -60,8 +60,8 @@ CLASSIFIERS = [
         random_state=0,
     ),
     LatentVariableClassifier(max_iter=20, random_state=0),
-    MixtureNaiveBayes(random_state=0),
-    FiniteMixtureNaiveBayes(random_state=0),
+    MixtureNaiveBayes(max_components=2, random_state=0),
+    FiniteMixtureNaiveBayes(max_components=2, n_init=2, random_state=0),
     ProjectedNaiveBayes(random_state=0),
 ]
 

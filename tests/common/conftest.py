@@ -40,10 +40,20 @@ def table():
 @pytest.fixture
 def fitted(model, table):
     """Copy of `model` fitted on `table`: most tests ask for it, and it is fitted only once."""
-    name = type(model).__name__
-    if name not in FITTED:
-        FITTED[name] = clone(model).fit(*table)
-    return deepcopy(FITTED[name])
+    return once(model, table)
+
+
+@pytest.fixture
+def calibrated(model, table):
+    """The same with `calibrate=True`."""
+    return once(model.set_params(calibrate=True), table)
+
+
+def once(model, table):
+    key = type(model).__name__, model.calibrate
+    if key not in FITTED:
+        FITTED[key] = clone(model).fit(*table)
+    return deepcopy(FITTED[key])
 
 
 @pytest.fixture

@@ -51,7 +51,8 @@ def test_works_in_a_pipeline_with_search_and_routing(model, table):
         scoring = get_scorer("accuracy").set_score_request(sample_weight=True)
         pipe = make_pipeline(FunctionTransformer(), step)
         name = type(model).__name__.lower()
-        search = GridSearchCV(pipe, {f"{name}__calibrate": [False, True]}, cv=2, scoring=scoring)
+        grid = {f"{name}__handle_unknown": ["missing", "error"]}
+        search = GridSearchCV(pipe, grid, cv=2, scoring=scoring)
         search.fit(X, y, sample_weight=weight)
     assert search.best_score_ > 0.4
 

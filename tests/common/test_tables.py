@@ -111,7 +111,7 @@ cells = st.one_of(st.floats(-1e6, 1e6, width=32), st.just(np.nan))
     words=arrays(object, (12, 2), elements=st.sampled_from(["a", "b", "c", None])),
     y=st.lists(st.sampled_from(["p", "q", None]), min_size=12, max_size=12),
 )
-@settings(max_examples=30)
+@settings(max_examples=10)
 @pytest.mark.parametrize("prototype", CLASSIFIERS, ids=lambda model: type(model).__name__)
 @pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:EM was stopped")
 def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):

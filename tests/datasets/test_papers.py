@@ -4,13 +4,17 @@ import csv
 import gzip
 import json
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB
 
-from latentclass.datasets import list_datasets, load_dataset
+from latentclass import datasets
+from latentclass.datasets import list_datasets
 from latentclass.datasets._facts import paper_uses, registry
+
+load_dataset = cache(datasets.load_dataset)  # each file is read once for all tests
 
 NAMES = [info.name for info in list_datasets()]
 

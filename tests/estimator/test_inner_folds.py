@@ -1,6 +1,7 @@
 """Folds of the training rows, dealt by content or given."""
 
 import warnings
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -26,60 +27,89 @@ def table():
     return np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
 
 
-def weights(folds):
-    """Weight of each row in each fold, shape (60, n_folds)."""
-    out = np.zeros((60, folds.n_folds))
-    np.add.at(out, (folds.row, folds.fold), folds.weight)
+def deal(X, y=Y, weight=None, seed=0):
+    """Weight of each row that each fold tests, shape (n_rows, 5); equal rows share theirs."""
+    training = read(X, y, weight)
+    joined, folds = deal_folds(training, 5, seed)
+    out = np.zeros((len(training.y), folds.n_folds))
+    key = [(*row, label) for row, label in zip(np.round(dense(X), 12).tolist(), y, strict=True)]
+    total = Counter()
+    for row, w in zip(key, training.weight.tolist(), strict=True):
+        total[row] += w
+    for row, fold, w in zip(folds.row, folds.fold, folds.weight, strict=True):
+        content = key[joined.row_numbers[row]]
+        for place in (i for i, other in enumerate(key) if other == content):
+            out[place, fold] += w * training.weight[place] / total[content]
     return out
+
+
+def counted(training, weight):
+    """Weight of each distinct row and class."""
+    out = Counter()
+    rows = zip(training.table.numeric.tolist(), training.y.tolist(), weight.tolist(), strict=True)
+    for row, label, w in rows:
+        out[*row, label] += w
+    return out
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
 
 
 class TestDealt:
     def test_every_labelled_row_is_tested_once_and_each_class_evenly(self, table):
-        weight = weights(deal_folds(read(table), 5, 0))
+        weight = deal(table)
         assert_allclose(weight.sum(axis=1), Y >= 0, rtol=1e-12)
         for label in (0, 1, 2):
             assert np.ptp(weight[label == Y].sum(axis=0)) <= 1.0 + 1e-9
         assert np.ptp(weight.sum(axis=0)) <= 1.0 + 1e-9
 
+    def test_equal_rows_are_joined(self, table):
+        joined, _ = deal_folds(read(table), 5, 0)
+        rows = Counter((*row, label) for row, label in zip(table.tolist(), Y.tolist(), strict=True))
+        assert counted(joined, joined.weight) == rows
+        assert len(joined.y) == len(rows)
+
     def test_what_is_not_tested_is_learned_from(self, table):
         weight = np.random.default_rng(1).integers(1, 4, 60).astype(float)
-        training = read(table, weight=weight)
-        folds = deal_folds(training, 5, 0)
-        by_fold = weights(folds)
+        training, folds = deal_folds(read(table, weight=weight), 5, 0)
         for number in range(5):
             part = folds.training_part(training, number)
-            expected = weight - by_fold[:, number]
+            mine = folds.fold == number
+            expected = training.weight.copy()
+            np.subtract.at(expected, folds.row[mine], folds.weight[mine])
             kept = expected > 1e-9
-            assert part.row_numbers.tolist() == np.flatnonzero(kept).tolist()
+            assert part.row_numbers.tolist() == training.row_numbers[kept].tolist()
             assert_allclose(part.weight, expected[kept], rtol=1e-12)
-            assert part.y.tolist() == Y[kept].tolist()
+            assert part.y.tolist() == training.y[kept].tolist()
 
     @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-    def test_neither_the_order_of_rows_nor_copies_matter(self, table, layout):
+    def test_neither_the_order_of_rows_nor_copies_matter_to_the_last_bit(self, table, layout):
         weight = np.random.default_rng(1).integers(1, 4, 60).astype(float)
-        expected = weights(deal_folds(read(layout(table), weight=weight), 5, 0))
         rows = np.random.default_rng(2).permutation(np.repeat(np.arange(60), weight.astype(int)))
-        folds = deal_folds(read(layout(table[rows]), Y[rows]), 5, 0)
-        found = np.zeros_like(expected)
-        np.add.at(found, (rows[folds.row], folds.fold), folds.weight)
-        assert_allclose(found, expected, atol=1e-9)
+        one, folds = deal_folds(read(layout(table), weight=weight), 5, 0)
+        other, again = deal_folds(read(layout(table[rows]), Y[rows]), 5, 0)
+        for name in ("row", "fold", "weight"):
+            assert getattr(again, name).tolist() == getattr(folds, name).tolist()
+        assert dense(other.table.numeric).tolist() == dense(one.table.numeric).tolist()
+        assert other.weight.tolist() == one.weight.tolist()
+        assert other.y.tolist() == one.y.tolist()
 
     def test_small_weights_are_dealt_like_large_ones(self, table):
         weight = np.random.default_rng(1).uniform(0.5, 1.0, 60)
         table = table + np.random.default_rng(3).normal(size=table.shape)  # no equal rows
-        small = weights(deal_folds(read(table, weight=1e-3 * weight), 5, 0))
+        small = deal(table, weight=1e-3 * weight)
         assert_allclose(small.sum(axis=1), np.where(Y >= 0, 1e-3 * weight, 0.0), rtol=1e-9)
         for label in (0, 1):
             assert np.ptp(small[label == Y].sum(axis=0)) <= 1e-3
 
-    def test_a_class_of_one_row_each_is_dealt_in_turn(self):
-        folds = deal_folds(read(np.zeros((4, 1)), np.arange(4)), 5, 0)
+    def test_classes_of_one_row_each_are_dealt_in_turn(self):
+        _, folds = deal_folds(read(np.zeros((4, 1)), np.arange(4)), 5, 0)
         assert folds.n_folds == 4
         assert sorted(folds.fold.tolist()) == [0, 1, 2, 3]
 
     def test_the_seed_gives_other_folds(self, table):
-        one, other = (weights(deal_folds(read(table), 5, seed)) for seed in (0, 1))
-        assert not np.array_equal(one, other)
+        assert not np.array_equal(deal(table, seed=0), deal(table, seed=1))
 
     def test_a_search_needs_two_labelled_rows(self):
         training = read(np.arange(3.0)[:, None], [0, -1, -1])
@@ -89,18 +119,41 @@ class TestDealt:
     def test_a_search_warns_of_a_class_with_too_few_rows(self, table):
         words = r"A class has fewer labelled rows \(3\) than cv=5 folds, so some folds are"
         with pytest.warns(UserWarning, match=words):
-            assert make_folds(read(table), 5, 0).n_folds == 5
+            _, folds = make_folds(read(table), 5, 0)
+        assert folds.n_folds == 5
 
 
 class TestGiven:
     def test_rows_in_no_part_are_left_out(self, table):
         parts = [(np.arange(20), np.arange(20, 42)), (np.arange(20, 42), np.arange(20))]
-        training = read(table)
-        folds = make_folds(training, parts, 0)
+        training, folds = make_folds(read(table), parts, 0)
         assert folds.n_folds == 2
-        assert folds.training_part(training, 0).row_numbers.tolist() == list(range(20))
-        assert folds.training_part(training, 1).row_numbers.tolist() == list(range(20, 42))
-        assert_allclose(weights(folds)[20:42, 0], 1.0)
+        contents = [(*row, label) for row, label in zip(table.tolist(), Y.tolist(), strict=True)]
+        for number, (train, test) in enumerate(parts):
+            part = folds.training_part(training, number)
+            assert counted(part, part.weight) == Counter(contents[row] for row in train)
+            mine = folds.fold == number
+            tested = training.take(folds.row[mine])
+            assert counted(tested, folds.weight[mine]) == Counter(contents[row] for row in test)
+
+    def test_copies_in_another_order_are_the_same_to_the_last_bit(self, table):
+        """Each row with its fold, whether it stands there twice or has weight 2."""
+        weight = np.random.default_rng(1).integers(1, 4, 60)
+        copies = np.random.default_rng(2).permutation(np.repeat(np.arange(60), weight))
+        fold = np.arange(60) % 3
+
+        def deal(rows, weight):
+            cv = [
+                (np.flatnonzero(fold[rows] != f), np.flatnonzero(fold[rows] == f)) for f in (0, 1)
+            ]
+            cv[1] = (np.flatnonzero(fold[rows] == 2), cv[1][1])  # rows of fold 0 are left out
+            return make_folds(read(table[rows], Y[rows], weight), cv, 0)
+
+        (one, folds), (other, again) = deal(np.arange(60), weight), deal(copies, None)
+        for name in ("row", "fold", "weight", "left_out"):
+            assert getattr(again, name).tolist() == getattr(folds, name).tolist()
+        assert other.table.numeric.tolist() == one.table.numeric.tolist()
+        assert other.weight.tolist() == one.weight.tolist()
 
     @pytest.mark.parametrize("splitter", [LabelledKFold(3), StratifiedKFold(3)])
     def test_splitters_say_nothing_and_leave_the_warning_filters_alone(self, table, splitter):

@@ -233,6 +233,55 @@ def test_an_interrupt_keeps_what_was_found(leaning, monkeypatch):
     assert model.predict(X).shape == (240,)
 
 
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Interrupt the search of each class in its first step; return the number of searches."""
+    import latentclass.latent_tree._east as east
+
+    seen = []
+
+    def stop(self):
+        seen.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(east.Climb, "expand", stop)
+    return seen
+
+
+def test_after_an_interrupt_nothing_long_begins(interrupted):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(y[:, None], 1.0, (60, 3))
+    message = r"\(\[0, 1\]\), and the best trees so far are kept, without calibration\. To contin"
+    with pytest.warns(ConvergenceWarning, match=message) as warned:
+        model = LatentTreeClassifier(n_cuts=5, calibrate=True, random_state=0).fit(X, y)
+    assert len(warned) == 1
+    assert len(interrupted) == 1  # neither the other class nor a fold is searched
+    assert len(model._model.cut_sets) == 1
+    assert model.temperature_ == 1.0
+    assert model.predict_proba(X).shape == (60, 2)
+
+
+def test_an_interrupt_in_a_fold_ends_the_fit(leaning, monkeypatch):
+    import latentclass.latent_tree._east as east
+
+    X, y = leaning
+    real, searches = east.Climb.expand, []
+
+    def stop_in_a_fold(self):
+        if self not in searches:
+            searches.append(self)
+        if len(searches) > 2:  # one for each class, then those of the first fold
+            raise KeyboardInterrupt
+        real(self)
+
+    monkeypatch.setattr(east.Climb, "expand", stop_in_a_fold)
+    model = LatentTreeClassifier(max_latent=1, calibrate=True, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "classes_")
+
+
 def test_progress_is_told(leaning, capsys):
     X, y = leaning
     LatentTreeClassifier(verbose=1, max_latent=1, random_state=0).fit(X, y)

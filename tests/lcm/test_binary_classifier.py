@@ -203,6 +203,20 @@ def test_an_image_is_completed_from_its_upper_half():
     assert np.mean(model.predict(half) == y_test) > 0.95
 
 
+def test_the_most_probable_bits_are_the_best_of_256():
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(150, 2))
+    X = (rng.random((150, 12)) < expit(z @ rng.normal(0.0, 2.5, (2, 12)))).astype(float)
+    model = BinaryLCMClassifier(3, n_init=2, random_state=0).fit(X, z[:, 0] > 0)
+    holes, ways = X[:20].copy(), np.indices((2,) * 8).reshape(8, -1).T
+    holes[:, 4:] = np.nan
+    filled = model.complete(holes, how="most_probable")
+    assert np.array_equal(filled[:, :4], X[:20, :4])
+    every = np.concatenate([np.repeat(X[:20, :4], 256, axis=0), np.tile(ways, (20, 1))], axis=1)
+    best = model.predict_joint_log_proba(every).max(axis=1).reshape(20, 256).max(axis=1)
+    assert_allclose(model.predict_joint_log_proba(filled).max(axis=1), best, atol=1e-9)
+
+
 def test_samples_have_the_class_means():
     X, y = make_bits(600)
     model = quick(n_init=1, predict_method="quadrature").fit(X, y)

@@ -152,7 +152,7 @@ class GenerativeClassifier(
             return learned.temperature, {}
 
         seed = int(check_random_state(self.random_state).randint(2**31))
-        folds = deal_folds(training, N_FOLDS, seed)
+        training, folds = deal_folds(training, N_FOLDS, seed)
 
         def held_out(number: int) -> FloatArray:
             fold = self._unfitted_copy(learned)
@@ -292,7 +292,8 @@ class GenerativeClassifier(
         how : {"expected", "most_probable"}
             "expected": continuous cells get their mean, discrete ones their most probable
             category, given the row's observed cells. "most_probable": the values that, together
-            with some class, have the highest joint probability.
+            with some class, have the highest joint probability. Where a model has components, or
+            its row too many missing cells to try everything, it is the best that a search finds.
 
         Returns
         -------

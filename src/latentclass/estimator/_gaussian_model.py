@@ -33,11 +33,9 @@ from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._numeric import LOG_2PI, divide
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._average import Average, log_mean
+from latentclass.estimator._completion import improve_levels
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._reading import Training
-
-LEVEL_SWEEPS = 5
-"""Maximum number of rounds over the discrete columns in search of the most probable completion."""
 
 
 class Scaling(NamedTuple):
@@ -359,36 +357,14 @@ class GaussianModel(FittedModel):
         """See `FittedModel`."""
         filled = self._complete(table, n_jobs, best=True)
         if self.average.n_models > 1:
-            self._improve_levels(table, filled, n_jobs)
+            # the levels most probable in one class may not be best for the average
+            codes = table.block(slice(None)).codes
+            filled = Table(filled.numeric, np.where(codes < 0, filled.codes, codes))
+            n_levels = np.array([part.shape[1] for part in self.level_log_probs], dtype=np.intp)
+            improve_levels(self, table, filled, n_levels, n_jobs)
         return filled
 
     # ------------------------------------------------------------- completion
-
-    def _improve_levels(self, table: Table, filled: Table, n_jobs: int | None) -> None:
-        """Improve the levels: those most probable in one class may not be best for the average."""
-        numeric, codes = table.block(slice(0, table.n_rows))
-        numeric = np.where(np.isnan(numeric), filled.numeric, numeric)
-        levels = np.where(codes < 0, filled.codes, codes)
-
-        def best_joint(trial: CodeArray, rows: IndexArray) -> FloatArray:
-            evidence = self.evidence(Table(numeric[rows], trial[rows]), n_jobs)
-            return np.asarray((evidence + self.log_prior).max(axis=1))
-
-        for _ in range(LEVEL_SWEEPS):
-            before = levels.copy()
-            for place, log_prob in enumerate(self.level_log_probs):
-                rows = np.flatnonzero(codes[:, place] < 0)
-                if not rows.size or log_prob.shape[1] < 2:
-                    continue
-                trial = levels.copy()
-                score = []
-                for level in range(log_prob.shape[1]):
-                    trial[:, place] = level
-                    score.append(best_joint(trial, rows))
-                levels[rows, place] = np.argmax(score, axis=0)
-            if np.array_equal(before, levels):
-                break
-        filled.codes[:] = levels
 
     def _complete(self, table: Table, n_jobs: int | None, *, best: bool) -> Table:
         """Fill missing cells by the mean over components, or by the mode of the best one."""

@@ -54,19 +54,26 @@ class HierarchySettings:
         "published": Algorithm 3 as it stands, where the subsets may all propose the same pair.
     alpha : float
         Pseudo-count of every level in the tables of the folds.
+    select : bool
+        Leave out variables where that raises the held-out score more than any pair.
     """
 
     measure: str = "chi2"
     exact: bool = False
     search: str = "subsets"
     alpha: float = 1.0
+    select: bool = False
 
 
 class FoundHierarchy(NamedTuple):
-    """A hierarchy, and held-out accuracies of naive Bayes and after each latent variable."""
+    """A hierarchy, and held-out accuracies of naive Bayes and after each step.
+
+    `ignored` are the top variables that were left out: they say nothing about the class.
+    """
 
     hierarchy: Hierarchy
     scores: list[float]
+    ignored: tuple[int, ...] = ()
 
 
 @dataclass
@@ -156,7 +163,7 @@ def search_hierarchy(
     search = _Search(rows, n_levels, n_classes, subsets, folds, settings)
     while search.step():
         pass
-    return FoundHierarchy(search.hierarchy, search.scores)
+    return FoundHierarchy(search.hierarchy, search.scores, tuple(sorted(search.ignored)))
 
 
 class _Search:
@@ -176,6 +183,7 @@ class _Search:
         self.subsets = _entries(subsets, rows.y, n_classes)
         self.folds = _entries(folds, rows.y, n_classes)
         self.hierarchy = Hierarchy(n_levels)
+        self.ignored: list[int] = []
         self.slots: list[_Slot | None] = []
         for j, r in enumerate(n_levels):
             column = np.ascontiguousarray(rows.codes[:, j])
@@ -272,8 +280,8 @@ class _Search:
     # --------------------------------------------------------------------- candidates
 
     def step(self) -> bool:
-        """Add the best latent variable; false if none helps."""
-        if self.n_classes == 1 or sum(slot is not None for slot in self.slots) < 2:
+        """Add the best latent variable, or leave a variable out; false if neither helps."""
+        if self.n_classes == 1 or all(slot is None for slot in self.slots):
             return False
         if self._strength is None:
             self._strength = self._all_strengths()
@@ -289,11 +297,36 @@ class _Search:
                         best = (value, candidate, log_joint)
             if best is not None:
                 break
+        if self.settings.select and self._leave_out(self._best if best is None else best[0]):
+            return True
         if best is None:
             return False
         self._best, candidate, self._log_joint = best
         self.scores.append(self._best[0])
         self._accept(candidate)
+        return True
+
+    def _leave_out(self, least: tuple[float, float]) -> bool:
+        """Leave out the variable without which the score is best, if that is above `least`."""
+        best: tuple[int, FloatArray] | None = None
+        for s, slot in enumerate(self.slots):
+            if slot is None:
+                continue
+            log_joint = self._log_joint.copy()
+            self._kernels.add_logs(
+                log_joint, self._fold, self._row, slot.evidence, -self._tables[s]
+            )
+            value = self._value(log_joint, least)
+            if value is not None:
+                least, best = value, (s, log_joint)
+        if best is None:
+            return False
+        self._best, (s, self._log_joint) = least, best
+        self.scores.append(self._best[0])
+        self.ignored.append(self._slot(s).variable)
+        self.slots[s], self._tables[s] = None, np.empty(0)
+        assert self._strength is not None
+        self._strength[:, s, :] = self._strength[:, :, s] = -np.inf
         return True
 
     def _proposals(self) -> Iterator[list[tuple[tuple[int, int], int]]]:

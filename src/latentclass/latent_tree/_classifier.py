@@ -300,6 +300,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
                 on_iteration=step,
             )
             every = dict(zip(training.classes.tolist(), learned.found, strict=True))
+            if progress is None and "interrupt" in (found.ended for found in learned.found):
+                raise KeyboardInterrupt  # a fold: the fit that it belongs to must end too
             attributes = {
                 "search_steps_": {label: found.steps for label, found in every.items()},
                 "search_ended_": {label: found.ended for label, found in every.items()},
@@ -312,7 +314,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             average.class_prior,
             coding,
             average,
-            tuple(cut_sets),
+            tuple(cut_sets[: len(learned.priors)]),  # fewer than planned after an interrupt
             tuple(learned.trees),
             name_latents(learned.trees, training.n_classes, training.schema.names),
         )
@@ -343,19 +345,28 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         return trees if self.warm_start and last == searched else []
 
     def _warn(self, learned: Learned) -> None:
-        self._warn_if_stopped(learned.attributes["search_ended_"])
-        super()._warn(learned)
+        ended = learned.attributes["search_ended_"]
+        self._warn_if_stopped(ended)
+        if "interrupt" not in ended.values():
+            super()._warn(learned)
+
+    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
+        if "interrupt" in learned.attributes["search_ended_"].values():
+            return learned.temperature, {}  # the user wants the fit to end
+        return super()._calibrated(training, learned)
 
     def _warn_if_stopped(self, ended: Mapping[Any, str]) -> None:
         labels = [label for label, how in ended.items() if how != "done"]
         if not labels:
             return
         cause = f"by time_budget={self.time_budget}"
+        without = ""
         if "interrupt" in ended.values():
             cause = "by an interrupt"
+            without = ", without calibration" * bool(self.calibrate)
         warn_user(
             f"The search was stopped {cause} in {len(labels)} of {len(ended)} classes "
-            f"({labels}), and the best trees so far are kept. To continue, fit again with "
+            f"({labels}), and the best trees so far are kept{without}. To continue, fit again with "
             "warm_start=True or raise time_budget.",
             ConvergenceWarning,
         )

@@ -12,7 +12,7 @@ from latentclass._compat import parameter_names
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
-from latentclass.estimator._inner_folds import make_folds
+from latentclass.estimator._inner_folds import InnerFolds, make_folds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
@@ -219,7 +219,12 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         return int(max(listed(self.n_latent) or LATENT))
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        found = self._find_size(training)
+        pairs = self._pairs(training)
+        found = FoundSize(pairs[0])  # with one pair nothing is searched
+        if len(pairs) > 1:
+            seed = self._draw_seed()
+            training, folds = make_folds(training, self.cv, seed)
+            found = self._find_size(pairs, training, folds, seed)
         learned = self._fit_size(training, found.pair, progress)
         return replace(learned, attributes={**learned.attributes, **found.attributes})
 
@@ -235,13 +240,9 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         params |= {"calibrate": False, "verbose": 0, "n_jobs": None}
         return clone(BinaryLCMClassifier(**params))
 
-    def _find_size(self, training: Training) -> FoundSize:
-        """The best pair; with one pair nothing is searched."""
-        pairs = self._pairs(training)
-        if len(pairs) == 1:
-            return FoundSize(pairs[0])
-        seed = self._draw_seed()
-        folds = make_folds(training, self.cv, seed)
+    def _find_size(
+        self, pairs: list[Pair], training: Training, folds: InnerFolds, seed: int
+    ) -> FoundSize:
         candidate = self._candidate().set_params(random_state=seed)
 
         def fit_part(part: Training, pair: Pair, n_init: int, max_iter: int) -> Learned:

@@ -13,7 +13,7 @@ from latentclass._types import FloatArray
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import Measured, measure
-from latentclass.estimator._inner_folds import make_folds
+from latentclass.estimator._inner_folds import InnerFolds, make_folds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
@@ -213,7 +213,13 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         measured = measure(training, self.n_jobs)
-        found = self._find_size(training, measured)
+        pairs = self._pairs(training, measured)
+        found = FoundSize(pairs[0])  # with one pair nothing is searched
+        if len(pairs) > 1:
+            seed = self._draw_seed()
+            training, folds = make_folds(training, self.cv, seed)
+            measured = measure(training, self.n_jobs)
+            found = self._find_size(pairs, training, measured, folds, seed)
         learned = fit_lcm(
             training,
             measured,
@@ -231,13 +237,14 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
             params[name] = learned.attributes[f"{name}_"]
         return clone(LCMClassifier(**{**params, "calibrate": False}))
 
-    def _find_size(self, training: Training, measured: Measured) -> FoundSize:
-        """The best pair; with one pair nothing is searched."""
-        pairs = self._pairs(training, measured)
-        if len(pairs) == 1:
-            return FoundSize(pairs[0])
-        seed = self._draw_seed()
-        folds = make_folds(training, self.cv, seed)
+    def _find_size(
+        self,
+        pairs: list[Pair],
+        training: Training,
+        measured: Measured,
+        folds: InnerFolds,
+        seed: int,
+    ) -> FoundSize:
         numeric, codes = training.table.block(slice(0, training.table.n_rows))
         rows = FoldedRows(
             measured.scaling.values(numeric),

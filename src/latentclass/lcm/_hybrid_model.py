@@ -14,6 +14,13 @@ from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._average import Average
+from latentclass.estimator._completion import (
+    LEAST_RISE,
+    MOST_WAYS,
+    count_ways,
+    improve_levels,
+    joint_height,
+)
 from latentclass.estimator._fitted import Posterior, check_no_nan, check_shape
 from latentclass.estimator._gaussian_model import Scaling, join_tables
 from latentclass.lcm._hybrid_columns import HybridColumns
@@ -37,8 +44,11 @@ PREDICT_METHODS = ("bound", "importance", "quadrature")
 MOST_GRID = 3
 """Largest number of latent variables for which a grid has no more than a few thousand points."""
 
-MOST_WAYS = 64
-"""All ways to fill the missing discrete cells of a row are tried if there are no more than this."""
+N_SEARCHES = 3
+"""From how many classes' proposals a most probable completion is searched for."""
+
+MOST_ROUNDS = 20
+"""Maximum number of rounds in which a completion is improved by its own posterior."""
 
 N_DRAWS = 128
 """Number of posterior points over which the probability of a category is averaged."""
@@ -198,14 +208,17 @@ class HybridModel(LatentModel):
         return join_tables(list(parts))
 
     def most_probable_cells(self, table: Table, n_jobs: int | None) -> Table:
-        """See `FittedModel`."""
-        parts = map_blocks(
-            lambda span: self._best_block(table.block(span)),
-            self._spans(table, self.n_classes),
-            n_jobs,
-        )
-        filled = join_tables(list(parts))
-        self._try_completions(table, filled, n_jobs)
+        """The cells of the highest log p(row, class), computed as in prediction.
+
+        With discrete cells alone missing, and no more than `MOST_WAYS` ways to fill them, it is the
+        best of all. Otherwise it is searched for.
+        """
+        numeric, codes = table.block(slice(None))
+        rows = np.flatnonzero(np.isnan(numeric).any(axis=1) | (codes < 0).any(axis=1))
+        filled = Table(numeric.copy(), codes.copy())
+        if rows.size:
+            found = self._search(table.take(rows), n_jobs)
+            filled.numeric[rows], filled.codes[rows] = found.numeric, found.codes
         return filled
 
     def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
@@ -289,53 +302,76 @@ class HybridModel(LatentModel):
             out[rows, j] = by_row.sum(axis=1)
         return out
 
-    def _try_completions(self, table: Table, filled: Table, n_jobs: int | None) -> None:
-        """If there are few ways to fill the missing discrete cells of a row, try them all."""
-        codes = table.block(slice(0, table.n_rows)).codes
-        hidden = (codes < 0) & (filled.codes >= 0)
-        patterns, group = np.unique(hidden, axis=0, return_inverse=True)
-        n_levels = self.columns.n_levels
-        for number, pattern in enumerate(patterns):
-            places = np.flatnonzero(pattern)
-            n_ways = np.prod(n_levels[places], dtype=float)
-            if not places.size or n_ways > MOST_WAYS:
-                continue
-            rows = np.flatnonzero(group.reshape(-1) == number)
-            trial = filled.codes[rows].copy()
-            best = np.full(len(rows), -np.inf)
-            for way in np.ndindex(*n_levels[places]):
-                trial[:, places] = way
-                evidence = self.evidence(Table(filled.numeric[rows], trial), n_jobs)
-                joint = (evidence + self.log_prior).max(axis=1)
-                better = np.flatnonzero(joint > best)
-                filled.codes[rows[better]] = trial[better]
-                best[better] = joint[better]
+    def _search(self, table: Table, n_jobs: int | None) -> Table:
+        """The best completion that is found from the best proposals of the classes."""
+        proposals = [self._propose(table, table, rank, n_jobs) for rank in range(self.n_classes)]
+        order = np.argsort([-joint_height(self, each, n_jobs) for each in proposals], axis=0)
+        numeric, codes = table.block(slice(None))
+        filled, best = Table(numeric, codes), np.full(table.n_rows, -np.inf)
+        many = (np.isnan(numeric) & self.columns.scaling.varies).any(axis=1)
+        many |= count_ways(codes < 0, self.columns.n_levels) > MOST_WAYS
+        rows = np.arange(table.n_rows)
+        for places in order[:N_SEARCHES]:
+            found = Table(
+                np.stack([each.numeric for each in proposals])[places[rows], rows],
+                np.stack([each.codes for each in proposals])[places[rows], rows],
+            )
+            self._settle(table.take(rows), found, n_jobs)
+            improve_levels(self, table.take(rows), found, self.columns.n_levels, n_jobs)
+            height = joint_height(self, found, n_jobs)
+            better = height > best[rows]
+            place = rows[better]
+            filled.numeric[place], filled.codes[place] = found.numeric[better], found.codes[better]
+            best[place] = height[better]
+            rows = np.flatnonzero(many)  # the others are the best of all ways by now
+            if not rows.size:
+                break
+        return filled
 
-    def _best_block(self, block: Block) -> Table:
-        """The best of the completions proposed by the best component of each class."""
+    def _settle(self, table: Table, filled: Table, n_jobs: int | None) -> None:
+        """Improve a completion by what the posterior of z proposes, given the completion."""
+        height = joint_height(self, filled, n_jobs)
+        moving = np.arange(table.n_rows)
+        for _ in range(MOST_ROUNDS):
+            again = self._propose(table.take(moving), filled.take(moving), 0, n_jobs)
+            new = joint_height(self, again, n_jobs)
+            better = new > height[moving] + LEAST_RISE
+            moving = moving[better]
+            filled.numeric[moving] = again.numeric[better]
+            filled.codes[moving] = again.codes[better]
+            height[moving] = new[better]
+            if not moving.size:
+                break
+
+    def _propose(self, table: Table, shown: Table, rank: int, n_jobs: int | None) -> Table:
+        """Fill missing cells by their modes at the mean of z, given the rows as in `shown`.
+
+        The mean is that of each row's best class; with `rank` 1 of its second best, and so on.
+        """
+        parts = map_blocks(
+            lambda span: self._propose_block(table.block(span), shown.block(span), rank),
+            self._spans(table, self.n_classes),
+            n_jobs,
+        )
+        return join_tables(list(parts))
+
+    def _propose_block(self, block: Block, shown: Block, rank: int) -> Table:
         params, columns = self.params, self.columns
-        bounds, moments = raise_bounds(params, columns.block_rows(block), moments=True)
+        bounds, moments = raise_bounds(params, columns.block_rows(shown), moments=True)
         assert moments is not None
         joint = bounds + params.log_weight[..., None]
         _, n_classes, n_components, n_rows = joint.shape
-        n_gaussian, q = columns.n_gaussian, self.n_latent
-        best = np.full(n_rows, -np.inf)
-        numeric = np.empty(block.numeric.shape)
-        codes = np.full(block.codes.shape, -1, dtype=np.int32)
         rows = np.arange(n_rows)
         by_class = joint.transpose(1, 0, 2, 3).reshape(n_classes, -1, n_rows)
-        for y in range(n_classes):
-            s, m = np.divmod(by_class[y].argmax(axis=0), n_components)
-            near = moments[s, y, m, : q + 1, rows]
-            a = (params.coefficient[s, m] @ near[..., None])[..., 0]
-            values = columns.restore(a[:, :n_gaussian])
-            levels = columns.blank_codes(n_rows)
-            for place, log_prob in columns.categories(a[:, n_gaussian:]):
-                levels[:, place] = log_prob.argmax(axis=1)
-            values = np.where(np.isnan(block.numeric), values, block.numeric)
-            levels = np.where(block.codes < 0, levels, block.codes)
-            score = self.log_likelihood(Block(values, levels)) + self.log_prior
-            better = score.max(axis=1) > best
-            numeric[better], codes[better] = values[better], levels[better]
-            best = np.maximum(best, score.max(axis=1))
-        return Table(numeric, codes)
+        y = np.argsort(-by_class.max(axis=1), axis=0, kind="stable")[rank]
+        s, m = np.divmod(by_class[y, :, rows].argmax(axis=1), n_components)
+        near = moments[s, y, m, : self.n_latent + 1, rows]
+        a = (params.coefficient[s, m] @ near[..., None])[..., 0]
+        values = columns.restore(a[:, : columns.n_gaussian])
+        levels = columns.blank_codes(n_rows)
+        for place, log_prob in columns.categories(a[:, columns.n_gaussian :]):
+            levels[:, place] = log_prob.argmax(axis=1)
+        return Table(
+            np.where(np.isnan(block.numeric), values, block.numeric),
+            np.where(block.codes < 0, levels, block.codes),
+        )
