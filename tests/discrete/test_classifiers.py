@@ -501,11 +501,13 @@ def test_tables_of_pairs_that_would_fill_the_memory_are_refused(model, table, mo
         model.fit(*table)
 
 
-@pytest.mark.parametrize("model", [BAN(), HNBClassifier(), LatentTreeClassifier()], ids=name_of)
+@pytest.mark.parametrize(
+    "model", [BAN(), K2(), HNBClassifier(), LatentTreeClassifier()], ids=name_of
+)
 def test_searches_over_too_many_columns_are_refused(model, table, monkeypatch):
     monkeypatch.setattr("latentclass.discrete._base.MOST_SEARCHED", 3)
     message = (
-        f"{type(model).__name__} compares all pairs of columns in each step of its search, and X "
+        f"{type(model).__name__} compares all pairs of columns in its search, and X "
         "has 4 that vary, above its limit of 3. Select the columns that say most about the class, "
         "or use NaiveBayes or TAN."
     )

@@ -35,7 +35,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._reading import Training
 
 MOST_SEARCHED = 2000
-"""Most columns of a search whose time grows with the cube of their number."""
+"""Most columns of a search that compares all pairs of them."""
 
 
 class DiscreteClassifier(GenerativeClassifier):
@@ -109,11 +109,11 @@ def code_training(training: Training) -> tuple[Coding, CodedRows]:
 
 
 def check_searched_columns(owner: str, coding: Coding) -> None:
-    """Refuse a search that compares all pairs of very many columns again and again."""
+    """Refuse a search that compares all pairs of very many columns."""
     n_columns = len(coding.active)
     if n_columns > MOST_SEARCHED:
         raise ValueError(
-            f"{owner} compares all pairs of columns in each step of its search, and X has "
+            f"{owner} compares all pairs of columns in its search, and X has "
             f"{n_columns:,} that vary, above its limit of {MOST_SEARCHED:,}. Select the columns "
             "that say most about the class, or use NaiveBayes or TAN."
         )

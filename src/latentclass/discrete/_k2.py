@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from latentclass._validation import check_number, check_option
+from latentclass.discrete._base import check_searched_columns
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
@@ -162,7 +163,8 @@ class K2(AsPublished, NetworkClassifier):
         check_option("order", self.order, ("information", "columns"))
 
     def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        del coding, names  # this search looks at the codes alone
+        del names  # this search looks at the codes alone
+        check_searched_columns("K2", coding)
         order = np.arange(rows.codes.shape[1])
         if self.order == "information":
             order = order_by_information(rows)
