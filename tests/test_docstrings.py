@@ -192,7 +192,7 @@ OWN_WORDS = {
     },
     "calibrate": {"NaiveBayes"},
     "cv": {"HNBClassifier"},
-    "discriminative": {"HybridLCMClassifier"},
+    "discriminative": {"HNBClassifier", "HybridLCMClassifier"},
     "drop_starts": {"LatentMixture"},
     "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_init": {

@@ -3,6 +3,7 @@
 import _thread
 import os
 import signal
+import sys
 import threading
 import time
 from functools import partial
@@ -61,6 +62,24 @@ def test_errors_are_passed_on(n_threads, bad):
     with pytest.raises(ValueError, match=rf"^item {bad}$"):
         map_threads(visit, range(4), n_threads)
     assert map_threads(abs, [-1, -2], n_threads) == [1, 2]
+
+
+def test_after_an_error_no_further_item_begins():
+    begun, meeting = [], threading.Barrier(2, timeout=HUNG)
+
+    def visit(i):
+        begun.append(i)
+        meeting.wait()
+        if i == 0:
+            raise KeyboardInterrupt
+        # the other thread is told by a variable of the loop that called us
+        end = time.monotonic() + HUNG
+        while not sys._getframe(1).f_locals["failed"] and time.monotonic() < end:
+            time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        map_threads(visit, range(50), 2)
+    assert sorted(begun) == [0, 1]
 
 
 def test_work_inside_work_does_not_wait_for_itself():

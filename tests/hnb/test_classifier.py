@@ -81,6 +81,32 @@ def test_all_searches_learn_what_only_a_pair_says(search, measure, collapse):
     assert fitted.cv_scores_[-1] == 1.0
 
 
+def test_columns_that_were_left_out_do_not_matter():
+    rng = np.random.default_rng(2)
+    X = all_bits(2, 15)
+    y = np.where(rng.random(len(X)) < 0.2, 0, X["A1"] == X["A2"])
+    for name in ("u", "v", "w", "x"):
+        X[name] = rng.choice(list("abc"), len(X))
+    options = {"search": "published", "random_state": 0}
+    plain = HNBClassifier(**options).fit(X, y)
+    fitted = HNBClassifier(select_features=True, **options).fit(X, y)
+    assert plain.selected_features_ == list(X)
+    assert np.all(np.diff(fitted.cv_scores_) > 0)
+    assert {"A1", "A2"} <= set(fitted.selected_features_)  # they say something together
+    left_out = sorted(set(X) - set(fitted.selected_features_))
+    assert left_out
+    other = X.assign(**{name: X[name].sample(frac=1, random_state=0).values for name in left_out})
+    assert_allclose(fitted.predict_proba(other), fitted.predict_proba(X), rtol=1e-9)
+    without = X.assign(**dict.fromkeys(left_out))
+    assert_allclose(fitted.predict_proba(without), fitted.predict_proba(X), rtol=1e-9)
+    weights = fitted.explain(X).weights[:, [name in left_out for name in X]]
+    assert_allclose(weights, 0.0, atol=1e-9)
+    # still a model of all columns: their shares are those of all rows
+    one = next(v for v in fitted.to_network() if v.name == left_out[0])
+    shares = (X[left_out[0]].value_counts().sort_index() + 1) / (len(X) + 3)
+    assert_allclose(one.table, np.tile(shares, (2, 1)), rtol=1e-9)
+
+
 def test_example_2_collapses_the_copy_and_then_joins():
     """A2 and A3 agree in 99 of 100 rows, and C = 1 exactly if A1 = A2 = 1."""
     rng = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -109,10 +110,11 @@ def test_given_parts_are_added_up():
     assert got == {(zero, 0): 3.0, (zero, 2): 4.0, (1 - zero, 1): 3.0}
 
 
-def accuracy_by_refitting(hierarchy, rows, folds, alpha):
+def accuracy_by_refitting(hierarchy, rows, folds, alpha, ignored=()):
     """Fit naive Bayes of the top variables from the rows of each training part; no holes."""
-    states = hierarchy.encode(rows.codes)[:, hierarchy.tops]
-    sizes = [hierarchy.sizes[v] for v in hierarchy.tops]
+    tops = [v for v in hierarchy.tops if v not in ignored]
+    states = hierarchy.encode(rows.codes)[:, tops]
+    sizes = [hierarchy.sizes[v] for v in tops]
     right = total = 0.0
     for f in range(folds.n_parts):
         left = np.zeros(len(rows.y))
@@ -179,6 +181,26 @@ def test_the_published_search_is_algorithm_3(seed):
         first, second = latent.children
         states = latent.states if first < second else latent.states.T
         assert partition(states.reshape(-1)) == groups
+
+
+def test_variables_are_left_out_as_long_as_the_rest_does_better():
+    codes, y = coded(n_rows=60, n=8)
+    rows, n_levels, subsets, folds = prepared(codes, y)
+    settings = HierarchySettings(search="published", select=True)
+    found = search_hierarchy(rows, n_levels, 2, subsets, folds, settings)
+    plain = search_hierarchy(rows, n_levels, 2, subsets, folds, replace(settings, select=False))
+    assert plain.ignored == ()
+    assert found.ignored
+    assert found.scores[-1] > plain.scores[-1]
+    assert set(found.ignored) < set(found.hierarchy.tops)
+
+    def score(*more):
+        ignored = (*found.ignored, *more)
+        return accuracy_by_refitting(found.hierarchy, rows, folds, 1.0, ignored)
+
+    assert_allclose(found.scores[-1], score(), rtol=1e-9)
+    for v in set(found.hierarchy.tops) - set(found.ignored):
+        assert score(v) <= found.scores[-1] + 1e-9
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.1])

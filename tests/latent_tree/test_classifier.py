@@ -233,6 +233,55 @@ def test_an_interrupt_keeps_what_was_found(leaning, monkeypatch):
     assert model.predict(X).shape == (240,)
 
 
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Interrupt the search of each class in its first step; return the number of searches."""
+    import latentclass.latent_tree._east as east
+
+    seen = []
+
+    def stop(self):
+        seen.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(east.Climb, "expand", stop)
+    return seen
+
+
+def test_after_an_interrupt_nothing_long_begins(interrupted):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(y[:, None], 1.0, (60, 3))
+    message = r"\(\[0, 1\]\), and the best trees so far are kept, without calibration\. To contin"
+    with pytest.warns(ConvergenceWarning, match=message) as warned:
+        model = LatentTreeClassifier(n_cuts=5, calibrate=True, random_state=0).fit(X, y)
+    assert len(warned) == 1
+    assert len(interrupted) == 1  # neither the other class nor a fold is searched
+    assert len(model._model.cut_sets) == 1
+    assert model.temperature_ == 1.0
+    assert model.predict_proba(X).shape == (60, 2)
+
+
+def test_an_interrupt_in_a_fold_ends_the_fit(leaning, monkeypatch):
+    import latentclass.latent_tree._east as east
+
+    X, y = leaning
+    real, searches = east.Climb.expand, []
+
+    def stop_in_a_fold(self):
+        if self not in searches:
+            searches.append(self)
+        if len(searches) > 2:  # one for each class, then those of the first fold
+            raise KeyboardInterrupt
+        real(self)
+
+    monkeypatch.setattr(east.Climb, "expand", stop_in_a_fold)
+    model = LatentTreeClassifier(max_latent=1, calibrate=True, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "classes_")
+
+
 def test_progress_is_told(leaning, capsys):
     X, y = leaning
     LatentTreeClassifier(verbose=1, max_latent=1, random_state=0).fit(X, y)
@@ -350,3 +399,18 @@ def test_unknown_classes_are_refused(fitted):
 def test_learned_attributes_before_fit(name):
     with pytest.raises(NotFittedError, match="LatentTreeClassifier instance is not fitted yet"):
         getattr(LatentTreeClassifier(), name)
+
+
+def test_a_search_over_many_columns_warns_once_unless_it_has_a_budget(monkeypatch):
+    monkeypatch.setattr("latentclass.latent_tree._classifier.MANY_COLUMNS", 2)
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (40, 3)).astype(str), rng.integers(0, 2, 40)
+    words = (
+        r"^The search for trees of 3 columns may take hours\. Set time_budget, in seconds, or "
+        r'search="fast"; verbose=1 shows the steps\.$'
+    )
+    with pytest.warns(UserWarning, match=words) as caught:
+        LatentTreeClassifier(calibrate=True, n_init=1, random_state=0).fit(X, y)
+    assert len(caught) == 1
+    LatentTreeClassifier(search="fast", n_init=1, random_state=0).fit(X, y)
+    LatentTreeClassifier(time_budget=60.0, n_init=1, random_state=0).fit(X, y)

@@ -61,10 +61,16 @@ def map_threads(
         return [function(item) for item in items]
     found: list[Result | None] = [None] * len(items)
     turns = count()  # next() on it is atomic
+    failed = False
 
     def take_turns() -> None:
-        while (turn := next(turns)) < len(items):
-            found[turn] = function(items[turn])
+        nonlocal failed
+        try:
+            while not failed and (turn := next(turns)) < len(items):
+                found[turn] = function(items[turn])
+        except BaseException:
+            failed = True  # also an interrupt: the others begin no further item
+            raise
 
     pool = _pool(n_helpers)
     helpers = [pool.submit(take_turns) for _ in range(n_helpers)]

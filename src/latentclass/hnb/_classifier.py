@@ -12,7 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import DiscreteClassifier, code_training
+from latentclass.discrete._base import (
+    DiscreteClassifier,
+    check_searched_columns,
+    code_training,
+)
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
@@ -25,6 +29,7 @@ from latentclass.hnb._hierarchy import FilledHierarchy, Tables
 from latentclass.hnb._learn import (
     count_tops,
     find_hierarchy,
+    learn_conditional,
     learn_within,
     state_support,
     top_layout,
@@ -75,6 +80,12 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         measure on all rows, and the first that helps is taken. "published": Algorithm 3 of [1]_ to
         the letter. Each subset proposes its strongest pair once, several may propose the same, the
         accuracy must rise, and no states are made anew.
+    select_features : bool, default=False
+        Leave out a column or a latent variable where that raises the accuracy in `cv`, or lowers
+        the log-loss at the same accuracy, and does more than the best pair.
+    discriminative : bool, default=False
+        At the end, change the tables of the variables below the class to raise the probability of
+        the labels given the columns. How far they go from the counts is chosen in `cv`.
     n_models : int, default=1
         Number of models with different subsets and folds to average. The average of their
         p(x, class) is itself a model with all methods. It is more accurate, but has several sets of
@@ -114,7 +125,7 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
     cut_points_ : dict of str to array
         Cut points of each continuous column.
     models_ : list of HNBClassifier
-        The fitted models that are averaged; with `n_models=1` this model alone. The next four
+        The fitted models that are averaged; with `n_models=1` this model alone. The next six
         attributes belong to a single model: with several, ask each of these.
     latent_children_ : dict of str to tuple of str
         The two variables below each latent variable, in the order in which they were added.
@@ -122,8 +133,15 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         Number of states of each latent variable.
     top_variables_ : list of str
         Columns and latent variables directly below the class.
+    selected_features_ : list of str
+        Columns that say something about the class: all but those that `select_features` left out
+        and those below a latent variable of a single state.
     cv_scores_ : list of float
-        Accuracy in cross-validation without latent variables, and after each was added.
+        Accuracy in cross-validation without latent variables, and after each was added; with
+        `select_features=True` also after each variable that was left out.
+    shrinkage_ : float
+        With `discriminative=True`, the weight of the joint likelihood of the labelled rows beside
+        that of their labels; inf if counted tables are best, or without it.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
@@ -196,6 +214,7 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
     _members: list[HNBClassifier]  # of an average; none for a single model
 
     cv_scores_: list[float]
+    shrinkage_: float
 
     _PUBLISHED: ClassVar[dict[str, Any]] = {"search": "published", "alpha": 0.0}
 
@@ -208,6 +227,8 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         alpha: float = 1.0,
         collapse: str = "greedy",
         search: str = "subsets",
+        select_features: bool = False,
+        discriminative: bool = False,
         n_models: int = 1,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -226,6 +247,8 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         self.alpha = alpha
         self.collapse = collapse
         self.search = search
+        self.select_features = select_features
+        self.discriminative = discriminative
         self.n_models = n_models
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -245,6 +268,8 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         check_option("pair_measure", self.pair_measure, ("chi2", "expected_kl"))
         check_option("collapse", self.collapse, ("greedy", "exact"))
         check_option("search", self.search, ("subsets", "hill_climbing", "published"))
+        check_option("select_features", self.select_features, (True, False))
+        check_option("discriminative", self.discriminative, (True, False))
         check_inner_cv(self.cv)
 
     # ------------------------------------------------------------------ fit
@@ -266,6 +291,7 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
             )
         folds = self._folds(training)
         coding, rows = code_training(training)
+        check_searched_columns("HNBClassifier", coding)
         if self.n_models == 1:
             return self._learn_one(training, coding, rows, folds, progress)
         # the first is the model that n_models=1 would give
@@ -311,30 +337,44 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
     ) -> Learned:
         """A single hierarchy."""
         alpha = float(self.alpha)
+        seed = int(check_random_state(self.random_state).randint(2**31))
         found = find_hierarchy(
             rows,
-            HierarchySettings(self.pair_measure, self.collapse == "exact", self.search, alpha),
+            HierarchySettings(
+                self.pair_measure,
+                self.collapse == "exact",
+                self.search,
+                alpha,
+                bool(self.select_features),
+            ),
             n_candidates=int(self.n_candidates),
             folds=folds,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=seed,
         )
         hierarchy = found.hierarchy
         params, _, result = self._run_em(
             rows,
-            top_layout(hierarchy, rows, alpha),
+            top_layout(hierarchy, rows, alpha, found.ignored),
             hierarchy.top_entries,
             partial(count_tops, hierarchy, rows.n_classes),
             progress,
         )
         within = learn_within(hierarchy, rows, max(alpha, LEAST_MASS))
+        log_pi, shrinkage = params.log_pi, np.inf
+        filled = FilledHierarchy(hierarchy, Tables(params.log_theta, within))
+        if self.discriminative:
+            log_pi, filled, shrinkage = learn_conditional(
+                rows, filled, log_pi, found.ignored, alpha, folds=folds, seed=seed
+            )
         model = HierarchyModel(
-            np.exp(params.log_pi),
+            np.exp(log_pi),
             coding,
-            FilledHierarchy(hierarchy, Tables(params.log_theta, within)),
+            filled,
             state_support(hierarchy, rows),
+            found.ignored,
         )
         total = model.total_log_likelihood(rows, training.table, training.weight)
-        attributes = {"cv_scores_": found.scores, "_members": []}
+        attributes = {"cv_scores_": found.scores, "shrinkage_": shrinkage, "_members": []}
         return Learned(model, FitRecord.of(result, total), attributes)
 
     # ------------------------------------------------------------------ reading
@@ -371,6 +411,11 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
     def top_variables_(self) -> list[str]:
         """Columns and latent variables directly below the class."""
         return self._reader("top_variables_").top_variables
+
+    @property
+    def selected_features_(self) -> list[str]:
+        """Columns that say something about the class."""
+        return self._reader("selected_features_").selected_features
 
     @property
     def n_states_(self) -> dict[str, int]:

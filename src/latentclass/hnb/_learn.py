@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._em import CountLayout
 from latentclass.engine._content_folds import (
+    DistinctRows,
+    FoldWeights,
     assign_folds,
     column_fingerprints,
     distinct_rows,
     given_parts,
 )
-from latentclass.hnb._hierarchy import Hierarchy, count_within
+from latentclass.hnb._conditional import (
+    ConditionalProblem,
+    NaiveTables,
+    choose_share,
+    natural,
+    normalised,
+    show_states,
+)
+from latentclass.hnb._hierarchy import FilledHierarchy, Hierarchy, Tables, count_within
 from latentclass.hnb._search import FoundHierarchy, HierarchySettings, search_hierarchy
 
 
@@ -30,19 +42,13 @@ def find_hierarchy(
     `folds` is the fold of each labelled row (-1 for none), or the number of folds to draw.
     """
     n_levels = rows.n_levels
-    marks = column_fingerprints(rows.codes, rows.y, rows.weight, n_levels, rows.n_classes)
-    # by what they hold, so that their order cannot decide between equal pairs
-    order = sorted(range(len(marks)), key=lambda j: marks[j])
-    codes = np.ascontiguousarray(rows.codes[:, order])
-    distinct = distinct_rows(codes, rows.y, rows.weight, sorted(marks), seed)
+    order, distinct, parts = _split(rows, folds, seed)
     found = search_hierarchy(
         distinct,
         tuple(n_levels[j] for j in order),
         rows.n_classes,
         assign_folds(distinct, 1 if settings.search == "hill_climbing" else n_candidates, salt=2),
-        assign_folds(distinct, folds, salt=1)
-        if isinstance(folds, int)
-        else given_parts(distinct, folds, rows.weight, int(folds.max()) + 1),
+        parts,
         settings,
     )
     # back to the columns' own order
@@ -51,13 +57,71 @@ def find_hierarchy(
     for latent in found.hierarchy.latents:
         first, second = (order[v] if v < n else v for v in latent.children)
         hierarchy = hierarchy.join(first, second, latent.states)
-    return found._replace(hierarchy=hierarchy)
+    ignored = tuple(sorted(order[v] if v < n else v for v in found.ignored))
+    return found._replace(hierarchy=hierarchy, ignored=ignored)
 
 
-def top_layout(hierarchy: Hierarchy, rows: CodedRows, alpha: float) -> CountLayout:
+def _split(
+    rows: CodedRows, folds: IndexArray | int, seed: int
+) -> tuple[list[int], DistinctRows, FoldWeights]:
+    """The distinct rows with their columns in another order, that order, and the folds."""
+    marks = column_fingerprints(rows.codes, rows.y, rows.weight, rows.n_levels, rows.n_classes)
+    # by what they hold, so that their order cannot decide between equal pairs
+    order = sorted(range(len(marks)), key=lambda j: marks[j])
+    codes = np.ascontiguousarray(rows.codes[:, order])
+    distinct = distinct_rows(codes, rows.y, rows.weight, sorted(marks), seed)
+    if isinstance(folds, int):
+        return order, distinct, assign_folds(distinct, folds, salt=1)
+    return order, distinct, given_parts(distinct, folds, rows.weight, int(folds.max()) + 1)
+
+
+def learn_conditional(
+    rows: CodedRows,
+    filled: FilledHierarchy,
+    log_pi: FloatArray,
+    ignored: tuple[int, ...],
+    alpha: float,
+    *,
+    folds: IndexArray | int,
+    seed: int,
+) -> tuple[FloatArray, FilledHierarchy, float]:
+    """Tables that raise P(class | columns) of the labelled rows, see `_conditional`.
+
+    Returns log pi, the hierarchy with its new tables, and the share of the joint likelihood that
+    the folds chose; inf if the tables stay as they are.
+    """
+    hierarchy = filled.hierarchy
+    tops = [v for v in hierarchy.tops if v not in ignored]
+    if rows.n_classes == 1 or not tops:
+        return log_pi, filled, np.inf
+    order, distinct, parts = _split(rows, folds, seed)
+    codes = distinct.codes[:, np.argsort(order)]
+    evidence = show_states(filled, codes, tops)
+    kept = np.repeat(np.isin(hierarchy.tops, tops), np.diff(hierarchy.offsets))
+    counted = NaiveTables(log_pi, filled.tables.log_theta[:, kept])
+    problem = ConditionalProblem(evidence, distinct.y, distinct.weight, counted)
+    trains = [
+        distinct.weight - np.bincount(parts.row, parts.weight * (parts.part == i), len(distinct.y))
+        for i in range(parts.n_parts)
+    ]
+    share = choose_share(problem, trains, rows.n_classes, alpha)
+    if np.isinf(share):
+        return log_pi, filled, share
+    best = replace(problem, share=share).climb(*natural(counted))
+    pi, theta, _ = normalised(*best, evidence.offsets)
+    log_theta = filled.tables.log_theta.copy()
+    log_theta[:, kept] = np.log(theta)
+    tables = Tables(log_theta, filled.tables.log_within)
+    return np.log(pi), FilledHierarchy(hierarchy, tables), share
+
+
+def top_layout(
+    hierarchy: Hierarchy, rows: CodedRows, alpha: float, ignored: tuple[int, ...] = ()
+) -> CountLayout:
     """The tables P(top variable | class) for EM, with pseudo-counts `alpha`.
 
-    Where there is neither count nor pseudo-count, they have the shares of all rows.
+    Where there is neither count nor pseudo-count, they have the shares of all rows. Those of
+    `ignored` variables are the same in all classes.
     """
     codes, weight = _all_rows(rows)
     states = hierarchy.encode(codes)
@@ -72,7 +136,7 @@ def top_layout(hierarchy: Hierarchy, rows: CodedRows, alpha: float) -> CountLayo
         np.full(size, alpha),
         np.concatenate(fallback),
         np.ones(size),
-        np.zeros(size, dtype=bool),
+        np.repeat(np.isin(hierarchy.tops, ignored), np.diff(hierarchy.offsets)),
     )
 
 

@@ -34,10 +34,13 @@ class HierarchyModel(DiscreteModel):
     support : tuple of arrays of shape (n_states, n_classes)
         For each latent variable, the weight of the labelled training rows known to be in each
         state.
+    ignored : tuple of int
+        Top variables whose tables are the same in all classes.
     """
 
     filled: FilledHierarchy
     support: tuple[FloatArray, ...]
+    ignored: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

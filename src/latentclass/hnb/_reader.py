@@ -59,6 +59,18 @@ class HierarchyReader:
         """Columns and latent variables directly below the class."""
         return [self.names[v] for v in self.hierarchy.tops]
 
+    @property
+    def selected_features(self) -> list[str]:
+        """Columns that say something about the class, in the order of the table."""
+        hierarchy = self.hierarchy
+        kept = {
+            leaf
+            for v in hierarchy.tops
+            if v not in self.model.ignored and hierarchy.sizes[v] > 1
+            for leaf in hierarchy.leaves(v)
+        }
+        return [self.names[leaf] for leaf in sorted(kept)]
+
     def rules(self, labels: list[Any], max_length: int | None) -> Any:
         """Every state of every latent variable as a rule; see `HNBClassifier.rules`."""
         import pandas as pd

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.discrete._base import DiscreteClassifier
+from latentclass.discrete._base import DiscreteClassifier, check_searched_columns
 from latentclass.discrete._coding import code_rows
 from latentclass.discrete._cut_sets import learn_cut_sets
 from latentclass.estimator._average import Average
@@ -39,6 +39,9 @@ from latentclass.latent_tree._inspection import (
 from latentclass.latent_tree._model import LatentTreeModel
 from latentclass.latent_tree._settings import TreeSettings
 from latentclass.latent_tree._tree import Tree
+
+MANY_COLUMNS = 200
+"""From more columns on, a warning says that the search takes long."""
 
 
 class LatentTreeClassifier(AsPublished, DiscreteClassifier):
@@ -285,6 +288,13 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         coding, cut_sets = learn_cut_sets(
             training.schema, table, y, weight, training.n_classes, seeds.tolist()
         )
+        check_searched_columns("LatentTreeClassifier", coding)
+        n_columns, slow = len(coding.active), self.search == "east" and self.time_budget is None
+        if n_columns > MANY_COLUMNS and slow and progress is not None:  # once, not in every fold
+            warn_user(
+                f"The search for trees of {n_columns} columns may take hours. Set time_budget, "
+                'in seconds, or search="fast"; verbose=1 shows the steps.'
+            )
         rows = code_rows(coding, table, y, weight, training.n_classes)
         step = None if progress is None else progress.step
         attributes: dict[str, Any] = {"search_steps_": {}, "search_ended_": {}}
@@ -300,6 +310,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
                 on_iteration=step,
             )
             every = dict(zip(training.classes.tolist(), learned.found, strict=True))
+            if progress is None and "interrupt" in (found.ended for found in learned.found):
+                raise KeyboardInterrupt  # a fold: the fit that it belongs to must end too
             attributes = {
                 "search_steps_": {label: found.steps for label, found in every.items()},
                 "search_ended_": {label: found.ended for label, found in every.items()},
@@ -312,7 +324,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             average.class_prior,
             coding,
             average,
-            tuple(cut_sets),
+            tuple(cut_sets[: len(learned.priors)]),  # fewer than planned after an interrupt
             tuple(learned.trees),
             name_latents(learned.trees, training.n_classes, training.schema.names),
         )
@@ -343,19 +355,28 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         return trees if self.warm_start and last == searched else []
 
     def _warn(self, learned: Learned) -> None:
-        self._warn_if_stopped(learned.attributes["search_ended_"])
-        super()._warn(learned)
+        ended = learned.attributes["search_ended_"]
+        self._warn_if_stopped(ended)
+        if "interrupt" not in ended.values():
+            super()._warn(learned)
+
+    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
+        if "interrupt" in learned.attributes["search_ended_"].values():
+            return learned.temperature, {}  # the user wants the fit to end
+        return super()._calibrated(training, learned)
 
     def _warn_if_stopped(self, ended: Mapping[Any, str]) -> None:
         labels = [label for label, how in ended.items() if how != "done"]
         if not labels:
             return
         cause = f"by time_budget={self.time_budget}"
+        without = ""
         if "interrupt" in ended.values():
             cause = "by an interrupt"
+            without = ", without calibration" * bool(self.calibrate)
         warn_user(
             f"The search was stopped {cause} in {len(labels)} of {len(ended)} classes "
-            f"({labels}), and the best trees so far are kept. To continue, fit again with "
+            f"({labels}), and the best trees so far are kept{without}. To continue, fit again with "
             "warm_start=True or raise time_budget.",
             ConvergenceWarning,
         )

@@ -380,9 +380,9 @@ class Climb:
         chunks = [items[i : i + size] for i in range(0, len(items), size)]
 
         def visit(chunk: list[list[int]]) -> list[tuple[int, Judged]]:
-            self._check_time()
             found: list[tuple[int, Judged]] = []
             for group in chunk:
+                self._check_time()
                 found += zip(group, judge(base, [moves[i] for i in group], how), strict=True)
             return found
 
@@ -434,6 +434,7 @@ class Climb:
             max_iter=min(self.settings.max_iter, self.full_steps),
             rng=np.random.default_rng(self.settings.seed),
             n_jobs=self.settings.n_jobs,
+            on_iteration=self._check_stop,
         )
         return fit.tree, fit.log_likelihood
 
@@ -454,9 +455,14 @@ class Climb:
             self.on_step(step)
 
     def _check_time(self) -> None:
-        """End the search if its time is up or another search was interrupted."""
-        deadline, stop = self.settings.deadline, self.settings.stop
-        if stop is not None and stop.is_set():
-            raise KeyboardInterrupt
+        """End the search if its time is up or it was interrupted."""
+        self._check_stop()
+        deadline = self.settings.deadline
         if deadline is not None and time.monotonic() > deadline:
             raise OutOfTimeError
+
+    def _check_stop(self, *_: float) -> bool:
+        """End the search if it was interrupted; also between two steps of EM."""
+        if self.settings.stop is not None and self.settings.stop.is_set():
+            raise KeyboardInterrupt
+        return False

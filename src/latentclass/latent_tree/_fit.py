@@ -32,6 +32,9 @@ from latentclass.latent_tree._tree import Tree
 
 SEARCHES = {"east": search, "fast": search_fast}
 
+GRACE = 0.3
+"""Seconds that EM may still take to learn the tables of trees whose search was interrupted."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClassTrees:
@@ -72,11 +75,13 @@ def learn_class_trees(
 
     `before` has the tree of each class from which the search goes on; it is empty for a fresh
     search. `on_step` is called with the class and each step of its search, `on_iteration` with each
-    step of EM for the first set.
+    step of EM for the first set. After an interrupt only the first set is learned, and quickly.
     """
     own = _own_rows(rows)
     first = _seen(rows, cut_sets, 0)
     found = _search_trees(first, own, cut_sets[0].n_levels, settings, before, on_step)
+    if any(one.ended == "interrupt" for one in found):
+        cut_sets, on_iteration = cut_sets[:1], _in_time(on_iteration)
     learned, prior, result = _learn_tables(
         [one.tree for one in found], first, own, settings, on_iteration
     )
@@ -91,6 +96,19 @@ def learn_class_trees(
         trees.append(tuple(more))
         priors.append(prior)
     return ClassTrees(trees, priors, result, found)
+
+
+def _in_time(
+    on_iteration: Callable[[int, float], bool] | None,
+) -> Callable[[int, float], bool]:
+    """Stop EM after a moment, or if `on_iteration` does."""
+    end = time.monotonic() + GRACE
+
+    def step(n_iter: int, objective: float) -> bool:
+        stopped = on_iteration is not None and on_iteration(n_iter, objective)
+        return stopped or time.monotonic() > end
+
+    return step
 
 
 def _zeros(codes: CodeArray) -> CodeArray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from latentclass._types import FloatArray
+from latentclass._validation import check_memory
 from latentclass.engine._content_holdout import held_shares
 from latentclass.engine._em import EMResult, take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
@@ -98,6 +99,15 @@ class HybridFit:
     ) -> tuple[EMResult[HybridParams], HybridData]:
         """EM from all starts."""
         settings = self.settings
+        n_unlabelled = int(np.count_nonzero(~training.labelled))
+        n_items = len(training.y) + (training.n_classes - 1) * n_unlabelled
+        n_each = 4.0 * self.columns.n_logistic * n_items * settings.n_components
+        check_memory(
+            f"{settings.n_init} starts with {self.columns.n_logistic:,} yes-or-no questions and "
+            f"{len(training.y):,} rows",
+            3 * n_each * settings.n_init,  # EM holds three of each start
+            "Lower n_init or n_components, merge categories, or select columns or rows.",
+        )
         data = self.gather(training, settings.n_init * settings.n_components)
         problem = HybridProblem(
             data,
