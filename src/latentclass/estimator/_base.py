@@ -298,6 +298,7 @@ class GenerativeClassifier(
             "probability": continuous cells get their mean; a column with two categories becomes the
             probability of the second one (0 or 1 if it is observed), any other discrete column one
             such column for each category, named "column=category".
+            A row that the model finds impossible is filled as if all its cells were missing.
 
         Returns
         -------

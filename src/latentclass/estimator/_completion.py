@@ -40,15 +40,12 @@ def complete_table(
 ) -> Any:
     """Complete `X`, read as `table`, in one of the ways that the estimators document."""
     check_option("how", how, ("expected", "most_probable", "probability"))
-    if how == "most_probable":
-        filled = model.most_probable_cells(table, n_jobs)
-        return fill_missing(X, schema, filled, owner=owner)
-    if how == "expected":
-        filled = model.expected_cells(table, posterior, n_jobs)
+    if how != "probability":
+        filled = model.completion(table, how, posterior, n_jobs)
         return fill_missing(X, schema, filled, owner=owner)
     numeric, codes = table.block(slice(None))
     if np.isnan(numeric).any():
-        means = model.expected_cells(table, posterior, n_jobs).numeric
+        means = model.completion(table, "expected", posterior, n_jobs).numeric
         numeric = np.where(np.isnan(numeric), means, numeric)
     chances = level_chances(model, Table(table.numeric, codes), schema.n_levels, n_jobs)
     return write_chances(X, schema, numeric, chances, owner=owner)
@@ -68,16 +65,27 @@ def level_chances(
         chance = (mine[:, None] == np.arange(n)).astype(np.float64)
         rows = np.flatnonzero(mine < 0)
         if rows.size and n:
-            part = table.take(rows)
-            log_density = np.empty((len(rows), n))
-            for level in range(n):
-                codes = np.array(part.codes)
-                codes[:, place] = level
-                log_density[:, level] = model.log_density(Table(part.numeric, codes), n_jobs)
-            # a row that no class can have made tells nothing about its cells
-            log_density[np.isneginf(log_density).all(axis=1)] = 0.0
+            log_density = _by_level(model, table.take(rows), place, n, n_jobs)
+            impossible = np.isneginf(log_density).all(axis=1)
+            if impossible.any():
+                none = Table(
+                    np.full_like(table.numeric[:1], np.nan), np.full_like(table.codes[:1], -1)
+                )
+                log_density[impossible] = _by_level(model, none, place, n, n_jobs)
             chance[rows] = np.exp(log_normalise(log_density))
         out.append(chance)
+    return out
+
+
+def _by_level(
+    model: FittedModel, table: Table, place: int, n_levels: int, n_jobs: int | None
+) -> FloatArray:
+    """log-density of each row with each level of one discrete column."""
+    out = np.empty((table.n_rows, n_levels))
+    for level in range(n_levels):
+        codes = np.array(table.codes)
+        codes[:, place] = level
+        out[:, level] = model.log_density(Table(table.numeric, codes), n_jobs)
     return out
 
 
