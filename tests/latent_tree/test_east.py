@@ -296,6 +296,11 @@ def test_independent_columns_stay_alone():
             assert_allclose(found.tree.tables[node][0], share, atol=1e-9)
 
 
+def test_one_start_is_enough_to_search(two_groups):
+    found = search(two_groups[:300], np.ones(300), [3] * 8, EastSettings(n_init=1))
+    assert len(found.tree.latent) > 1
+
+
 def test_limits_are_kept(two_groups):
     codes, weight = two_groups[:300], np.ones(300)
     small = search(codes, weight, [3] * 8, EastSettings(max_states=2))

@@ -352,7 +352,7 @@ def _disturbed(tables: list[FloatArray], noise: FloatArray) -> FloatArray:
         start += table.size
         product = chance * table
         product /= product.sum(axis=2, keepdims=True)
-        parts.append(product.reshape(len(noise), -1))
+        parts.append(product.reshape(len(noise), table.size))
     return np.concatenate(parts, axis=1)
 
 
