@@ -75,6 +75,8 @@ def classifiers(protocol: str, variants: bool, peers: bool) -> dict[str, object]
             "HNB alpha=0.1": HNBClassifier(alpha=0.1, random_state=0),
             "HNB alpha=0.5": HNBClassifier(alpha=0.5, random_state=0),
             "HNB alpha=0": HNBClassifier(alpha=0.0, random_state=0),
+            "HNB select_features": HNBClassifier(select_features=True, random_state=0),
+            "HNB discriminative": HNBClassifier(discriminative=True, random_state=0),
             "HNB cv=10": HNBClassifier(cv=10, random_state=0),
             "HNB n_models=10": HNBClassifier(n_models=10, random_state=0),
             "HNB 10 posteriors": VotingClassifier(average, voting="soft"),

@@ -34,7 +34,7 @@ TREE_SETS = (
     "hepatitis/complete",
     "iris/uci",
 )
-LINEAR_SETS = ("glass2", "iris", "tae", "thyroid", "wine")
+LINEAR_SETS = ("glass2", "iris/uci", "tae", "thyroid", "wine")
 
 
 def digits(run: Run, options: argparse.Namespace, names: list[str], theirs: str, model) -> None:

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from latentclass._validation import check_number, check_option
+from latentclass._validation import check_memory, check_number, check_option
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,10 @@ def test_options_must_have_the_same_type():
         message = f"a={value!r} must be one of 'x', None, True."
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             check_option("a", value, ("x", None, True))
+
+
+def test_memory_beyond_the_limit_is_refused():
+    check_memory("A table", 2**33, "Do less.")
+    message = "A table would need 9.5 GiB of memory, above the limit of 8 GiB. Do less."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check_memory("A table", 9.5 * 2**30, "Do less.")

@@ -13,6 +13,18 @@ MOST_ROWS = 10**9
 MOST_STATES = 10**4
 """Most latent variables, components or states: far above any use, far below what fills memory."""
 
+MOST_BYTES = 2**33
+"""Most memory that the tables of one model may need (8 GiB)."""
+
+
+def check_memory(what: str, n_bytes: float, remedy: str) -> None:
+    """Refuse what needs more than `MOST_BYTES`, before it is computed."""
+    if n_bytes > MOST_BYTES:
+        raise ValueError(
+            f"{what} would need {n_bytes / 2**30:,.1f} GiB of memory, above the limit of "
+            f"{MOST_BYTES / 2**30:.0f} GiB. {remedy}"
+        )
+
 
 def check_number(
     name: str,

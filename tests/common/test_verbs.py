@@ -11,6 +11,38 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from sklearn.base import clone
 
+from estimators import CLASSIFIERS
+
+NEED_ALPHA = {"K2", "AODE", "HiddenNaiveBayes"}
+"""Classifiers that are not defined without smoothing, and refuse alpha=0."""
+
+NEVER_IMPOSSIBLE = {"BinaryLCMClassifier", "BinaryLCMClassifierCV", "HybridLCMClassifier"}
+"""Classifiers in which every category has some probability, as log-odds are finite."""
+
+UNSMOOTHED = {}
+
+
+@pytest.fixture(
+    params=[one for one in CLASSIFIERS if type(one).__name__ not in NEED_ALPHA],
+    ids=lambda model: type(model).__name__,
+)
+def unsmoothed(request):
+    """Fitted without smoothing on classes that never share a letter, a sign or a word."""
+    name = type(request.param).__name__
+    if name not in UNSMOOTHED:
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1, 2], 12)
+        X = pd.DataFrame(
+            {
+                "letter": np.array(list("pqr"))[y],
+                "sign": np.array(list("xyz"))[y],
+                "word": np.array(list("uvw"))[y],
+                "size": rng.normal(y),
+            }
+        )
+        UNSMOOTHED[name] = clone(request.param).set_params(alpha=0.0).fit(X, y)
+    return UNSMOOTHED[name]
+
 
 def test_transform_is_named_and_sums_up(model, fitted, table):
     X, y = table
@@ -106,6 +138,29 @@ def test_most_probable_completion_is_the_best_of_all(fitted, table):
                 town=np.where(rows["town"].isna(), town, filled["town"]),
             )
             assert np.all(fitted.predict_joint_log_proba(other).max(axis=1) <= best + 1e-9)
+
+
+@pytest.mark.parametrize("how", ["expected", "most_probable"])
+def test_an_impossible_row_is_filled_like_one_without_any_cell(unsmoothed, how):
+    """Without smoothing, a category that a class never had is impossible in it."""
+    rows = pd.DataFrame(
+        {
+            "letter": ["p", None, None, None],
+            "sign": ["z", "x", None, None],
+            "word": [None, "w", None, "u"],
+            "size": [np.nan, np.nan, np.nan, 1.0],
+        }
+    )
+    filled = unsmoothed.complete(rows, how=how)
+    assert not filled.isna().any(axis=None)
+    impossible = np.isneginf(unsmoothed.score_samples(rows))
+    if type(unsmoothed).__name__ in NEVER_IMPOSSIBLE:
+        assert not impossible.any()
+        return
+    assert impossible.tolist() == [True, True, False, False]
+    holes = rows.iloc[:2].isna()
+    blank = pd.concat([filled.iloc[[2]]] * 2).set_axis([0, 1])
+    pd.testing.assert_frame_equal(filled.iloc[:2].where(holes), blank.where(holes))
 
 
 def test_unknown_how_is_refused(fitted, table):

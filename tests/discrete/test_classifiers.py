@@ -1,5 +1,6 @@
 """TAN, BAN, K2, AODE and hidden naive Bayes as estimators, against counting by hand and Weka."""
 
+import re
 from importlib.util import find_spec
 from itertools import product
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import CategoricalNB
 
+from latentclass import HNBClassifier, LatentTreeClassifier
 from latentclass.discrete import _model
 from latentclass.discrete._aode import AODE
 from latentclass.discrete._ban import BAN
@@ -475,3 +477,37 @@ def test_a_column_of_two_numbers_is_binary_whatever_its_type():
     other = TAN().fit(as_text[["a", "b"]], y)
     assert_allclose(fitted.predict_proba(numbers), other.predict_proba(as_text[["a", "b"]]))
     assert fitted.score(numbers[4:], y[4:]) == 1.0
+
+
+# ------------------------------------------------------------------ sizes
+
+
+def test_a_tree_from_blocks_of_columns_is_the_same(table, monkeypatch):
+    expected = TAN().fit(*table)
+    monkeypatch.setattr("latentclass.engine._counts.WHOLE_BYTES", 0)
+    monkeypatch.setattr("latentclass.engine._counts.BLOCK_BYTES", 100)
+    assert TAN().fit(*table).parents_ == expected.parents_
+
+
+@pytest.mark.parametrize("model", [AODE(), HiddenNaiveBayes()], ids=name_of)
+def test_tables_of_pairs_that_would_fill_the_memory_are_refused(model, table, monkeypatch):
+    monkeypatch.setattr("latentclass._validation.MOST_BYTES", 2**10)
+    message = (
+        "Tables of all pairs of the 10 levels of 4 columns (column 'b' has the most, 3) would need "
+        "0.0 GiB of memory, above the limit of 0 GiB. Select the columns that say most about the "
+        "class, merge categories, or use NaiveBayes or TAN."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        model.fit(*table)
+
+
+@pytest.mark.parametrize("model", [BAN(), HNBClassifier(), LatentTreeClassifier()], ids=name_of)
+def test_searches_over_too_many_columns_are_refused(model, table, monkeypatch):
+    monkeypatch.setattr("latentclass.discrete._base.MOST_SEARCHED", 3)
+    message = (
+        f"{type(model).__name__} compares all pairs of columns in each step of its search, and X "
+        "has 4 that vary, above its limit of 3. Select the columns that say most about the class, "
+        "or use NaiveBayes or TAN."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        model.fit(*table)

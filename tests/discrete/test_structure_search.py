@@ -199,3 +199,24 @@ def test_families_too_large_are_not_considered(monkeypatch):
     assert np.all(gains == -np.inf)
     found = search.search_k2(make_sample(), Score("k2"), 3)
     assert found.parents == ((),) * 5
+
+
+def test_gains_of_the_first_candidates_are_those_of_all():
+    scorer = search.FamilyScorer(make_sample(holes=0.1), Score("bic"))
+    every = scorer.gains(3, (1,), with_class=True)
+    for n in range(6):
+        np.testing.assert_array_equal(scorer.gains(3, (1,), True, n_candidates=n), every[:n])
+
+
+def test_what_a_climb_reaches_is_kept_up_to_date():
+    climb = search._HillClimb(make_sample(), Score("bic"), None, free_class=False)
+    moves = [("add", 0, 1), ("add", 2, 0), ("add", 1, 4), ("turn", 0, 1), ("drop", 2, 0)]
+    for move in moves:
+        climb.take(search._Move(*move))
+        expected = np.zeros((5, 5), dtype=bool)
+        for j, parents in enumerate(climb.state[0]):
+            expected[list(parents), j] = True
+        np.testing.assert_array_equal(climb._arcs, expected)
+        for _ in range(5):
+            expected |= (expected[:, :, None] & expected[None]).any(axis=1)
+        np.testing.assert_array_equal(climb._reaches, expected)

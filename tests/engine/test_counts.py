@@ -1,5 +1,7 @@
 """Counts of level pairs and the information measures, against loops over rows."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -61,9 +63,31 @@ def test_no_columns_have_no_counts():
     assert counting.conditional_mutual_information(counts, offsets).shape == (0, 0)
 
 
-def test_tables_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"need 14\.9 GiB \(20 classes, 10000 levels .* NaiveBay"):
-        counting.check_size(20, 10_000)
+@pytest.mark.parametrize("block_bytes", [2**24, 300, 1])
+def test_information_in_blocks_of_columns_is_that_of_the_whole(rows, block_bytes, monkeypatch):
+    offsets = counting.level_offsets(N_LEVELS)
+    counts = counting.pair_counts(*rows, 3, offsets)
+    assert_allclose(counting.pair_counts(*rows, 3, offsets, n_first=3), counts[:, :3], rtol=1e-12)
+    expected = counting.conditional_mutual_information(counts, offsets)
+    assert_allclose(counting.pair_information(*rows, 3, offsets), expected, rtol=0, atol=0)
+    monkeypatch.setattr(counting, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(counting, "BLOCK_BYTES", block_bytes)
+    assert_allclose(counting.pair_information(*rows, 3, offsets), expected, atol=1e-13)
+
+
+def test_blocks_of_columns_have_all_columns_once():
+    offsets = counting.level_offsets([2, 3, 9, 2, 2])
+    assert list(counting.column_blocks(offsets, 10, 50)) == [(0, 2), (2, 3), (3, 5)]
+    assert list(counting.column_blocks(offsets, 10, 10**6)) == [(0, 5)]
+
+
+def test_too_many_pairs_of_columns_are_refused():
+    message = (
+        "Comparing all pairs of 50,000 columns would need 18.6 GiB of memory, above the limit of "
+        "8 GiB. Select the columns that say most about the class, or use NaiveBayes."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        counting.check_pairs_of_columns(50_000, 8.0 * 50_000**2)
 
 
 def test_conditional_mutual_information_is_the_mean_over_classes(rows):

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from latentclass.baselines import NaiveBayes
@@ -139,6 +140,13 @@ class TestLabels:
             label_codes(["a", "b"], classes, 3)
         with pytest.raises(ValueError, match=r"^y holds 'c', which is not a class. Classes: \['a'"):
             label_codes(["a", "c"], classes, 2)
+
+
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+def test_numbers_that_would_overflow_are_refused(container):
+    X = container([[0.0, 0.0, 1.0], [2.0, -3e205, 0.0], [3.0, np.nan, 0.0]])
+    with pytest.raises(ValueError, match=r"^Column 'x1' holds numbers beyond 1e\+205, whose sums"):
+        Reader()._read_training(X, [0, 1, 1], None)
 
 
 class TestWeights:

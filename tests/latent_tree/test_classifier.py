@@ -399,3 +399,18 @@ def test_unknown_classes_are_refused(fitted):
 def test_learned_attributes_before_fit(name):
     with pytest.raises(NotFittedError, match="LatentTreeClassifier instance is not fitted yet"):
         getattr(LatentTreeClassifier(), name)
+
+
+def test_a_search_over_many_columns_warns_once_unless_it_has_a_budget(monkeypatch):
+    monkeypatch.setattr("latentclass.latent_tree._classifier.MANY_COLUMNS", 2)
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (40, 3)).astype(str), rng.integers(0, 2, 40)
+    words = (
+        r"^The search for trees of 3 columns may take hours\. Set time_budget, in seconds, or "
+        r'search="fast"; verbose=1 shows the steps\.$'
+    )
+    with pytest.warns(UserWarning, match=words) as caught:
+        LatentTreeClassifier(calibrate=True, n_init=1, random_state=0).fit(X, y)
+    assert len(caught) == 1
+    LatentTreeClassifier(search="fast", n_init=1, random_state=0).fit(X, y)
+    LatentTreeClassifier(time_budget=60.0, n_init=1, random_state=0).fit(X, y)

@@ -122,6 +122,8 @@ def test_chunks_that_fail_leave_the_model_as_it_was():
         model.partial_fit(X, np.full(60, 7))
     with pytest.raises(ValueError, match="iterable of tuples"):
         model.fit_chunks([(X[:30, :2], y[:30]), None])
+    with pytest.raises(ValueError, match="Column 'x0' holds numbers beyond"):
+        model.partial_fit(X * 1e300, y)
     assert vars(model) == state
     assert model.predict_proba(X).tolist() == before.tolist()
     twice = model.partial_fit(X, y).predict_proba(X)

@@ -461,3 +461,15 @@ def test_the_grid_is_refused_by_the_size_that_was_fitted():
     model = HybridLCMClassifier(4, n_init=1, tol=1.0, discriminative=False).fit(X, y)
     with pytest.raises(ValueError, match="n_latent of at most 3, got 4"):
         model.set_params(n_latent=2, predict_method="quadrature").predict(X)
+
+
+def test_starts_that_would_fill_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("latentclass._validation.MOST_BYTES", 2**10)
+    X, y = mixed_table(60)
+    message = (
+        r"^3 starts with \d+ yes-or-no questions and 60 rows would need 0\.0 GiB of memory, above "
+        r"the limit of 0 GiB\. Lower n_init or n_components, merge categories, or select columns "
+        r"or rows\.$"
+    )
+    with pytest.raises(ValueError, match=message):
+        HybridLCMClassifier(n_init=3, random_state=0).fit(X, y)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
 
 from latentclass import HybridLCMClassifier, LCMClassifier
 from latentclass.lcm._hybrid_model import HybridModel
@@ -43,9 +44,30 @@ def test_a_fit_after_another_kind_of_table_leaves_nothing_behind(mixed):
     X, y = mixed
     model = HybridLCMClassifier(2, n_init=1, random_state=0).fit(X, y)
     assert hasattr(model, "n_steps_")
-    model.fit(X[["size"]], y)
+    model.set_params(discriminative=False).fit(X[["size"]], y)
     assert not hasattr(model, "n_steps_")
     assert not hasattr(model, "held_out_")
+
+
+def test_numbers_alone_are_trained_by_gradient_steps_too():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 4))
+    X[:, 2:] += 3.0 * rng.normal(size=(80, 1))  # what varies most says nothing about the class
+    y = (X[:, 0] + 0.4 * X[:, 1] + 0.3 * rng.normal(size=80) > 0).astype(int)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    plain = HybridLCMClassifier(1, n_init=1, discriminative=False, random_state=0).fit(X, y)
+    model = HybridLCMClassifier(1, n_init=1, random_state=0).fit(X, y)
+    assert isinstance(model._model, LCMModel)
+    assert model.n_steps_ > 0
+    assert model.held_out_.min() < model.held_out_[0].min()
+    assert log_loss(y, model.predict_proba(X)) < log_loss(y, plain.predict_proba(X)) - 0.05
+    # EM is the same
+    assert model.history_ == plain.history_
+    # the same rows in another order
+    order = rng.permutation(80)
+    again = HybridLCMClassifier(1, n_init=1, random_state=0).fit(X[order], y[order])
+    assert again.n_steps_ == model.n_steps_
+    assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-5)
 
 
 def test_a_fitted_model_predicts_by_a_new_method(mixed):

@@ -431,3 +431,18 @@ def test_sparse_tables_and_wrong_weights_are_refused(table):
         LatentMixture().fit(table, sample_weight=np.ones(7))
     with pytest.raises(ValueError, match="how='guess' must be one of"):
         LatentMixture().fit(table).complete(table, how="guess")
+
+
+@pytest.mark.parametrize("how", ["expected", "most_probable"])
+def test_an_impossible_row_is_filled_like_one_without_any_cell(how):
+    X = pd.DataFrame({"letter": list("pq") * 10, "word": list("uv") * 10, "size": [0.0, 9.0] * 10})
+    model = LatentMixture(2, alpha=0.0, random_state=0).fit(X)
+    rows = pd.DataFrame({"letter": ["p", None], "word": ["v", None], "size": [np.nan, np.nan]})
+    assert np.isneginf(model.score_samples(rows)).tolist() == [True, False]
+    filled = model.complete(rows, how=how)
+    assert filled["size"].iloc[0] == filled["size"].iloc[1]
+
+
+def test_numbers_that_would_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"^Column 'x1' holds numbers beyond 1e\+205"):
+        LatentMixture(2).fit([[0.0, 1.7e308], [1.0, 0.0], [2.0, 1.0]])

@@ -288,7 +288,10 @@ def dictionary_codes(series: nw.Series[Any], *, categorical_dtype: bool) -> Labe
         combined = native.unify_dictionaries().combine_chunks()
         codes = combined.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         labels = dict(enumerate(combined.dictionary.to_pylist()))
-    else:  # pandas and its likes
+    elif series.dtype == nw.String:  # pandas and its likes
+        codes, values = native.factorize()
+        labels = dict(enumerate(values.tolist()))
+    else:
         native = pandas_category(series)
         codes = native.cat.codes.to_numpy()
         labels = dict(enumerate(native.cat.categories.tolist()))

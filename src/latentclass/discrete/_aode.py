@@ -13,6 +13,7 @@ from latentclass.discrete._base import DiscreteClassifier, learn_coded
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._one_dependence import (
     aode_tables,
+    check_pair_tables,
     pair_counter,
     pair_features,
     pair_layout,
@@ -174,6 +175,8 @@ class AODE(AsPublished, DiscreteClassifier):
         alpha = float(self.alpha)
 
         def learn(rows: CodedRows, coding: Coding) -> tuple[AODEModel, EMResult[Any]]:
+            names = [training.schema.columns[j].name for j in coding.positions]
+            check_pair_tables(rows, names, self.n_init)
             n_levels = rows.n_levels
             n = len(n_levels)
             layout = pair_layout(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from latentclass._validation import check_number, check_option
+from latentclass.discrete._base import check_searched_columns
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
@@ -165,7 +166,8 @@ class BAN(NetworkClassifier):
             check_number("alpha", self.alpha, low=0, strict=True)
 
     def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        del coding, names  # this search looks at the codes alone
+        del names
+        check_searched_columns("BAN", coding)
         order = order_by_information(rows)
         found = search_hill(
             Sample.of(rows, order),

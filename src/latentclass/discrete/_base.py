@@ -34,6 +34,9 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._reading import Training
 
+MOST_SEARCHED = 2000
+"""Most columns of a search whose time grows with the cube of their number."""
+
 
 class DiscreteClassifier(GenerativeClassifier):
     """Base of classifiers that see every column as discrete; see the module's docstring."""
@@ -103,3 +106,14 @@ def code_training(training: Training) -> tuple[Coding, CodedRows]:
     table, y, weight = training.table, training.y, training.weight
     coding = learn_coding(training.schema, table, y, weight, training.n_classes)
     return coding, code_rows(coding, table, y, weight, training.n_classes)
+
+
+def check_searched_columns(owner: str, coding: Coding) -> None:
+    """Refuse a search that compares all pairs of very many columns again and again."""
+    n_columns = len(coding.active)
+    if n_columns > MOST_SEARCHED:
+        raise ValueError(
+            f"{owner} compares all pairs of columns in each step of its search, and X has "
+            f"{n_columns:,} that vary, above its limit of {MOST_SEARCHED:,}. Select the columns "
+            "that say most about the class, or use NaiveBayes or TAN."
+        )

@@ -12,6 +12,7 @@ from latentclass._validation import check_number
 from latentclass.discrete._base import DiscreteClassifier, learn_coded
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._one_dependence import (
+    check_pair_tables,
     hidden_tables,
     hidden_weights,
     pair_counter,
@@ -167,6 +168,8 @@ class HiddenNaiveBayes(DiscreteClassifier):
         alpha = float(self.alpha)
 
         def learn(rows: CodedRows, coding: Coding) -> tuple[HiddenNaiveBayesModel, EMResult[Any]]:
+            names = [training.schema.columns[j].name for j in coding.positions]
+            check_pair_tables(rows, names, self.n_init)
             n_levels, offsets = rows.n_levels, level_offsets(rows.n_levels)
             pairs = pair_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
             weights = hidden_weights(conditional_mutual_information(pairs, offsets))

@@ -88,14 +88,14 @@ class Structure:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Attributes with parents before children."""
-        placed: list[int] = []
+        placed: dict[int, None] = {}  # in the order in which they are placed
         waiting = list(range(len(self.parents)))
         while waiting:
             ready = [j for j in waiting if all(p in placed for p in self.parents[j])]
             if not ready:
                 raise ValueError(f"The arcs make a cycle among the attributes {waiting}.")
-            placed += ready
-            waiting = [j for j in waiting if j not in ready]
+            placed.update(dict.fromkeys(ready))
+            waiting = [j for j in waiting if j not in placed]
         return tuple(placed)
 
     @cached_property

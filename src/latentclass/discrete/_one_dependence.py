@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass._validation import check_memory
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._em import CountLayout
 from latentclass.discrete._network import draw_levels
@@ -33,6 +34,25 @@ BLOCK_ENTRIES = 2**20
 PRODUCT_TIME, PICK_TIME, ADD_TIME = 0.12, 6.0, 0.6
 """Rough times in nanoseconds: one multiplication inside a matrix product; picking a row of a table;
 adding each of its entries. Only their ratios matter, and only for speed."""
+
+
+def check_pair_tables(rows: CodedRows, names: list[str], n_init: int) -> None:
+    """Refuse tables of all pairs of levels that would fill the memory, before they are made.
+
+    `names` are those of the columns.
+    """
+    n_all = sum(rows.n_levels)
+    # measured: EM and the tables hold 13 arrays of pairs in each class at their peak, and as many
+    # for each start if there are rows without label
+    n_starts = n_init + 1 if len(rows.unlabelled) else 1
+    most = int(np.argmax(rows.n_levels)) if rows.n_levels else 0
+    check_memory(
+        f"Tables of all pairs of the {n_all:,} levels of {len(names):,} columns (column "
+        f"{names[most] if names else None!r} has the most, {max(rows.n_levels, default=0):,})",
+        8.0 * n_all**2 * (4 + 13 * rows.n_classes * n_starts),
+        "Select the columns that say most about the class, merge categories, or use NaiveBayes or "
+        "TAN.",
+    )
 
 
 def pair_layout(

@@ -16,6 +16,7 @@ from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._network import Structure
 from latentclass.engine._counts import (
+    check_pairs_of_columns,
     class_information,
     column_sums,
     indicator_rows,
@@ -140,24 +141,36 @@ class FamilyScorer:
     def _size(self, child: int, parents: tuple[int, ...]) -> int:
         return int(np.prod([self.sample.n_levels[v] for v in (*parents, child)]))
 
-    def gains(self, child: int, parents: tuple[int, ...], with_class: bool) -> FloatArray:
-        """Gain of each attribute as one more parent of `child`, shape (n,); -inf if it cannot."""
-        n_classes, n_levels = self.sample.n_classes, np.array(self.sample.n_levels)
+    def gains(
+        self,
+        child: int,
+        parents: tuple[int, ...],
+        with_class: bool,
+        n_candidates: int | None = None,
+    ) -> FloatArray:
+        """Gain of each attribute as one more parent of `child`, shape (n,); -inf if it cannot.
+
+        With `n_candidates`, of the first attributes only.
+        """
+        n_classes, n_levels = self.sample.n_classes, np.array(self.sample.n_levels)[:n_candidates]
         r = self.sample.n_levels[child]
         size = self._size(child, parents)
         allowed = n_levels * (size * n_classes) <= MAX_FAMILY_ENTRIES
-        allowed[[child, *parents]] = False
+        allowed[[v for v in (child, *parents) if v < len(n_levels)]] = False
         if not allowed.any():
             return np.full(len(n_levels), -np.inf)
-        counts = (self._indicator @ self._states(child, parents)).toarray()
+        offsets = self.offsets[: len(n_levels) + 1]
+        check_pairs_of_columns(len(n_levels), 4 * 8.0 * offsets[-1] * n_classes * size)
+        shown = self._indicator if n_candidates is None else self._indicator[: offsets[-1]]
+        counts = (shown @ self._states(child, parents)).toarray()
         counts = counts.reshape(-1, n_classes, size // r, r)
         if not with_class:
             counts = counts.sum(axis=1, keepdims=True)
         split = self.score.of_distributions(counts).sum(axis=(1, 2))
-        merged = np.add.reduceat(counts, self.offsets[:-1], axis=0)
+        merged = np.add.reduceat(counts, offsets[:-1], axis=0)
         whole = self.score.of_distributions(merged).sum(axis=(1, 2))
         more = (n_levels - 1) * counts.shape[1] * (size // r) * (r - 1)
-        gain = column_sums(split, self.offsets) - whole - self._price * more
+        gain = column_sums(split, offsets) - whole - self._price * more
         return np.where(allowed, gain, -np.inf)
 
     def class_gain(self, child: int, parents: tuple[int, ...]) -> float:
@@ -181,9 +194,8 @@ def search_k2(sample: Sample, score: Score, max_parents: int) -> Structure:
     for j in range(n):
         parents: tuple[int, ...] = ()
         while len(parents) + 1 < max_parents:
-            gain = scorer.gains(j, parents, with_class=True)
-            gain[j:] = -np.inf
-            best = _first_best(gain) if j else -1
+            gain = scorer.gains(j, parents, with_class=True, n_candidates=j)
+            best = _first_best(gain)
             if best < 0 or gain[best] <= 0:
                 break
             parents = tuple(sorted((*parents, best)))
@@ -237,6 +249,8 @@ class _HillClimb:
         self._least = TIE * max(1.0, float(sample.weight.sum()))
         self._parents: list[tuple[int, ...]] = [()] * n
         self._with_class = [True] * n
+        self._arcs = np.zeros((n, n), dtype=bool)
+        self._reaches = self._arcs.copy()  # along arcs
         self._add = np.full((n, n), -np.inf)
         self._drop = np.full((n, n), -np.inf)
         self._toggle = np.full(n, -np.inf)
@@ -250,14 +264,10 @@ class _HillClimb:
 
     def best_move(self) -> _Move | None:
         """The move of the largest gain; None if no move gains."""
-        n = len(self._parents)
-        arcs = np.zeros((n, n), dtype=bool)
-        for j, parents in enumerate(self._parents):
-            arcs[list(parents), j] = True
-        reaches = _closure(arcs)
+        n, arcs, reaches = len(self._parents), self._arcs, self._reaches
         full = np.array([len(parents) >= self._limit for parents in self._parents], dtype=bool)
         add = np.where(arcs | reaches.T | full, -np.inf, self._add)
-        turn = self._turn_gains(arcs, reaches, full)
+        turn = self._turn_gains(full)
         gains = np.concatenate([add.ravel(), self._drop.ravel(), turn.ravel(), self._toggle])
         best = _first_best(gains)
         if best < 0 or gains[best] <= self._least:
@@ -267,16 +277,16 @@ class _HillClimb:
         kind, place = divmod(best, n * n)
         return _Move(("add", "drop", "turn")[kind], *divmod(place, n))
 
-    def _turn_gains(self, arcs: BoolArray, reaches: BoolArray, full: BoolArray) -> FloatArray:
+    def _turn_gains(self, full: BoolArray) -> FloatArray:
         """Gain of reversing each arc.
 
         The arc u -> j may turn if no other way leads from u to j and u may take one more parent.
         """
-        n = len(arcs)
-        turn = np.full((n, n), -np.inf)
-        for u, j in np.argwhere(arcs):
-            if not (reaches[u] & arcs[:, j] & (np.arange(n) != u)).any() and not full[u]:
-                turn[u, j] = self._drop[u, j] + self._add[j, u]
+        turn = np.full(self._arcs.shape, -np.inf)
+        u, j = np.nonzero(self._arcs)
+        free = ~(self._reaches[u] & self._arcs[:, j].T).any(axis=1) & ~full[u]
+        u, j = u[free], j[free]
+        turn[u, j] = self._drop[u, j] + self._add[j, u]
         return turn
 
     def take(self, move: _Move) -> None:
@@ -286,8 +296,14 @@ class _HillClimb:
             self._with_class[child] = not self._with_class[child]
         elif kind == "add":
             self._parents[child] = tuple(sorted((*self._parents[child], parent)))
+            self._arcs[parent, child] = True
+            above, below = self._reaches[:, parent].copy(), self._reaches[child].copy()
+            above[parent] = below[child] = True
+            self._reaches |= above[:, None] & below
         else:
             self._parents[child] = tuple(p for p in self._parents[child] if p != parent)
+            self._arcs[parent, child] = False
+            self._reaches = _closure(self._arcs)
         self._score_again(child)
         if kind == "turn":
             self.take(_Move("add", child, parent))

@@ -12,7 +12,7 @@ from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
 from latentclass.discrete._structure_search import maximum_spanning_tree, order_by_information
-from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
+from latentclass.engine._counts import level_offsets, pair_information
 
 
 class TAN(NetworkClassifier):
@@ -166,8 +166,7 @@ class TAN(NetworkClassifier):
 
     def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
         offsets = level_offsets(rows.n_levels)
-        counts = pair_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
-        information = conditional_mutual_information(counts, offsets)
+        information = pair_information(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
         parents = maximum_spanning_tree(information, self._root_place(rows, coding, names))
         return Structure(rows.n_levels, parents, (True,) * len(rows.n_levels))
 

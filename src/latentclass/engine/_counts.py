@@ -9,6 +9,7 @@ not counted. The counts of disjoint sets of rows add up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -16,10 +17,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass._validation import check_memory
 from latentclass.engine._numeric import divide
 
-MAX_BYTES = 2**31
-"""Largest array of pair counts that is allocated."""
+WHOLE_BYTES = 2**28
+"""Size up to which the counts of all pairs are held at once to find the information of pairs."""
 
 ROUNDING = 1e-12
 """Information of no more nats than this is rounding: the two columns count as independent."""
@@ -33,23 +35,18 @@ def level_offsets(n_levels: npt.ArrayLike) -> IndexArray:
     return np.concatenate([[0], np.cumsum(np.asarray(n_levels, dtype=np.intp))]).astype(np.intp)
 
 
-def check_size(n_classes: int, n_levels: int) -> None:
-    """Raise an error if the array of pair counts would not fit into memory."""
-    size = 8 * n_classes * n_levels**2
-    if size > MAX_BYTES:
-        raise ValueError(
-            f"The counts of level pairs need {size / 2**30:.1f} GiB ({n_classes} classes, "
-            f"{n_levels} levels in all columns), above the limit of {MAX_BYTES / 2**30:.0f} GiB. "
-            "Merge rare categories, drop columns that identify single rows, or use NaiveBayes."
-        )
-
-
 def pair_counts(
-    codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
+    codes: CodeArray,
+    y: IndexArray,
+    weight: FloatArray,
+    n_classes: int,
+    offsets: IndexArray,
+    n_first: int | None = None,
 ) -> FloatArray:
     """Return the weight of each pair of levels in each class, shape (n_classes, L, L).
 
-    For the indicator matrix Z of a block of rows of one class, it is Z' diag(weight) Z.
+    For the indicator matrix Z of a block of rows of one class, it is Z' diag(weight) Z. With
+    `n_first`, only the pairs of these first levels with all levels, (n_classes, n_first, L).
 
     Examples
     --------
@@ -59,8 +56,7 @@ def pair_counts(
     [[2, 0, 0, 2], [0, 1, 0, 0], [0, 0, 0, 0], [2, 0, 0, 2]]
     """
     n_levels = int(offsets[-1])
-    check_size(n_classes, n_levels)
-    counts = np.zeros((n_classes, n_levels, n_levels))
+    counts = np.zeros((n_classes, n_levels if n_first is None else n_first, n_levels))
     if n_levels == 0:
         return counts
     size = max(16, BLOCK_BYTES // (8 * (n_levels + 1)))
@@ -76,7 +72,7 @@ def pair_counts(
             indicator = indicator[:, :n_levels]
             w = weight[rows]
             weighted = indicator if np.all(w == 1.0) else indicator * w[:, None]
-            counts[k] += weighted.T @ indicator
+            counts[k] += weighted[:, :n_first].T @ indicator
     return counts
 
 
@@ -108,6 +104,67 @@ def conditional_mutual_information(counts: FloatArray, offsets: IndexArray) -> F
     np.fill_diagonal(information, 0.0)
     information = (information + information.T) / 2  # the halves differ by rounding only
     return np.where(information > ROUNDING, information, 0.0)
+
+
+def pair_information(
+    codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
+) -> FloatArray:
+    """`conditional_mutual_information` of the columns of rows.
+
+    The counts of very many levels are made and used in blocks of columns.
+    """
+    n_columns, n_levels = len(offsets) - 1, int(offsets[-1])
+    if 8 * n_classes * n_levels**2 <= WHOLE_BYTES:
+        counts = pair_counts(codes, y, weight, n_classes, offsets)
+        return conditional_mutual_information(counts, offsets)
+    check_pairs_of_columns(n_columns, 3 * 8 * n_columns**2)
+    information = np.zeros((n_columns, n_columns))
+    for first, end in column_blocks(offsets, 8 * n_classes * n_levels):
+        later = offsets[first:] - offsets[first]
+        n_first = int(later[end - first])
+        counts = pair_counts(codes[:, first:], y, weight, n_classes, later, n_first)
+        own = later[: end - first + 1]
+        information[first:end, first:] = _information_of_first(counts, own, later)
+    information = np.triu(information, 1)
+    information += information.T
+    return np.where(information > ROUNDING, information, 0.0)
+
+
+def check_pairs_of_columns(n_columns: int, n_bytes: float) -> None:
+    """Refuse more pairs of columns than memory can hold."""
+    check_memory(
+        f"Comparing all pairs of {n_columns:,} columns",
+        n_bytes,
+        "Select the columns that say most about the class, or use NaiveBayes.",
+    )
+
+
+def column_blocks(
+    offsets: IndexArray, level_bytes: int, block_bytes: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """Ranges of consecutive columns whose levels, at so many bytes each, fit into a block."""
+    block_bytes = 4 * BLOCK_BYTES if block_bytes is None else block_bytes
+    first = 0
+    while first < len(offsets) - 1:
+        most = offsets[first] + block_bytes // level_bytes
+        end = max(first + 1, int(np.searchsorted(offsets, most, side="right")) - 1)
+        yield first, end
+        first = end
+
+
+def _information_of_first(counts: FloatArray, own: IndexArray, offsets: IndexArray) -> FloatArray:
+    """I(X_i, X_j | C) of the first columns, whose levels are `own`, with all, (n_first, n)."""
+    information = total = np.zeros((len(own) - 1, len(offsets) - 1))
+    for table in counts:
+        by_level = column_sums(table, offsets)  # (L_first, n): level a with column j observed
+        by_column = column_sums(table.T, own).T  # (n_first, L): level b with column i observed
+        both = column_sums(by_column, offsets)
+        total = total + both
+        pairs = column_sums(column_sums(_x_log_x(table), offsets).T, own).T
+        margins = column_sums(_x_log_x(by_level).T, own).T
+        margins = margins + column_sums(_x_log_x(by_column), offsets)
+        information = information + pairs - margins + _x_log_x(both)
+    return divide(information, total)
 
 
 def level_counts(

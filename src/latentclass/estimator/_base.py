@@ -294,17 +294,14 @@ class GenerativeClassifier(
             category, given the row's observed cells. "most_probable": the values that, together
             with some class, have the highest joint probability. Where a model has components, or
             its row too many missing cells to try everything, it is the best that a search finds.
+            A row that the model finds impossible is filled as if all its cells were missing.
 
         Returns
         -------
         A copy of X in its own container. Columns without any value in `fit` stay missing.
         """
         check_option("how", how, ("expected", "most_probable"))
-        table = self._read(X)
-        if how == "expected":
-            filled = self._model.expected_cells(table, self._posterior, self.n_jobs)
-        else:
-            filled = self._model.most_probable_cells(table, self.n_jobs)
+        filled = self._model.completion(self._read(X), how, self._posterior, self.n_jobs)
         return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
 
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> Explanation:

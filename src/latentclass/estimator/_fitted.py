@@ -103,6 +103,21 @@ class FittedModel(ABC):
 
         return self.by_block(visit, table, n_jobs)
 
+    def completion(self, table: Table, how: str, posterior: Posterior, n_jobs: int | None) -> Table:
+        """Cells to fill the holes of all rows with: "expected" or "most_probable".
+
+        A row that the model finds impossible tells nothing about its missing cells. They are filled
+        as if all its cells were missing.
+        """
+        impossible = np.isneginf(self.log_density(table, n_jobs))
+        if impossible.any():
+            block = table.block(slice(None))
+            hidden = np.broadcast_to(impossible[:, None], block.shown.shape)
+            table = Table(*block.copies_without(np.arange(len(hidden)), hidden))
+        if how == "expected":
+            return self.expected_cells(table, posterior, n_jobs)
+        return self.most_probable_cells(table, n_jobs)
+
     def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
         """log p(observed cells but that of one column | class), (n_rows, n_columns, n_classes).
 

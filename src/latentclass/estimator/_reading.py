@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +22,10 @@ from latentclass.data._schema import Schema, Table, learn_schema
 IDENTIFIER_ROWS, IDENTIFIER_SHARE = 30, 0.9
 """A discrete column with at least this many cells looks like an identifier if it has more distinct
 values than this share of them."""
+
+LARGEST = 1e205
+"""Largest number in a column. Standardised values are cut off at 1e100, so what a model makes of
+such columns stays far below the largest double, 1.8e308."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +170,13 @@ def read_columns(X: Any) -> dict[str, Any]:
 def review_columns(
     schema: Schema, table: Table, weight: FloatArray, most_levels: int | None
 ) -> tuple[Schema, Table]:
-    """Warn of columns that are of no use, and join the rare values of those with very many.
+    """Check columns before a fit: refuse those of huge numbers, warn of those that are of no use.
+
+    The rare values of columns with very many are joined.
 
     `weight` are the weights of the table's rows; `most_levels` as in `share_rare_level`.
     """
+    refuse_huge(schema, table)
     empty = [column.name for column in schema.columns if not column.observed]
     if empty:
         warn_user(
@@ -183,6 +191,21 @@ def review_columns(
             "hold numbers, convert them to a numeric type."
         )
     return share_rare_level(schema, table, weight, most_levels)
+
+
+def refuse_huge(schema: Schema, table: Table) -> None:
+    """Refuse columns whose numbers are so large that samples and completions would overflow."""
+    numeric: Any = table.numeric
+    cells = numeric.data if sp.issparse(numeric) else numeric
+    high, low = (fold.reduce(cells, axis=None, initial=0.0) for fold in (np.fmax, np.fmin))
+    if max(high, -low) <= LARGEST:
+        return
+    place = int((abs(numeric) > LARGEST).nonzero()[1][0])
+    name = schema.columns[schema.continuous[place]].name
+    raise ValueError(
+        f"Column {name!r} holds numbers beyond {LARGEST:.0e}, whose sums and samples overflow. "
+        "Rescale the column."
+    )
 
 
 def _identifiers(schema: Schema, table: Table) -> list[str]:

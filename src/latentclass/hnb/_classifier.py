@@ -12,7 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import DiscreteClassifier, code_training
+from latentclass.discrete._base import (
+    DiscreteClassifier,
+    check_searched_columns,
+    code_training,
+)
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
@@ -287,6 +291,7 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
             )
         folds = self._folds(training)
         coding, rows = code_training(training)
+        check_searched_columns("HNBClassifier", coding)
         if self.n_models == 1:
             return self._learn_one(training, coding, rows, folds, progress)
         # the first is the model that n_models=1 would give

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._content_folds import DistinctRows, FoldWeights
-from latentclass.engine._counts import level_offsets, pair_counts
+from latentclass.engine._counts import column_blocks, level_offsets, pair_counts
 from latentclass.engine._logspace import log_normalise
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._states import collapse_states, pair_strength
@@ -27,7 +27,7 @@ IMPOSSIBLE = -1e6
 """Stands for log 0 in held-out scores, which are updated by adding and subtracting."""
 
 PARTS_BYTES = 2**26
-"""Size up to which the pair counts of several parts are held at once."""
+"""Size of a block of columns' pair counts in all parts."""
 
 BLOCK_ENTRIES = 2**22
 """Entries of one block of rows while counting."""
@@ -527,33 +527,34 @@ class _Search:
         """Strength of every pair above the diagonal in every subset, shape (subsets, n, n)."""
         n, subsets = len(self.slots), self.subsets
         offsets = level_offsets(self.hierarchy.n_levels)
-        size = 8 * self.n_classes * int(offsets[-1]) ** 2
-        held = max(1, min(subsets.n_parts, PARTS_BYTES // max(size, 1)))
         strength = np.full((subsets.n_parts, n, n), -np.inf)
-        total: FloatArray | None = None
-        for start in range(0, subsets.n_parts, held):
-            numbers = range(start, min(start + held, subsets.n_parts))
-            parts = [self._pair_counts(subsets.part == i, offsets) for i in numbers]
-            if subsets.n_parts > 1:
-                if total is None:
-                    whole = held == subsets.n_parts
-                    every = np.ones(len(subsets.part), dtype=bool)
-                    total = np.sum(parts, axis=0) if whole else self._pair_counts(every, offsets)
-                for counts in parts:  # in place: they are large
-                    np.maximum(np.subtract(total, counts, out=counts), 0.0, out=counts)
-            trains = np.stack(parts) if len(parts) > 1 else parts[0][None]
-            for a in range(n - 1):
+        level_bytes = 8 * self.n_classes * int(offsets[-1]) * subsets.n_parts
+        for first, end in column_blocks(offsets, max(level_bytes, 1), PARTS_BYTES):
+            trains = self._pair_counts(offsets, first, end)
+            for a in range(first, min(end, n - 1)):
                 later = offsets[a + 1 :]
-                tables = trains[:, :, offsets[a] : offsets[a + 1], later[0] :]
-                strength[list(numbers), a, a + 1 :] = pair_strength(
+                own = slice(offsets[a] - offsets[first], offsets[a + 1] - offsets[first])
+                tables = trains[:, :, own, later[0] - offsets[first] :]
+                strength[:, a, a + 1 :] = pair_strength(
                     tables, later - later[0], self.settings.measure
                 )
         return strength
 
-    def _pair_counts(self, which: BoolArray, offsets: IndexArray) -> FloatArray:
-        row = self.subsets.row[which]
-        y, weight = self.rows.y[row], self.subsets.weight[which]
-        return pair_counts(self.rows.codes[row], y, weight, self.n_classes, offsets)
+    def _pair_counts(self, offsets: IndexArray, first: int, end: int) -> FloatArray:
+        """Weight of pairs of levels of some columns and all later ones, by subset and class."""
+        later = offsets[first:] - offsets[first]
+        parts = []
+        for i in range(self.subsets.n_parts):
+            which = self.subsets.part == i
+            row = self.subsets.row[which]
+            codes, y, weight = self.rows.codes[row], self.rows.y[row], self.subsets.weight[which]
+            n_first = int(later[end - first])
+            parts.append(pair_counts(codes[:, first:], y, weight, self.n_classes, later, n_first))
+        if len(parts) > 1:
+            total = np.sum(parts, axis=0)
+            for counts in parts:  # in place: they are large
+                np.maximum(np.subtract(total, counts, out=counts), 0.0, out=counts)
+        return np.stack(parts) if len(parts) > 1 else parts[0][None]
 
     def _accept(self, candidate: _Candidate) -> None:
         first, second = candidate.pair

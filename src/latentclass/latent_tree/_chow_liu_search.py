@@ -20,7 +20,12 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._structure_search import maximum_spanning_tree
-from latentclass.engine._counts import conditional_mutual_information, level_offsets, pair_counts
+from latentclass.engine._counts import (
+    check_pairs_of_columns,
+    conditional_mutual_information,
+    level_offsets,
+    pair_counts,
+)
 from latentclass.latent_tree._east import (
     LEAST_GAIN,
     Climb,
@@ -86,6 +91,7 @@ def hidden_chow_liu(
     if n < 3:
         return first_tree(n_levels)
     offsets = level_offsets(n_levels)
+    check_pairs_of_columns(n, 4 * 8 * float(offsets[-1]) ** 2)
     counts = pair_counts(codes, np.zeros(len(codes), dtype=np.intp), weight, 1, offsets)
     information = conditional_mutual_information(counts, offsets)
     around: list[list[int]] = [[] for _ in range(n)]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.discrete._base import DiscreteClassifier
+from latentclass.discrete._base import DiscreteClassifier, check_searched_columns
 from latentclass.discrete._coding import code_rows
 from latentclass.discrete._cut_sets import learn_cut_sets
 from latentclass.estimator._average import Average
@@ -39,6 +39,9 @@ from latentclass.latent_tree._inspection import (
 from latentclass.latent_tree._model import LatentTreeModel
 from latentclass.latent_tree._settings import TreeSettings
 from latentclass.latent_tree._tree import Tree
+
+MANY_COLUMNS = 200
+"""From more columns on, a warning says that the search takes long."""
 
 
 class LatentTreeClassifier(AsPublished, DiscreteClassifier):
@@ -285,6 +288,13 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         coding, cut_sets = learn_cut_sets(
             training.schema, table, y, weight, training.n_classes, seeds.tolist()
         )
+        check_searched_columns("LatentTreeClassifier", coding)
+        n_columns, slow = len(coding.active), self.search == "east" and self.time_budget is None
+        if n_columns > MANY_COLUMNS and slow and progress is not None:  # once, not in every fold
+            warn_user(
+                f"The search for trees of {n_columns} columns may take hours. Set time_budget, "
+                'in seconds, or search="fast"; verbose=1 shows the steps.'
+            )
         rows = code_rows(coding, table, y, weight, training.n_classes)
         step = None if progress is None else progress.step
         attributes: dict[str, Any] = {"search_steps_": {}, "search_ended_": {}}

@@ -20,6 +20,7 @@ from latentclass.estimator._reading import (
     Training,
     check_weight,
     label_codes,
+    refuse_huge,
     store_fitted,
 )
 from latentclass.lcm._base_classifier import LatentClassifier
@@ -333,6 +334,7 @@ class LCMClassifier(AsPublished, LatentClassifier):
             reader = clone(self)
             store_fitted(reader, chunks.about.attributes())
             table = reader._read(X)
+            refuse_huge(chunks.about.schema, table)
             weight = check_weight(sample_weight, table.n_rows)
         if len(labels) != table.n_rows:
             raise ValueError(

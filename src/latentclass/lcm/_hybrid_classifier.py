@@ -120,7 +120,7 @@ class HybridLCMClassifier(MixedClassifier):
     Jordan's; for a soft-max, Boehning's), and by default it is also used to compare the classes.
     Missing cells are integrated out exactly, and rows without label are learned from. With
     continuous columns only, the model is `LCMClassifier`; with binary columns only, it is
-    `BinaryLCMClassifier`.
+    `BinaryLCMClassifier`. Both are followed by gradient steps if `discriminative`.
 
     Parameters
     ----------
@@ -160,8 +160,8 @@ class HybridLCMClassifier(MixedClassifier):
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps and the temperature are chosen on held-out rows. A fifth of the rows is held
         out at a time, up to five times, until 500 rows have been held out. Weights count as rows
-        here, and nothing is held out of a class with a total weight below 5. Without discrete
-        columns or held-out rows no steps are taken.
+        here, and nothing is held out of a class with a total weight below 5. Without held-out
+        rows no steps are taken.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2

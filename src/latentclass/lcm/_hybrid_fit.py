@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from latentclass._types import FloatArray
+from latentclass._validation import check_memory
 from latentclass.engine._content_holdout import held_shares
 from latentclass.engine._em import EMResult, take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
@@ -17,12 +19,15 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._reading import Training
 from latentclass.lcm._discriminative import ConditionalProblem
+from latentclass.lcm._em import LCMParams
+from latentclass.lcm._em import canonical as lcm_canonical
 from latentclass.lcm._fit import LCMSettings, Step, fit_lcm, run_starts, spawn_generators
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_data import HybridData, gather_blocks
 from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, canonical, log_prior
 from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
+from latentclass.lcm._model import LatentModel, LCMModel
 from latentclass.lcm._power_transform import learn_power_transform
 from latentclass.lcm._soft_max import SoftMax
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking
@@ -71,9 +76,13 @@ class HybridFit:
     draw_seed: Callable[[], int]
     n_jobs: int | None
 
-    def model(self, params: HybridParams) -> HybridModel:
+    def model(self, params: HybridParams) -> LatentModel:
         """The model with these parameters."""
         return HybridModel(self.columns, canonical(params), self.predict_method)
+
+    def learn(self, training: Training) -> HybridParams:
+        """Parameters that EM finds."""
+        return self.run_em(training)[0].params
 
     def gather(self, training: Training, n_maps: int) -> HybridData:
         """Prepare rows for the E-step, with memory for `n_maps` posteriors of each."""
@@ -90,6 +99,15 @@ class HybridFit:
     ) -> tuple[EMResult[HybridParams], HybridData]:
         """EM from all starts."""
         settings = self.settings
+        n_unlabelled = int(np.count_nonzero(~training.labelled))
+        n_items = len(training.y) + (training.n_classes - 1) * n_unlabelled
+        n_each = 4.0 * self.columns.n_logistic * n_items * settings.n_components
+        check_memory(
+            f"{settings.n_init} starts with {self.columns.n_logistic:,} yes-or-no questions and "
+            f"{len(training.y):,} rows",
+            3 * n_each * settings.n_init,  # EM holds three of each start
+            "Lower n_init or n_components, merge categories, or select columns or rows.",
+        )
         data = self.gather(training, settings.n_init * settings.n_components)
         problem = HybridProblem(
             data,
@@ -134,6 +152,62 @@ class HybridFit:
         return score
 
 
+@dataclass(frozen=True, eq=False)
+class GaussianFit(HybridFit):
+    """The same for tables without discrete columns: EM and prediction are those of `LCMModel`.
+
+    Only the gradient steps use the engine of mixed columns, which is exact without discrete ones.
+    """
+
+    measured: Measured
+
+    def model(self, params: HybridParams) -> LatentModel:
+        """See `HybridFit`."""
+        n_starts, n_classes = params.log_weight.shape[:2]
+        _, _, n, q = params.coefficient[..., 1:].shape
+        offsets = self.measured.level_offsets
+        found = LCMParams(
+            np.zeros(n_starts, dtype=np.intp),
+            np.ones((n_starts, n, q), dtype=bool),
+            params.log_weight,
+            params.coefficient[..., 1:],
+            params.coefficient[..., 0],
+            params.noise,
+            params.latent_mean,
+            params.latent_variance,
+            np.zeros((n_starts, n_classes, offsets[-1])),  # columns with one category, if any
+        )
+        return LCMModel(self.measured.scaling, offsets, lcm_canonical(found))
+
+    def learn(self, training: Training) -> HybridParams:
+        """See `HybridFit`."""
+        return self.to_hybrid(self.run_lcm(training).model)
+
+    def run_lcm(self, training: Training, on_iteration: Step | None = None) -> Learned:
+        """Fit the model of Gaussian columns by EM."""
+        return fit_lcm(
+            training,
+            self.measured,
+            self.settings,
+            self.draw_seed,
+            n_jobs=self.n_jobs,
+            on_iteration=on_iteration,
+        )
+
+    @staticmethod
+    def to_hybrid(model: Any) -> HybridParams:
+        """Parameters of an `LCMModel` in the form of the gradient steps."""
+        params: LCMParams = model.params
+        return HybridParams(
+            params.log_weight,
+            np.concatenate([params.offsets[..., None], params.loadings], axis=-1),
+            params.noise,
+            params.latent_mean,
+            params.latent_variance,
+            np.zeros((len(params.noise), 0, 0, 0), dtype=np.float32),
+        )
+
+
 def fit_columns(
     training: Training,
     settings: LCMSettings,
@@ -152,9 +226,13 @@ def fit_columns(
     measured = measure(training, n_jobs)
     columns = HybridColumns(measured.scaling, questions)
     if not columns.n_logistic:
-        return fit_lcm(
-            training, measured, settings, draw_seed, n_jobs=n_jobs, on_iteration=on_iteration
+        plain = GaussianFit(
+            columns, settings, predict_method, bound_steps, draw_seed, n_jobs, measured
         )
+        learned = plain.run_lcm(training, on_iteration)
+        if not discriminative or not columns.n_gaussian:
+            return learned
+        return take_steps(plain, training, learned, plain.to_hybrid(learned.model))
     if power_transform and columns.n_gaussian:
         columns, measured = learn_power(training, columns, measured)
     fit = HybridFit(columns, settings, predict_method, bound_steps, draw_seed, n_jobs)
@@ -193,12 +271,23 @@ def fit_hybrid(
     reached = result.history[-1] * data.total_weight - float(penalty)
     record = FitRecord.of(result, reached + measured.outside)
     attributes = {"restart_histories_": result.histories}
-    if not discriminative:
-        return Learned(fit.model(_without_xi(params)), record, attributes)
+    params = _without_xi(params)
+    learned = Learned(fit.model(params), record, attributes)
+    return take_steps(fit, training, learned, params) if discriminative else learned
+
+
+def take_steps(
+    fit: HybridFit, training: Training, learned: Learned, params: HybridParams
+) -> Learned:
+    """Follow EM by gradient steps, as many as are best for held-out rows."""
     n_steps, temperature, losses = learn_steps(fit, training)
     params = next(islice(fit.climb(training, params), n_steps, None))
-    found = {"n_steps_": n_steps, "held_out_": losses}
-    return Learned(fit.model(params), record, {**attributes, **found}, temperature)
+    return Learned(
+        fit.model(params) if n_steps else learned.model,
+        learned.record,
+        {**learned.attributes, "n_steps_": n_steps, "held_out_": losses},
+        temperature,
+    )
 
 
 def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatArray]:
@@ -230,9 +319,7 @@ def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatAr
 
 def held_losses(fit: HybridFit, rest: Training, held: Training) -> Iterator[FloatArray]:
     """Yield the summed log-losses of held-out rows by temperature, after every few steps."""
-    result, _ = fit.run_em(rest)
-    path = fit.climb(rest, result.params)
-    del result
+    path = fit.climb(rest, fit.learn(rest))
     y, weight = held.y, held.weight
     for params in islice(path, 0, None, STEP_SPACING):
         model = fit.model(params)

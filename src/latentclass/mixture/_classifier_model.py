@@ -238,7 +238,8 @@ class LatentVariableModel(FittedModel):
             trial = Block(numeric.copy(), codes.copy())
             (trial.numeric if number else trial.codes)[mask, j] = value
             new = self._height(trial)
-            better = mask & (new > height + 1e-12 * np.abs(height))
+            rounding = np.where(np.isneginf(height), 0.0, 1e-12 * np.abs(height))
+            better = mask & (new > height + rounding)
             numeric[better], codes[better] = trial.numeric[better], trial.codes[better]
             height[better] = new[better]
             return bool(better.any())

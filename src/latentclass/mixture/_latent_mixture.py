@@ -573,18 +573,15 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         how : {"expected", "most_probable"}
             "expected": continuous cells get their mean, discrete ones their most probable
             category, given the row's observed cells. "most_probable": the values of the highest
-            density that a search from the modes of the components finds.
+            density that a search from the modes of the components finds. A row that the model finds
+            impossible is filled as if all its cells were missing.
 
         Returns
         -------
         A copy of X in its own container. Columns without any value in `fit` stay missing.
         """
         check_option("how", how, ("expected", "most_probable"))
-        table = self._read(X)
-        if how == "expected":
-            filled = self._model.expected_cells(table, one_class, self.n_jobs)
-        else:
-            filled = self._model.most_probable_cells(table, self.n_jobs)
+        filled = self._model.completion(self._read(X), how, one_class, self.n_jobs)
         return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
 
 
