@@ -295,7 +295,7 @@ def main() -> None:
             counts = f"{ends.pop('fitted', 0)} / {ends.pop('interrupted', 0)} / {ends.total()}"
             for error, n_times in ends.most_common():
                 print(f"{name}: {n_times} times {error}")
-            run.add(name, "fitted / interrupted / errors", counts, runs=n_signals)
+            run.add(name, "fitted, interrupted, errors", counts, runs=n_signals)
             run.add(
                 name, "longest time to stop", max(found.seconds), unit="s", limit=1,
                 seconds=found.whole, runs=n_signals, clock="CPU",
