@@ -59,7 +59,7 @@ SHARED = {
     ),
     "max_iter": (
         "Maximum number of EM iterations.",
-        'Maximum number of iterations of a start; "era" and "anneal" take all of them.',
+        'Maximum number of iterations of a start; "era", "anneal" and "mcem" take all of them.',
     ),
     "n_init": (
         "Number of EM starts if there are unlabelled rows. The first begins with the labelled"
@@ -145,8 +145,7 @@ SHARED = {
         "Whether the last gain of EM was at most `tol`.",
         "Whether the last gain of EM was at most `tol`. Always true without unlabelled rows.",
         'Whether the last change was at most `tol` ("em"), or nothing changed any more '
-        '("kmeans"). "era" and "anneal" never settle: for them, whether they took all their '
-        "iterations.",
+        '("kmeans"). For "era", "anneal" and "mcem", whether they took all their iterations.',
     ),
     "cut_points_": ("Cut points of each continuous column.",),
     "cv_results_": (

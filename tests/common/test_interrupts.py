@@ -44,6 +44,7 @@ MODELS = [
     LatentVariableClassifier(average=True, max_iter=6, n_init=2, random_state=0),
     LatentMixture([1, 2], n_init=2, random_state=0),
     LatentMixture(2, "anneal", polish=True, n_init=2, max_iter=6, random_state=0),
+    LatentMixture(2, "mcem", n_init=2, max_iter=6, random_state=0),
     MDLDiscretizer(),
     TableClassifier(LogisticRegression()),
     LeaveOneOutKNN(),

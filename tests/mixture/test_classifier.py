@@ -118,7 +118,7 @@ class TestNaiveBayesComponents:
         model = LatentVariableClassifier(n_components=3, max_iter=50, random_state=0).fit(X, y)
         assert_allclose(model.predict_proba(X), posteriors_by_hand(model, X), rtol=1e-6, atol=1e-12)
 
-    @pytest.mark.parametrize("search", ["em", "kmeans", "era", "anneal"])
+    @pytest.mark.parametrize("search", ["em", "kmeans", "era", "anneal", "mcem"])
     def test_components_with_own_classifiers_solve_what_one_cannot(self, corners, search):
         X, y = corners
         assert np.mean(NaiveBayes().fit(X, y).predict(X) == y) < 0.7
@@ -514,7 +514,10 @@ def _fit_quietly(model, X, y, **options):
             )
             for k in ("bic", 0, None, [1, 2], True, 1.5)
         ),
-        ({"search": "gibbs"}, "search='gibbs' must be one of 'em', 'kmeans', 'era', 'anneal'."),
+        (
+            {"search": "gibbs"},
+            "search='gibbs' must be one of 'em', 'kmeans', 'era', 'anneal', 'mcem'.",
+        ),
         ({"average": "yes"}, "average='yes' must be one of True, False."),
         ({"max_components": 0}, "max_components=0 must be a whole number of at least 1."),
         (

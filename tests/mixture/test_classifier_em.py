@@ -147,6 +147,15 @@ def test_exclusive_steps_give_each_row_to_one_component(table):
     assert_allclose(stats.row_weight.sum(axis=2), np.rint(stats.row_weight.sum(axis=2)))
 
 
+def test_with_many_draws_a_step_is_that_of_em(table):
+    search = make(table)
+    params = moved(search)
+    chances = Chance(True, 1.0, generators(3)), Chance(False, 1.0, generators(3), 10**8)
+    exact, drawn = (search.m_step(search.assign(params, chance)[0]) for chance in chances)
+    for one, other in zip(exact, drawn, strict=True):
+        assert_allclose(other, one, atol=2e-3)
+
+
 def test_jobs_change_nothing(table):
     results = [
         run_search(

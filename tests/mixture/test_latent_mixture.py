@@ -23,7 +23,7 @@ from latentclass.datasets import load_dataset
 from latentclass.engine._em import run_restarts
 from latentclass.engine._mixture_rows import MixtureRows
 
-SEARCHES = ["em", "kmeans", "era", "anneal"]
+SEARCHES = ["em", "kmeans", "era", "anneal", "mcem"]
 
 
 @parametrize_with_checks(
@@ -159,7 +159,7 @@ def test_the_best_so_far_and_the_trace_are_kept():
     assert model.n_iter_ == 80
 
 
-@pytest.mark.parametrize("search", ["kmeans", "era", "anneal"])
+@pytest.mark.parametrize("search", ["kmeans", "era", "anneal", "mcem"])
 def test_polish_climbs_from_there(search):
     X = load_dataset("iris", container="numpy").X
     rough = LatentMixture(4, search, max_iter=60, random_state=0).fit(X)
@@ -396,7 +396,7 @@ def test_categories_have_probabilities(table):
             {"n_components": []},
             "n_components is empty: pass a number of components, or several to try.",
         ),
-        ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal'."),
+        ({"search": "sem"}, "search='sem' must be one of 'em', 'kmeans', 'era', 'anneal', 'mcem'."),
         ({"criterion": "dic"}, "criterion='dic' must be one of 'bic', 'aic', 'cv'."),
         ({"n_folds": 1}, "n_folds=1 must be a whole number of at least 2."),
         *(

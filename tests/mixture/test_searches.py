@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
+from latentclass import LatentMixture
 from latentclass.engine import _product as product
 from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import split_log
@@ -17,6 +18,7 @@ from latentclass.mixture._compiled_em import make_large
 from latentclass.mixture._hard_assignment import MixtureSearch
 from latentclass.mixture._padded_rows import RUN
 from latentclass.mixture._searches import (
+    SEARCHES,
     Chance,
     Rule,
     collapsed,
@@ -285,10 +287,92 @@ class TestSeveralStepsAtOnce:
                 assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
+def test_in_the_long_run_era_is_below_the_maximum_by_what_is_missing():
+    """By half the sum of f / (1 + f), where f are the rates of EM (docs/models/mixture.md)."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(5.0 * rng.integers(0, 2, 500), 1.0)
+
+    def parts(place):
+        share = np.array([place[0], 1 - place[0]])
+        return share * norm.pdf(x[:, None], place[1:3], np.exp(place[3:]))
+
+    def em(place):
+        share = parts(place) / parts(place).sum(axis=1, keepdims=True)
+        size = share.sum(axis=0)
+        mean = share.T @ x / size
+        square = (share * (x[:, None] - mean) ** 2).sum(axis=0) / size
+        return np.r_[size[0] / len(x), mean, 0.5 * np.log(square)]
+
+    top = np.array([0.5, 0.0, 5.0, 0.0, 0.0])
+    for _ in range(100):
+        top = em(top)
+    steps = 1e-5 * np.eye(5)
+    slopes = np.array([(em(top + step) - em(top - step)) / 2e-5 for step in steps])
+    rates = np.linalg.eigvals(slopes).real
+    model = LatentMixture(2, "era", prior=None, n_init=1, max_iter=4000, random_state=0)
+    trace = 500 * np.array(model.fit(x[:, None]).traces_[0])[100:]
+    loss = np.log(parts(top).sum(axis=1)).sum() - trace.mean()
+    assert_allclose(loss, 0.5 * (rates / (1 + rates)).sum(), rtol=0.2)
+
+
+class TestMonteCarloEM:
+    """Several draws of a component per row."""
+
+    def test_the_number_of_draws_grows_so_that_its_errors_can_be_summed(self):
+        assert [Rule("mcem").n_draws(i) for i in range(4)] == [1, 4, 9, 16]
+        assert Rule("era").n_draws(7) == 1
+
+    @pytest.mark.parametrize("n_draws", [7, 10**6])
+    def test_draws_scatter_about_the_posterior_as_they_should(self, n_draws):
+        weight = np.random.default_rng(3).choice([0.2, 1.0, 3.0], 40)
+        search, params = make_search(make_rows(weight=weight))
+        params = search.m_step(search.assign(params, Chance(True, 1.0, generators(4)))[0])
+        expected, objective = search.assign(params, Chance(True, 1.0, generators(4)))
+        stats, same = search.assign(params, Chance(False, 1.0, generators(4, 5), n_draws))
+        assert_allclose(same, objective, rtol=1e-12)
+        problem = search.mixture
+        variance = np.zeros((4, 3))
+        for rows, part in problem.blocks:
+            joint = product.log_density(flat_params(params), rows, problem.layout)
+            share = np.exp(split_log(joint.reshape(-1, 4, 3) + params.log_weight)[0])
+            size = (part**2 / (row_units(part) * n_draws))[:, None, None]
+            variance += (size * share * (1 - share)).sum(axis=0)
+        loose = variance > 1e-12  # in others every row is certain
+        assert loose.sum() > 6
+        assert_allclose(stats.row_weight[~loose], expected.row_weight[~loose], atol=1e-4)
+        far = (stats.row_weight - expected.row_weight)[loose] / np.sqrt(variance[loose])
+        assert np.abs(far).max() < 4.0
+        assert 0.3 < np.sqrt(np.mean(far**2)) < 2.0
+
+    def test_with_many_draws_a_step_is_that_of_em(self):
+        search, params = make_search(make_rows(weight=np.repeat([1.0, 3.0], 20)))
+        steps = [
+            search.m_step(search.assign(params, chance)[0])
+            for chance in (
+                Chance(True, 1.0, generators(4)),
+                Chance(False, 1.0, generators(4, 6), 10**8),
+                Chance(False, 1.0, generators(4, 6), 10),
+            )
+        ]
+        for exact, often, seldom in zip(*steps, strict=True):
+            assert_allclose(often, exact, atol=2e-3)
+            assert np.abs(seldom - exact).max() > 1e-2
+
+    def test_it_ends_where_em_stands_still(self):
+        search, params = make_search(make_rows(), n_starts=2)
+        rule, rngs = Rule("mcem"), generators(2)
+        found = run_search(search, params, rule, tol=0.0, max_iter=100, rngs=rngs).best
+        best = found.params
+        step = search.m_step(search.assign(best, Chance(True, 1.0, generators(1)))[0])
+        for here, there in zip(best, step, strict=True):
+            assert_allclose(here, there, atol=0.02)
+        assert found.n_iter == 100
+
+
 class TestSearch:
     def test_no_start_depends_on_another(self):
         search, params = make_search(make_rows(weight=np.repeat([1.0, 3.0], 20)))
-        for rule in (Rule("era"), Rule("kmeans"), Rule("anneal"), Rule("em")):
+        for rule in (Rule(search) for search in SEARCHES):
             together = run_search(search, params, rule, tol=1e-9, max_iter=30, rngs=generators(4))
             alone = run_search(
                 search, take_starts(params, [2]), rule, tol=1e-9, max_iter=30,

@@ -102,7 +102,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     n_components : int or "auto", default=2
         Number of components. "auto" tries 1 to `max_components` on held-out folds, and keeps the
         smallest number whose log-loss is within one standard error of the lowest.
-    search : {"em", "kmeans", "era", "anneal"}, default="era"
+    search : {"em", "kmeans", "era", "anneal", "mcem"}, default="era"
         How components are searched for: see `LatentMixture`.
     average : bool, default=False
         Average the predictions of the best model and of those that "era" or "anneal" visited in the
@@ -129,7 +129,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     n_init : int, default=4
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
-        Maximum number of iterations of a start; "era" and "anneal" take all of them.
+        Maximum number of iterations of a start; "era", "anneal" and "mcem" take all of them.
     tol : float, default=1e-4
         "em" stops when the objective per row changes by no more than this.
     random_state : int, RandomState or None, default=None
@@ -182,7 +182,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
     converged_ : bool
         Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
-        "era" and "anneal" never settle: for them, whether they took all their iterations.
+        For "era", "anneal" and "mcem", whether they took all their iterations.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -304,7 +304,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
             raise ValueError(f"{str(error).rstrip('.')}, or 'auto'.") from None
         check_option("search", self.search, SEARCHES)
         check_option("average", self.average, (True, False))
-        if self.average and not Rule(self.search).stochastic:
+        if self.average and not Rule(self.search).wanders:
             raise ValueError(
                 f"average=True has no meaning with search={self.search!r}, which settles on one "
                 'model. Use search="era" or "anneal".'

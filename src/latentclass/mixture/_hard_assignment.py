@@ -13,6 +13,7 @@ import numpy as np
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
 from latentclass.engine._em import take_starts
+from latentclass.engine._logspace import split_log
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import (
     MixtureParams,
@@ -21,7 +22,15 @@ from latentclass.engine._product_mixture import (
     flat_params,
 )
 from latentclass.mixture._padded_rows import RUN, PaddedRows, log_constants, pad_rows, with_place
-from latentclass.mixture._searches import Chance, Run, collapsed, draw_chances, split_units
+from latentclass.mixture._searches import (
+    Chance,
+    Run,
+    collapsed,
+    draw_chances,
+    responsibilities,
+    row_units,
+    split_units,
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class MixtureSearch:
         """See `SearchProblem`."""
         if chance.soft:
             return self.mixture.e_step(params)
+        if chance.n_draws > 1:
+            return self._draw_often(params, chance)
         from latentclass.mixture._hard_assignment_kernels import assign_rows, finish_sums, sum_rows
         from latentclass.mixture._responsibility_kernels import SPACE
 
@@ -71,6 +82,26 @@ class MixtureSearch:
         penalty = product.log_prior(flat_params(params), self.mixture.prior)
         penalty = penalty.reshape(n_starts, n_components).sum(axis=1)
         return stats, (log_likelihood + penalty) / self.mixture.total_weight
+
+    def _draw_often(self, params: MixtureParams, chance: Chance) -> tuple[MixtureStats, FloatArray]:
+        """Do what `assign` does if a row draws several components, block by block."""
+        n_starts, n_components = params.log_weight.shape
+        layout, flat = self.mixture.layout, flat_params(params)
+        total = np.zeros(n_starts)
+        row_weight = np.zeros(n_starts * n_components)
+        stats = product.empty_stats(n_starts * n_components, layout)
+        for rows, weight in self.mixture.blocks:  # in turn: the order of the draws must not change
+            joint = product.log_density(flat, rows, layout).reshape(len(weight), n_starts, -1)
+            log_share, size = split_log((joint + params.log_weight).transpose(1, 0, 2))
+            share = responsibilities(log_share, row_units(weight), chance) * weight[:, None]
+            amount = share.transpose(1, 0, 2).reshape(len(weight), -1)
+            total += size @ weight
+            row_weight += amount.sum(axis=0)
+            stats = product.merge_stats(stats, product.soft_stats(rows, amount, layout))
+        shaped = (array.reshape(n_starts, n_components, -1) for array in stats)
+        penalty = product.log_prior(flat, self.mixture.prior).reshape(n_starts, n_components)
+        objective = (total + penalty.sum(axis=1)) / self.mixture.total_weight
+        return MixtureStats(row_weight.reshape(n_starts, n_components), *shaped), objective
 
     def run_steps(
         self, run: Run[MixtureParams, MixtureStats], starts: IndexArray, sharpness: FloatArray

@@ -62,18 +62,19 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     for each category. Missing cells are integrated out. The model gives the density of a row,
     groups rows, and fills in missing cells.
 
-    There are four searches. They differ in how the posterior of a row over the components becomes
+    There are five searches. They differ in how the posterior of a row over the components becomes
     its share in them. "em" takes the posterior itself and climbs to the nearest local maximum.
     "kmeans" gives each row to its most probable component. "era", the exclusive random assignment
     of [1]_, draws one component from the posterior; it is the stochastic EM of Celeux and Diebolt
     [2]_. It never settles, so the best parameters seen are kept. "anneal" draws from the posterior
-    to the power 1 / c, with a falling temperature c.
+    to the power 1 / c, with a falling temperature c. "mcem", Monte-Carlo EM [3]_, averages over
+    several draws, more in each iteration: it begins as "era" and ends as "em".
 
     Parameters
     ----------
     n_components : int or iterable of int, default=1
         Number of components. If there are several, the best by `criterion` is kept.
-    search : {"em", "kmeans", "era", "anneal"}, default="em"
+    search : {"em", "kmeans", "era", "anneal", "mcem"}, default="em"
         How components are searched for.
     criterion : {"bic", "aic", "cv"}, default="bic"
         What decides between several numbers of components: the Bayesian or Akaike's information
@@ -100,7 +101,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         Whether "em" drops the worse half of the starts after 1, 2, 4, ... iterations, until one is
         left. If false, all run to the end before one is kept, as in the other searches.
     max_iter : int, default=200
-        Maximum number of iterations of a start; "era" and "anneal" take all of them.
+        Maximum number of iterations of a start; "era", "anneal" and "mcem" take all of them.
     tol : float, default=1e-5
         EM stops when the objective per row gains no more than this.
     accelerate : bool, default=True
@@ -145,7 +146,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         Number of M-steps of the kept start.
     converged_ : bool
         Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
-        "era" and "anneal" never settle: for them, whether they took all their iterations.
+        For "era", "anneal" and "mcem", whether they took all their iterations.
     restarts_ : dict of str to array
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_parameters_ : int
@@ -163,8 +164,8 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     component narrower than a thousandth of the column's standard deviation are kept only if nothing
     else was found, and "era" and "anneal" move such a component to another place.
 
-    A component without rows is moved to a row drawn at random. "em" and "kmeans" do this in the
-    first rounds only, so that they come to an end.
+    A component without rows is moved to a row drawn at random. "em", "kmeans" and "mcem" do this in
+    the first rounds only, so that they come to an end.
 
     Equal rows are joined first, in an order that depends only on their values. A row of weight 2
     draws two components, as two rows do. So weights are copies, and the order of rows does not
@@ -177,6 +178,9 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     .. [2] Celeux, G. and Diebolt, J. (1985). The SEM algorithm: a probabilistic teacher algorithm
        derived from the EM algorithm for the mixture problem. Computational Statistics Quarterly
        2, 73-82.
+    .. [3] Wei, G. C. G. and Tanner, M. A. (1990). A Monte Carlo implementation of the EM algorithm
+       and the poor man's data augmentation algorithms. Journal of the American Statistical
+       Association 85, 699-704.
 
     Examples
     --------

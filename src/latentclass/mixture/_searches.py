@@ -1,4 +1,4 @@
-"""EM, K-Means, ERA and annealing: four ways to turn posteriors into responsibilities.
+"""EM, K-Means, ERA, annealing and MCEM: five ways to turn posteriors into responsibilities.
 
 In each iteration the posterior P(c | x) of each row becomes its responsibilities, and the
 parameters are estimated from the rows with these weights (Davidson 2004, sections "EM, K-Means and
@@ -11,10 +11,13 @@ ERA algorithms" and "Combining ERA with simulated annealing"):
     "anneal"  the whole row to one component drawn from the posterior to the power 1 / c, with a
               falling temperature c: far above 1 all components are nearly equal, at 1 it is "era",
               and towards 0 it becomes "kmeans"
+    "mcem"    equal parts of the row to several components drawn from the posterior (Monte-Carlo
+              EM, Wei and Tanner 1990). The first iteration has one draw, as "era", and iteration t
+              has t^2. So it becomes "em" in the long run, and its errors can be summed
 
-The last two never settle. So the best parameters seen are kept, judged by the log-likelihood of the
-mixture (not of the assignment), and the objective of every iteration is recorded. There are S
-starts and K components.
+"era" and "anneal" never settle, and "mcem" never stands still. So the best parameters seen are
+kept, judged by the log-likelihood of the mixture (not of the assignment), and the objective of
+every iteration is recorded. There are S starts and K components.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from latentclass.engine import _product as product
 from latentclass.engine._em import RESEED_ROUNDS, EMResult, P, S, take_starts
 from latentclass.engine._product_mixture import COLLAPSED, MixtureParams
 
-SEARCHES = ("em", "kmeans", "era", "anneal")
+SEARCHES = ("em", "kmeans", "era", "anneal", "mcem")
 
 STEPS, DRAWS = 50, 2**17
 """Largest number of iterations of a start in one call, and of random numbers drawn for them."""
@@ -45,7 +48,7 @@ class Rule:
 
     Attributes
     ----------
-    search : {"em", "kmeans", "era", "anneal"}
+    search : {"em", "kmeans", "era", "anneal", "mcem"}
     temperatures : (float, float)
         The first and the last temperature of "anneal". In between it falls by equal factors.
     """
@@ -55,8 +58,17 @@ class Rule:
 
     @property
     def stochastic(self) -> bool:
-        """Whether components are drawn at random, so that the search never settles."""
+        """Whether components are drawn at random, so that all iterations are taken."""
+        return self.wanders or self.search == "mcem"
+
+    @property
+    def wanders(self) -> bool:
+        """Whether the search visits one good model after another and never settles on one."""
         return self.search in ("era", "anneal")
+
+    def n_draws(self, iteration: int) -> int:
+        """How many components each row draws in iteration 0, 1, ..."""
+        return (iteration + 1) ** 2 if self.search == "mcem" else 1
 
     def sharpness(self, iteration: int, n_iter: int) -> float:
         """The power 1 / c of iteration 0, ..., n_iter - 1; infinite for "kmeans"."""
@@ -78,11 +90,14 @@ class Chance(NamedTuple):
         Power of the posterior; infinite to take the most probable component.
     rngs : list of numpy Generator
         One per start.
+    n_draws : int
+        How many components a row of weight 1 draws.
     """
 
     soft: bool
     sharpness: float
     rngs: list[np.random.Generator]
+    n_draws: int = 1
 
 
 def row_units(weight: FloatArray) -> FloatArray:
@@ -122,6 +137,8 @@ def responsibilities(log_share: FloatArray, units: FloatArray, chance: Chance) -
         return _one_hot(log_share.argmax(axis=2), log_share.shape[2])
     share = np.exp((log_share - log_share.max(axis=2, keepdims=True)) * chance.sharpness)
     share /= share.sum(axis=2, keepdims=True)
+    if chance.n_draws > 1:
+        return split_units(share, np.minimum(units * chance.n_draws, MOST_UNITS), chance)
     edges = np.cumsum(share, axis=2)[:, :, :-1]
     draws = draw_chances(chance, len(units))
     out = _one_hot((draws[:, :, None] >= edges).sum(axis=2), log_share.shape[2])
@@ -206,7 +223,7 @@ def run_search(
         "em" has settled when the objective per row changes by no more than this, "kmeans" when
         nothing changes any more.
     max_iter : int
-        Largest number of iterations of a start; "era" and "anneal" take all of them.
+        Largest number of iterations of a start; "era", "anneal" and "mcem" take all of them.
     rngs : list of numpy Generator
         One per start, so that no start depends on another.
     visit : callable, optional
@@ -215,13 +232,13 @@ def run_search(
         Called with the iteration and the best objective; the search stops if it returns true.
     """
     run = Run(problem, params, rule, rngs)
-    if rule.stochastic and visit is None and getattr(problem, "light", False):
+    if rule.wanders and visit is None and getattr(problem, "light", False):
         finished = run.race(max_iter, on_iteration)
         return SearchResult(run.result(finished=finished), [])
     visited: list[P] = []
     stopped = False
     for iteration in range(max_iter):
-        run.observe(rule.sharpness(iteration, max_iter), tol)
+        run.observe(rule.sharpness(iteration, max_iter), rule.n_draws(iteration), tol)
         if visit is not None and visit(iteration):
             visited.append(type(params)(*(array.copy() for array in run.params)))
         if on_iteration is not None:
@@ -258,11 +275,12 @@ class Run(Generic[P, S]):
         self.rounds = np.zeros(n_starts, dtype=np.intp)
         self._stats: S
 
-    def observe(self, sharpness: float, tol: float) -> None:
+    def observe(self, sharpness: float, n_draws: int, tol: float) -> None:
         """Assign the rows of all starts that still move; keep parameters that are better."""
         starts = self.alive
         everyone = len(starts) == len(self.best)
-        chance = Chance(self.rule.search == "em", sharpness, [self.rngs[s] for s in starts])
+        rngs = [self.rngs[s] for s in starts]
+        chance = Chance(self.rule.search == "em", sharpness, rngs, n_draws)
         params = self.params if everyone else take_starts(self.params, starts)
         stats, objective = self.problem.assign(params, chance)
         objective = np.where(np.isnan(objective), -np.inf, objective)
@@ -292,7 +310,7 @@ class Run(Generic[P, S]):
             same = np.isclose(_numbers(params), _numbers(before), rtol=0.0, atol=1e-9).all(axis=1)
             self.settled[starts[same]] = True
         lost = self.problem.lost(params)
-        if not self.rule.stochastic:  # otherwise the search might never settle
+        if not self.rule.wanders:  # otherwise the search might never settle
             lost &= (self.rounds[starts] < RESEED_ROUNDS)[:, None]
         self.fresh[starts] = lost.any(axis=1)
         if len(starts) == len(self.best):
@@ -350,7 +368,7 @@ class Run(Generic[P, S]):
             array[index] = values
 
     def result(self, *, finished: bool) -> EMResult[P]:
-        """Return the best start; a search that never settles has converged when it is done."""
+        """Return the best start; one that takes all iterations has converged when it is done."""
         starts, objective, best = map(np.concatenate, zip(*self.books, strict=True))
         order = np.argsort(starts, kind="stable")
         n_iter = np.bincount(starts, minlength=len(self.best))
