@@ -172,3 +172,13 @@ def test_weight_two_is_the_row_twice_and_order_does_not_matter(copied):
     turned = twice[::-1]
     got = model.fit(X.iloc[turned], y[turned]).predict_proba(X)
     assert_allclose(got, expected, atol=1e-6)
+
+
+def test_zero_probabilities_rows_without_label_and_a_single_class(copied):
+    X, y = copied
+    X, labels = X[:60].mask(np.random.default_rng(1).random((60, 5)) < 0.3), pd.Series(y[:60])
+    model = HNBClassifier(alpha=0.0, discriminative=True, n_models=2, random_state=0)
+    shares = model.fit(X, labels.mask(np.arange(60) % 4 == 0)).predict_proba(X)
+    assert np.isfinite(shares).all()
+    assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-9)
+    assert np.all(model.fit(X, np.zeros(60)).predict_proba(X) == 1.0)

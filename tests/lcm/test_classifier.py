@@ -379,3 +379,14 @@ def test_noise_variance_beyond_doubles_is_inf_without_noise():
     small = LCMClassifier(random_state=0).fit(X, y)
     assert np.isposinf(model.noise_variances_).all()
     np.testing.assert_allclose(model.predict_proba(X * 1e200), small.predict_proba(X), atol=1e-9)
+
+
+def test_covariances_that_would_fill_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("latentclass._validation.MOST_BYTES", 2**10)
+    message = (
+        r"^10 starts with 4 continuous columns would need 0\.0 GiB of memory, above the limit of "
+        r"0 GiB\. Lower n_init or n_components, or select the columns that say most about the "
+        r"class\.$"
+    )
+    with pytest.raises(ValueError, match=message):
+        LCMClassifier(random_state=0).fit(*load_iris(return_X_y=True))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from latentclass._types import FloatArray
+from latentclass._validation import check_memory
 from latentclass.engine._class_components import ComponentData, expect, log_joint_rows
 from latentclass.engine._em import EMResult, Problem, run_restarts, take_starts
 from latentclass.engine._logspace import log_sum_exp
@@ -92,6 +93,12 @@ def fit_data(
     on_iteration: Step | None = None,
 ) -> Learned:
     """Fit the model to rows that were gathered, or to sums over them."""
+    n_components = settings.n_init * len(data.labelled[0]) * settings.n_components
+    check_memory(
+        f"{settings.n_init} starts with {data.n_columns:,} continuous columns",
+        6 * 8.0 * n_components * data.n_columns**2,  # EM holds six covariances of each component
+        "Lower n_init or n_components, or select the columns that say most about the class.",
+    )
     problem = LCMProblem(
         data,
         settings.n_components,
