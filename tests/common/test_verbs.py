@@ -140,6 +140,27 @@ def test_most_probable_completion_is_the_best_of_all(fitted, table):
             assert np.all(fitted.predict_joint_log_proba(other).max(axis=1) <= best + 1e-9)
 
 
+@pytest.mark.usefixtures("proper")
+def test_probabilities_are_those_of_all_ways_to_fill_the_row(fitted, table):
+    X, _ = table
+    rows = X.iloc[:6].assign(band=None, town=None)
+    found = fitted.complete(rows, how="probability")
+    bands = list(fitted.schema_.columns[4].categories)
+    # P(band, town | rest) by the density of every row that could be meant
+    ways = [(band, town) for band in bands for town in ("Oslo", "Rome")]
+    joint = np.stack([fitted.score_samples(rows.assign(band=b, town=t)) for b, t in ways])
+    joint = np.exp(joint - joint.max(axis=0)).reshape(4, 2, 6)
+    joint /= joint.sum(axis=(0, 1))
+    assert_allclose(found["town"], joint.sum(axis=0)[1], rtol=1e-5)
+    assert_allclose(found[[f"band={band}" for band in bands]].T, joint.sum(axis=1), rtol=1e-5)
+    assert_allclose(found[[f"band={band}" for band in bands]].sum(axis=1), 1.0)
+    assert found.index.equals(X.index[:6])
+    assert list(found)[:4] == ["height", "weight", "happy", "town"]
+    seen = rows["happy"].notna()
+    assert found["happy"][seen].tolist() == rows["happy"][seen].astype(float).tolist()
+    assert_allclose(found["height"], fitted.complete(rows)["height"])
+
+
 @pytest.mark.parametrize("how", ["expected", "most_probable"])
 def test_an_impossible_row_is_filled_like_one_without_any_cell(unsmoothed, how):
     """Without smoothing, a category that a class never had is impossible in it."""

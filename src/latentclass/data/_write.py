@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass._types import BoolArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._read import (
     Numbers,
     RawColumn,
@@ -45,6 +45,48 @@ def build_table(schema: Schema, table: Table, rng: np.random.Generator | None = 
     return native
 
 
+def write_chances(
+    X: Any, schema: Schema, numeric: FloatArray, chances: list[FloatArray], *, owner: str
+) -> Any:
+    """Build a table of numbers in the container of `X`, with all columns in the order of `fit`.
+
+    A continuous column has its numbers, a column with up to two categories the probability of the
+    second, and any other one column for each category, named "column=category".
+    """
+    _refuse_sparse(X)
+    raw = read_raw(X, owner=owner)
+    names: list[Any] = []
+    columns: list[FloatArray] = []
+    for j, column in enumerate(schema.columns):
+        if column.kind == "continuous":
+            names.append(column.name)
+            columns.append(numeric[:, schema.continuous.index(j)])
+            continue
+        chance = chances[schema.discrete.index(j)]
+        if len(column.categories) <= 2:
+            names.append(column.name)
+            columns.append(chance[:, 1] if len(column.categories) == 2 else np.zeros(len(chance)))
+        else:
+            names += [f"{column.name}={category}" for category in column.categories]
+            columns += list(chance.T)
+    if raw.container == "numpy":
+        return np.stack(columns, axis=1)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"Two columns of the result would be named {twice!r}. Rename a column of the table."
+        )
+    frame = nw.from_native(X, eager_only=True)
+    found = nw.from_dict(dict(zip(names, columns, strict=True)), backend=frame.implementation)
+    native = found.to_native()
+    if frame.implementation.is_pandas_like():
+        native.index = X.index
+        if schema.header is not None:
+            own = dict(zip(schema.names, schema.header, strict=True))
+            native.columns = [own.get(name, name) for name in names]
+    return native
+
+
 def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     """Return a copy of `X` whose missing cells are taken from `filled`.
 
@@ -52,8 +94,7 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     its type unless that cannot hold the new cells: the expected value of whole numbers, for
     example, is rarely whole.
     """
-    if sp.issparse(X):
-        raise TypeError("complete needs a dense table. Pass X.toarray().")
+    _refuse_sparse(X)
     raw = read_raw(X, owner=owner)
     schema.check_columns(raw)
     holes = {
@@ -77,6 +118,11 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     ]
     # cloned, because with_columns may share memory with its frame
     return frame.clone().with_columns(*new).to_native()
+
+
+def _refuse_sparse(X: Any) -> None:
+    if sp.issparse(X):
+        raise TypeError("complete needs a dense table. Pass X.toarray().")
 
 
 def _build_array(schema: Schema, table: Table, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

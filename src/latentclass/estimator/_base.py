@@ -21,11 +21,12 @@ from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Table, block_spans
-from latentclass.data._write import build_table, fill_missing
+from latentclass.data._write import build_table
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks, plain_interrupts
 from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._completion import complete_table
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
@@ -289,20 +290,32 @@ class GenerativeClassifier(
         Parameters
         ----------
         X : table with the columns of `fit`
-        how : {"expected", "most_probable"}
+        how : {"expected", "most_probable", "probability"}
             "expected": continuous cells get their mean, discrete ones their most probable
             category, given the row's observed cells. "most_probable": the values that, together
             with some class, have the highest joint probability. Where a model has components, or
             its row too many missing cells to try everything, it is the best that a search finds.
+            "probability": continuous cells get their mean; a column with two categories becomes the
+            probability of the second one (0 or 1 if it is observed), any other discrete column one
+            such column for each category, named "column=category".
             A row that the model finds impossible is filled as if all its cells were missing.
 
         Returns
         -------
-        A copy of X in its own container. Columns without any value in `fit` stay missing.
+        A copy of X in its own container. Columns without any value in `fit` stay missing. With
+        "probability" a table of numbers in that container, with the columns in the order of `fit`.
         """
-        check_option("how", how, ("expected", "most_probable"))
-        filled = self._model.completion(self._read(X), how, self._posterior, self.n_jobs)
-        return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
+        table = self._read(X)
+        return complete_table(
+            self._model,
+            self.schema_,
+            X,
+            table,
+            how,
+            self._posterior,
+            n_jobs=self.n_jobs,
+            owner=type(self).__name__,
+        )
 
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> Explanation:
         """Weight of evidence of each attribute: exact, by integrating the attribute out.

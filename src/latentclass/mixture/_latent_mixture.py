@@ -17,7 +17,7 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Schema, Table, block_spans, learn_schema
-from latentclass.data._write import build_table, fill_missing
+from latentclass.data._write import build_table
 from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, run_restarts
@@ -26,6 +26,7 @@ from latentclass.engine._parallel import plain_interrupts
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._completion import complete_table
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import (
     TableReader,
@@ -574,19 +575,31 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         Parameters
         ----------
         X : table with the columns of `fit`
-        how : {"expected", "most_probable"}
+        how : {"expected", "most_probable", "probability"}
             "expected": continuous cells get their mean, discrete ones their most probable
             category, given the row's observed cells. "most_probable": the values of the highest
-            density that a search from the modes of the components finds. A row that the model finds
+            density that a search from the modes of the components finds. "probability":
+            continuous cells get their mean; a column with two categories becomes the probability
+            of the second one (0 or 1 if it is observed), any other discrete column one such column
+            for each category, named "column=category". A row that the model finds
             impossible is filled as if all its cells were missing.
 
         Returns
         -------
-        A copy of X in its own container. Columns without any value in `fit` stay missing.
+        A copy of X in its own container. Columns without any value in `fit` stay missing. With
+        "probability" a table of numbers in that container, with the columns in the order of `fit`.
         """
-        check_option("how", how, ("expected", "most_probable"))
-        filled = self._model.completion(self._read(X), how, one_class, self.n_jobs)
-        return fill_missing(X, self.schema_, filled, owner=type(self).__name__)
+        table = self._read(X)
+        return complete_table(
+            self._model,
+            self.schema_,
+            X,
+            table,
+            how,
+            one_class,
+            n_jobs=self.n_jobs,
+            owner=type(self).__name__,
+        )
 
 
 def one_class(table: Table) -> FloatArray:

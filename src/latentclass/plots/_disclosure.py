@@ -14,6 +14,7 @@ from latentclass.plots._model import fitted
 from latentclass.plots._style import BLUE, GREY, draw_image
 
 STAGE = 1.05  # width of a stage in inches
+SET = ("1", "1.0", "True")  # the only category of a pixel that is always set
 BARS = 0.7  # height of the bars of the classes, where a stage is 1 wide
 
 
@@ -108,7 +109,7 @@ class DisclosureDisplay:
         display = cls(
             seen,
             model.predict_proba(tables),
-            _expected(model, seen),
+            _set_chances(model, tables),
             pixel_bits(model, filled),
             model.classes_,
             shape,
@@ -182,22 +183,16 @@ def pixel_bits(model: Any, rows: npt.NDArray[Any]) -> FloatArray:
     out = np.empty(rows.shape)
     for j, column in enumerate(model.schema_.columns):
         levels = column.categories or (0.0, 1.0)
-        set_ = levels[-1] if len(levels) > 1 or str(levels[0]) in ("1", "1.0", "True") else None
+        set_ = levels[-1] if len(levels) > 1 or str(levels[0]) in SET else None
         out[:, j] = [float(value == set_) for value in rows[:, j]]
     out[np.asarray(pd.isna(rows), dtype=bool)] = np.nan
     return out
 
 
-def _expected(model: Any, seen: FloatArray) -> FloatArray:
-    """P(pixel set | visible pixels), from the density of the row with the pixel set and unset."""
-    out = seen.copy()
-    for stage, row in enumerate(seen):
-        hidden = np.flatnonzero(np.isnan(row))
-        if not hidden.size:
-            continue
-        trial = np.tile(row, (2 * len(hidden), 1))
-        trial[np.arange(len(hidden)), hidden] = 1.0
-        trial[len(hidden) + np.arange(len(hidden)), hidden] = 0.0
-        set_, unset = np.split(model.score_samples(_tables(model, trial)), 2)
-        out[stage, hidden] = 1.0 / (1.0 + np.exp(unset - set_))
+def _set_chances(model: Any, tables: Any) -> FloatArray:
+    """P(pixel set | visible pixels); a column with a single category is always as in `fit`."""
+    out = np.asarray(model.complete(tables, how="probability"), dtype=np.float64)
+    for j, column in enumerate(model.schema_.columns):
+        if len(column.categories) == 1:
+            out[:, j] = str(column.categories[0]) in SET
     return out
