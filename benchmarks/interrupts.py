@@ -258,6 +258,7 @@ def interrupt_fits(name: str, n_signals: int, share: float) -> Outcome:
     here, there = FORK.Pipe()
     child = FORK.Process(target=fit_again_and_again, args=(there, name, share))
     child.start()
+    there.close()  # the child has it now, so that its death is seen here
     try:
         wall, whole, deaf = here.recv()
         while len(ends) < n_signals:
@@ -294,10 +295,10 @@ def main() -> None:
             counts = f"{ends.pop('fitted', 0)} / {ends.pop('interrupted', 0)} / {ends.total()}"
             for error, n_times in ends.most_common():
                 print(f"{name}: {n_times} times {error}")
-            run.add(name, "fitted / interrupted / errors", counts, runs=n_signals)
+            run.add(name, "fitted, interrupted, errors", counts, runs=n_signals)
             run.add(
                 name, "longest time to stop", max(found.seconds), unit="s", limit=1,
-                seconds=found.whole, runs=n_signals,
+                seconds=found.whole, runs=n_signals, clock="CPU",
             )  # fmt: skip
             run.add(
                 name, "longest deaf time", found.deaf, unit="s", limit=1, seconds=found.whole,
