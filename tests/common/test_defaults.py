@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
+    parametrize_with_checks,
 )
 
 from estimators import CLASSIFIERS
@@ -97,3 +98,9 @@ def test_a_mixture_counts_rows_by_what_they_hold_and_weigh(small):
 def test_searches_pass_scikit_learns_check_of_weights(model, check):
     """All that they try by default would take minutes on this check's ten columns."""
     check(name(model), model)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(DEFAULTS)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
