@@ -190,7 +190,8 @@ def check_probabilities(model, X, y):
     promise(np.allclose(proba.sum(axis=1), 1.0, atol=1e-9), "predict_proba: sum")
     promise(set(model.predict(X)) <= set(model.classes_), "predict: no class")
     promise({label for label in y if label is not None} >= set(model.classes_), "classes_")
-    promise(np.allclose(model.predict_proba(X[:1]), proba[:1], atol=1e-8), "one row alone")
+    # a bound has converged up to a tolerance, and rounding decides where it stops
+    promise(np.allclose(model.predict_proba(X[:1]), proba[:1], atol=1e-5), "one row alone")
     promise(not np.isnan(model.explain(X[:2]).weights).any(), "explain: NaN")
 
 

@@ -174,6 +174,12 @@ def test_weight_two_is_the_row_twice_and_order_does_not_matter(copied):
     assert_allclose(got, expected, atol=1e-6)
 
 
+def test_a_single_labelled_row_keeps_its_counted_tables():
+    model = HNBClassifier(discriminative=True, random_state=0)
+    model.fit(np.array([["a"], ["b"], ["b"]], dtype=object), ["yes", None, None])
+    assert model.shrinkage_ == np.inf
+
+
 def test_zero_probabilities_rows_without_label_and_a_single_class(copied):
     X, y = copied
     X, labels = X[:60].mask(np.random.default_rng(1).random((60, 5)) < 0.3), pd.Series(y[:60])

@@ -272,7 +272,8 @@ def test_the_size_is_searched_for(search):
     plain = quick(
         n_latent=model.n_latent_, n_components=model.n_components_, n_init=2, max_iter=30, tol=0.02
     ).fit(X, y)
-    assert model.predict_proba(X).tolist() == plain.predict_proba(X).tolist()
+    # the search joins equal rows, so sums have another order
+    assert_allclose(model.predict_proba(X), plain.predict_proba(X), rtol=1e-9)
 
 
 def test_folds_may_be_given_and_scored_by_accuracy():

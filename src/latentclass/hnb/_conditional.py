@@ -224,6 +224,7 @@ def choose_share(
     `trains` has the weights of the rows in each training set. What they lack is held out.
     """
     shares = [np.inf, *SHARES]
+    trains = [train for train in trains if train.any()]  # the only row cannot be held out
     weight = max(sum(float((problem.weight - train).sum()) for train in trains), 1e-300)
     mean = np.zeros(len(shares))
     square = np.zeros((len(shares), len(shares)))  # of the differences between two shares

@@ -130,6 +130,8 @@ def extrapolate_cells(
             older[t] = (bf * aa - af * ab) / size
         elif aa > 0.0:
             newer[t] = af / aa
+        if not np.isfinite(newer[t] + older[t]):  # squares of a far outlier overflow: a plain step
+            newer[t] = older[t] = 0.0
     for j in range(n):
         for t in range(n_rows):
             s, g, before = square[j, t], best[j, t], image[j, t]
