@@ -47,13 +47,13 @@ CLASSIFIERS = [
     LCMClassifier(random_state=0),
     LCMClassifierCV([2], [1], random_state=0),  # with one size to try no fold sees rows
     # by quadrature all verbs are exact; by the bound they are approximations
-    BinaryLCMClassifier(2, n_init=2, predict_method="quadrature", random_state=0),
+    BinaryLCMClassifier(2, n_init=1, predict_method="quadrature", random_state=0),
     BinaryLCMClassifierCV([2], [1], n_init=1, predict_method="quadrature", random_state=0),
     # gradient steps are for the labels alone: samples are not theirs; see also its own tests
     # the one above has stick breaking
     HybridLCMClassifier(
         2,
-        n_init=2,
+        n_init=1,
         predict_method="quadrature",
         nominal="softmax",
         discriminative=False,

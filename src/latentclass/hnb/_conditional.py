@@ -126,10 +126,14 @@ class ConditionalProblem:
     share: float = 1.0
 
     def _entries(self, phi: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """phi, with the open states behind; exp(phi) and its sums over the open states."""
-        power = np.exp(phi)
+        """phi, with the open states behind; exp(phi) and its sums over the open states.
+
+        Both are divided by the largest exp(phi) of the class, which could overflow.
+        """
+        largest = phi.max(axis=1, keepdims=True)
+        power = np.exp(phi - largest)
         sums = np.maximum((self.evidence.open_states @ power.T).T, 1e-300)
-        return np.hstack([phi, np.log(sums)]), power, sums
+        return np.hstack([phi, np.log(sums) + largest]), power, sums
 
     def log_loss(self, b: FloatArray, phi: FloatArray) -> FloatArray:
         """-log P(own class | shown) of each row."""
