@@ -30,6 +30,7 @@ MODELS = [
     HybridLCMClassifier(2, n_init=2, max_iter=3, random_state=0),
     LatentVariableClassifier(max_iter=3, random_state=0),
     HNBClassifier(random_state=0),
+    HNBClassifier(pair_measure="expected_kl", random_state=0),
 ]
 
 

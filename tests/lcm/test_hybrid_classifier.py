@@ -242,20 +242,15 @@ def test_gradient_steps_see_weights_as_counts_and_no_order_of_rows(mixed, n_comp
         model = quick(n_init=2, n_components=n_components, discriminative=True)
         return model.fit(X[rows], y[rows], sample_weight=weight)
 
-    def same(one, other):
-        assert one.n_steps_ == other.n_steps_
-        assert one.temperature_ == other.temperature_
-        assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
-
+    # rows that weigh nothing, rows that weigh as their copies, in another order: all at once
     rng = np.random.default_rng(2)
     rows = np.arange(len(y))
-    same(fit(rows, np.full(len(y), 2.0)), fit(np.tile(rows, 2)))
     weight = rng.integers(0, 4, len(y))
-    same(fit(rows, weight), fit(rng.permutation(np.repeat(rows, weight))))
-    plain = fit(rows)
-    assert plain.n_steps_ > 0
-    same(plain, fit(rng.permutation(rows)))
-    same(fit(rows, (rows >= 30).astype(float)), fit(rows[30:]))
+    weighted = fit(rows, weight)
+    copied = fit(rng.permutation(np.repeat(rows, weight)))
+    assert weighted.n_steps_ == copied.n_steps_ > 0
+    assert weighted.temperature_ == copied.temperature_
+    assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-6)
 
 
 def test_gradient_steps_are_the_same_for_a_sparse_table():
@@ -379,9 +374,8 @@ def test_columns_of_equal_counts_may_trade_places(layout, n_components):
     X, y = equal_counts()
     model = quick(n_init=2, n_components=n_components, discriminative=True)
     expected = model.fit(layout(X.astype(float)), y).predict_proba(layout(X.astype(float)))
-    for order in ([1, 0, 2, 3, 4], [3, 1, 4, 0, 2]):
-        turned = layout(X[:, order].astype(float))
-        assert_allclose(model.fit(turned, y).predict_proba(turned), expected, atol=1e-7)
+    turned = layout(X[:, [3, 1, 4, 0, 2]].astype(float))
+    assert_allclose(model.fit(turned, y).predict_proba(turned), expected, atol=1e-7)
 
 
 def test_folds_of_calibration_do_not_hang_on_the_order_of_rows():
