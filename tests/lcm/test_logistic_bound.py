@@ -272,7 +272,7 @@ def test_steps_are_mixed_by_least_squares():
         for t in range(n_rows):
             residuals = np.array([(g - s)[:, t] * shown[:, t] for s, g in last]).T
             g = np.array([g[:, t] for _, g in last]).T
-            share = -np.linalg.lstsq(np.diff(residuals), residuals[:, -1])[0]
+            share = -np.linalg.lstsq(np.diff(residuals), residuals[:, -1], rcond=None)[0]
             assert_allclose(square[:, t], g[:, -1] + np.diff(g) @ share, rtol=1e-8)
         places.append(square)
     fell = np.arange(n_rows) == 2
