@@ -144,7 +144,7 @@ def contained(X, rng):
     if kind == 1:
         return X.to_numpy(dtype=object, na_value=None).tolist()
     if kind == 2:
-        return X.astype({name: "Float64" for name in X.select_dtypes(float)})
+        return X.astype(dict.fromkeys(X.select_dtypes(float), "Float64"))
     return X
 
 
