@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from latentclass import baselines, datasets, evaluation, plots
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
     from latentclass.estimator._explanation import Explanation
+    from latentclass.estimator._parts import Parts
     from latentclass.hnb._classifier import HNBClassifier
     from latentclass.latent_tree._classifier import LatentTreeClassifier
     from latentclass.lcm._binary_classifier import BinaryLCMClassifier
@@ -37,6 +38,7 @@ __all__ = [
     "LatentTreeClassifier",
     "LatentVariableClassifier",
     "MDLDiscretizer",
+    "Parts",
     "__version__",
     "baselines",
     "datasets",
@@ -58,6 +60,7 @@ _HOMES = {
     "LatentMixture": "latentclass.mixture._latent_mixture",
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
+    "Parts": "latentclass.estimator._parts",
 }
 
 

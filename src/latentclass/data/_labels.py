@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -49,32 +49,81 @@ def code_labels(
     """As `encode_labels`, for labels that `label_array` returned."""
     if not len(values):
         raise ValueError("y is empty. Pass one label per row; None or NaN marks an unlabelled row.")
+    classes, codes = distinct_labels(values, weight)
+    if not len(classes):
+        _refuse_unlabelled(len(values))
+    if marks_unlabelled(classes):
+        _warn_of_minus_one(int(np.sum(codes == 0)))
+        classes = classes[1:]
+        codes = np.where(codes >= 0, codes - 1, UNLABELLED)
+    return classes, codes
+
+
+def distinct_labels(
+    values: npt.NDArray[Any], weight: FloatArray | None = None
+) -> tuple[npt.NDArray[Any], IndexArray]:
+    """As `code_labels`, but -1 is a label like any other, and all rows may be unlabelled."""
     missing = _missing(values)
     if weight is not None and len(weight) == len(values):
         missing |= weight == 0  # such a row is left out, so its label is not a class
     whole = not missing.any()
+    codes = np.full(len(values), UNLABELLED, dtype=np.intp)
     if not whole and missing.all():
-        raise ValueError(
-            f"y has no labelled row: all {len(values)} labels are missing. "
-            "Label at least one row of each class."
-        )
+        return np.empty(0, dtype=object), codes
     known = _plain(values if whole else values[~missing])
     _refuse_infinite(known, missing)
     classes, known_codes = _distinct(known)
     if whole:
-        codes = known_codes.astype(np.intp, copy=False)
-    else:
-        codes = np.full(len(values), UNLABELLED, dtype=np.intp)
-        codes[~missing] = known_codes
-    if classes.dtype.kind in "if" and classes[0] == -1 and len(classes) > 2:
-        n_rows = int(np.sum(codes == 0))
-        warn_user(
-            f"y is -1 in {n_rows} rows, which are read as unlabelled, as in scikit-learn. Write "
-            "None or NaN there to avoid this warning. If -1 is a class, pass y as strings.",
-        )
-        classes = classes[1:]
-        codes = np.where(codes >= 0, codes - 1, UNLABELLED)
+        return classes, known_codes.astype(np.intp, copy=False)
+    codes[~missing] = known_codes
     return classes, codes
+
+
+def merge_labels(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The classes of rows in parts, from the distinct labels of each part."""
+    known = [labels for labels in parts if len(labels)]
+    if not known:
+        raise ValueError("No part has a labelled row. Label at least one row of each class.")
+    listed = [label for labels in known for label in labels.tolist()]
+    _plain(np.array(listed, dtype=object))  # refuses text beside numbers
+    classes = np.unique(np.concatenate(known))
+    if marks_unlabelled(classes):
+        _warn_of_minus_one(None)
+        classes = classes[1:]
+    return classes
+
+
+def place_labels(
+    values: npt.NDArray[Any], weight: FloatArray | None, classes: npt.NDArray[Any]
+) -> IndexArray:
+    """Codes of labels, given all classes; -1 is unlabelled if it is none of them."""
+    own, codes = distinct_labels(values, weight)
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    place = [known.get(label, UNLABELLED) for label in own.tolist()]
+    lost = [label for label, code in zip(own.tolist(), place, strict=True) if code < 0]
+    if any(label != -1 for label in lost):
+        raise ValueError(f"y holds {lost[-1]!r}, which was not there when it was first read.")
+    return np.array([*place, UNLABELLED], dtype=np.intp)[codes]  # code -1 selects the last
+
+
+def marks_unlabelled(classes: npt.NDArray[Any]) -> bool:
+    """Whether the smallest label is a -1 that stands for rows without label."""
+    return bool(classes.dtype.kind in "if" and classes[0] == -1 and len(classes) > 2)
+
+
+def _warn_of_minus_one(n_rows: int | None) -> None:
+    rows = "some" if n_rows is None else f"{n_rows}"
+    warn_user(
+        f"y is -1 in {rows} rows, which are read as unlabelled, as in scikit-learn. Write "
+        "None or NaN there to avoid this warning. If -1 is a class, pass y as strings.",
+    )
+
+
+def _refuse_unlabelled(n_rows: int) -> NoReturn:
+    raise ValueError(
+        f"y has no labelled row: all {n_rows} labels are missing. "
+        "Label at least one row of each class."
+    )
 
 
 def _distinct(known: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

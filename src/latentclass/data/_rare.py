@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass.data._schema import Column, Schema, Table
+from latentclass.data._schema import Column, Schema, Table, table_column
 
 MANY_VALUES = 256
 """In a discrete column with more values than this, those that are rare share one level."""
@@ -31,26 +31,45 @@ def share_rare_level(
     """
     if not (schema.n_levels > MANY_VALUES).any():
         return schema, table
-    columns, codes = list(schema.columns), np.array(table.codes)
+    merged = merge_rare_levels(schema, level_counts(schema, table, weight), most_levels)
+    codes = np.array(table.codes)
     for place, j in enumerate(schema.discrete):
-        column, coded = columns[j], codes[:, place]
-        n_values = len(column.categories)
+        before, after = schema.columns[j], merged.columns[j]
+        if after is not before:
+            known = {value: code for code, value in enumerate(after.values)}
+            last = len(after.categories) - 1
+            level = [min(known[value], last) for value in before.categories]
+            # code -1 selects the entry at the end
+            codes[:, place] = np.array([*level, -1], dtype=np.int32)[codes[:, place]]
+    return merged, Table(table.numeric, codes)
+
+
+def level_counts(schema: Schema, table: Table, weight: FloatArray) -> list[FloatArray]:
+    """Weight of each level of each discrete column."""
+    counts = []
+    for place, n_values in enumerate(schema.n_levels.tolist()):
+        coded = table_column(table.codes, place)
+        seen = coded >= 0
+        counts.append(np.bincount(coded[seen], weight[seen], n_values).astype(np.float64))
+    return counts
+
+
+def merge_rare_levels(schema: Schema, counts: list[FloatArray], most_levels: int | None) -> Schema:
+    """The schema in which rare values share a level; see `share_rare_level`."""
+    columns = list(schema.columns)
+    for j, weights in zip(schema.discrete, counts, strict=True):
+        n_values = len(columns[j].categories)
         if n_values <= MANY_VALUES:
             continue
-        seen = coded >= 0
-        # rounded, because ten times 0.1 is not quite 1
-        count = np.round(np.asarray(np.bincount(coded[seen], weight[seen], n_values), float), 9)
+        count = np.round(weights, 9)  # because ten times 0.1 is not quite 1
         order = np.argsort(-count, kind="stable")
         n_own = int(np.count_nonzero(count >= RARE_COUNT))
         if most_levels is not None:
             n_own = min(n_own, most_levels - 1)
         if n_values - n_own > 1:
             own, rare = np.sort(order[:n_own]), order[n_own:]
-            columns[j] = _merged(column, own, rare, count[rare])
-            level = np.full(n_values + 1, n_own, dtype=np.int32)
-            level[own], level[-1] = np.arange(n_own), -1  # code -1 selects the entry at the end
-            codes[:, place] = level[coded]
-    return Schema(tuple(columns), schema.container, schema.header), Table(table.numeric, codes)
+            columns[j] = _merged(columns[j], own, rare, count[rare])
+    return Schema(tuple(columns), schema.container, schema.header)
 
 
 def _merged(column: Column, own: IndexArray, rare: IndexArray, count: FloatArray) -> Column:

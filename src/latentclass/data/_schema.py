@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -124,10 +124,24 @@ class Table:
         return (self.block(rows) for rows in self.spans())
 
 
+def join_tables(parts: list[Table]) -> Table:
+    """Dense tables one below the other."""
+    return Table(
+        np.concatenate([part.numeric for part in parts]),
+        np.concatenate([part.codes for part in parts]),
+    )
+
+
 def block_spans(n_rows: int, n_columns: int, least: int = 16) -> list[slice]:
     """Return ranges of consecutive rows with about `BLOCK_CELLS` cells each."""
     size = max(min(BLOCK_CELLS // max(n_columns, 1), 2**14), least)
     return [slice(start, start + size) for start in range(0, n_rows, size)]
+
+
+def table_column(matrix: Any, place: int) -> npt.NDArray[Any]:
+    """A column of a dense or sparse matrix as a flat array."""
+    part = matrix[:, [place]] if sp.issparse(matrix) else matrix[:, place]
+    return np.asarray(part.toarray()[:, 0] if sp.issparse(part) else part)
 
 
 def _dense(part: Any, dtype: type) -> Any:
@@ -450,8 +464,13 @@ def _learn_column(
         _refuse_text(raw, name)
     if raw.boolean:
         return Column(name, "binary", (False, True), observed=bool(used - {-1}))
-    levels = sorted((label for code, label in enumerate(raw.labels) if code in used), key=_order)
+    levels = sort_labels(label for code, label in enumerate(raw.labels) if code in used)
     return _discrete_column(name, levels, categorical_dtype=raw.categorical_dtype)
+
+
+def sort_labels(labels: Iterable[Any]) -> list[Any]:
+    """Labels in the order of their codes."""
+    return sorted(labels, key=_order)
 
 
 def _order(label: Any) -> tuple[str, Any]:

@@ -8,14 +8,13 @@ the models ignore them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Block, Schema, Table
+from latentclass.data._schema import Block, Schema, Table, table_column
 from latentclass.discrete._bins import Bins, learn_bins
 from latentclass.engine._mdl import mdl_cut_points
 
@@ -120,12 +119,6 @@ def _between_two(values: FloatArray) -> FloatArray:
         return np.empty(0)
     middle = low / 2 + high / 2
     return np.array([middle if middle < high else low])  # there may be no number between them
-
-
-def table_column(matrix: Any, place: int) -> FloatArray:
-    """A column of a dense or sparse matrix as numbers."""
-    part = matrix[:, [place]]
-    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)[:, 0]
 
 
 class CodedRows(NamedTuple):

@@ -15,10 +15,10 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Schema, Table
+from latentclass.data._schema import Schema, Table, table_column
 from latentclass.discrete._bins import learn_bins
 from latentclass.discrete._bootstrap_cuts import redrawn_cuts
-from latentclass.discrete._coding import Coding, learn_coding, table_column
+from latentclass.discrete._coding import Coding, learn_coding
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,18 @@ def level_words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
     return np.asarray(np.roll(table, -1)[column])
 
 
+def row_keys(numeric: FloatArray, codes: CodeArray, y: IndexArray, seed: int) -> KeyArray:
+    """A hash of the contents of each row: the same for equal rows, whatever stands beside them."""
+    key = level_words([seed, 0], y)
+    for j, column in enumerate(codes.T):
+        key += level_words([seed, 1, j], column)
+    words = np.random.default_rng([seed, 2]).integers(0, 2**64, numeric.shape[1], dtype=np.uint64)
+    for column, word in zip(numeric.T, words, strict=True):
+        bits = np.ascontiguousarray(column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+        key += mix_key(np.where(np.isnan(column), np.uint64(0), bits) + word)
+    return mix_key(key)
+
+
 def _group(codes: CodeArray, y: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the first row of each distinct row, and for each row its distinct row."""
     key = level_words([0], y.astype(np.int64))

@@ -97,6 +97,11 @@ class MixtureProblem:
 
     def e_step(self, params: MixtureParams) -> tuple[MixtureStats, FloatArray]:
         """Return the expected statistics and the penalised log-likelihood per row."""
+        stats, log_likelihood = self.expect(params)
+        return stats, (log_likelihood + self.log_prior(params)) / self.total_weight
+
+    def expect(self, params: MixtureParams) -> tuple[MixtureStats, FloatArray]:
+        """Return the expected statistics and the log-likelihood of all rows."""
         n_starts, n_components = params.log_weight.shape
         log_likelihood = np.zeros(n_starts)
         rows_sum = np.zeros((n_starts, n_components))
@@ -122,24 +127,32 @@ class MixtureProblem:
             _merge_into(stats, part, members, n_starts)
 
         known, explained = self.known_part(params)
-        total = log_likelihood + explained
         stats = product.merge_stats(stats, known)
         shaped = (array.reshape(n_starts, n_components, -1) for array in stats)
-        return MixtureStats(rows_sum + self.known_rows, *shaped), total / self.total_weight
+        return MixtureStats(rows_sum + self.known_rows, *shaped), log_likelihood + explained
+
+    def add(self, first: MixtureStats, second: MixtureStats) -> MixtureStats:
+        """Return the statistics of two disjoint sets of rows together."""
+        merged = product.merge_stats(product.Stats(*first[1:]), product.Stats(*second[1:]))
+        return MixtureStats(first.row_weight + second.row_weight, *merged)
+
+    def log_prior(self, params: MixtureParams) -> FloatArray:
+        """Return the log density of the prior up to a constant, shape (S,)."""
+        each = product.log_prior(flat_params(params), self.prior)
+        return np.asarray(each.reshape(params.log_weight.shape).sum(axis=1))
 
     def known_part(self, params: MixtureParams) -> tuple[product.Stats, FloatArray]:
-        """Return what the known rows add: statistics, and log-likelihood plus log-prior.
+        """Return what the known rows add: statistics, repeated for each start, and log-likelihood.
 
-        The statistics are repeated for each start; the sum of the logarithms has shape (S,).
+        The log-likelihood has shape (S,).
         """
         n_starts, n_components = params.log_weight.shape
         flat = flat_params(params)
         known = product.Stats(*(np.tile(array, (n_starts, 1)) for array in self.known))
         explained = product.expected_log_likelihood(flat, known, self.layout)
-        penalty = product.log_prior(flat, self.prior)
         with np.errstate(invalid="ignore"):
             class_part = np.where(self.known_rows > 0, self.known_rows * params.log_weight, 0.0)
-        by_component = (explained + penalty).reshape(n_starts, n_components)
+        by_component = explained.reshape(n_starts, n_components)
         return known, class_part.sum(axis=1) + by_component.sum(axis=1)
 
     def m_step(self, stats: MixtureStats) -> MixtureParams:
@@ -148,7 +161,7 @@ class MixtureProblem:
         flat = product.Stats(*(array.reshape(n_starts * n_components, -1) for array in stats[1:]))
         params = product.estimate(flat, self.prior, self.layout)
         with np.errstate(divide="ignore"):
-            log_weight = np.log(stats.row_weight / self.total_weight)
+            log_weight = np.log(stats.row_weight / stats.row_weight.sum(axis=1, keepdims=True))
         return MixtureParams(
             log_weight, *(array.reshape(n_starts, n_components, -1) for array in params)
         )

@@ -8,6 +8,7 @@ at the end of `fit`, and asks it for predictions, densities, samples, completion
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
 from latentclass.estimator._inner_folds import deal_folds
+from latentclass.estimator._parted import PartedTraining, read_parts
+from latentclass.estimator._parts import Parts, refuse_beside_parts
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
 
 
@@ -71,13 +74,14 @@ class GenerativeClassifier(
     # ------------------------------------------------------------------ fit
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Missing cells (NaN, None, NA) are integrated out.
+        X : array, sparse matrix or data frame of shape (n_samples, n_features), or Parts
+            Missing cells (NaN, None, NA) are integrated out. `Parts` are for rows that do not fit
+            into memory; they hold the labels and weights too.
         y : array-like of shape (n_samples,)
             Class labels; None, NaN or -1 marks a row without label (see
             `latentclass.data.encode_labels` for -1).
@@ -92,14 +96,44 @@ class GenerativeClassifier(
         check_option("calibrate", self.calibrate, (True, False))
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
-        training = self._read_training(X, y, sample_weight)
         with plain_interrupts():
-            learned = self._fit_model(training, progress)
+            if isinstance(X, Parts):
+                refuse_beside_parts(y, sample_weight)
+                training, learned = self._learn_parts(X, progress)
+            else:
+                training = self._read_training(X, y, sample_weight)
+                learned = self._fit_model(training, progress)
             self._warn(learned)
             temperature, calibration = self._calibrated(training, learned)
         self._store(training, learned, temperature, calibration)
         progress.end()
         return self
+
+    def _learn_parts(self, parts: Parts, progress: FitProgress) -> tuple[Training, Learned]:
+        """Learn from rows in parts; the training rows returned are a sample of them."""
+        parted = read_parts(
+            parts,
+            categorical_features=self.categorical_features,
+            most_levels=self._most_levels,
+            labelled=True,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            n_jobs=self.n_jobs,
+            owner=type(self).__name__,
+        )
+        if parted.whole:
+            learned = self._fit_model(parted.sample, progress)
+        else:
+            learned = self._fit_parted(parted, progress)
+        return parted.sample, replace(
+            learned, attributes={**learned.attributes, "n_unlabelled_": parted.n_unlabelled}
+        )
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:  # noqa: ARG002
+        """Learn a model from rows in parts, more than fit into one table."""
+        raise TypeError(
+            f"{type(self).__name__} learns from a table, not from parts with more than "
+            f"{len(parted.sample.y):,} rows. Pass a sample of the rows, or use another classifier."
+        )
 
     def _store(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Block, Table
+from latentclass.data._schema import Block, Table, join_tables
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
@@ -404,14 +404,6 @@ class GaussianModel(FittedModel):
 
         spans = table.spans(extra_columns=n_all // 8)
         return join_tables(list(map_blocks(visit, spans, n_jobs)))
-
-
-def join_tables(parts: list[Table]) -> Table:
-    """Dense tables one below the other."""
-    return Table(
-        np.concatenate([part.numeric for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-    )
 
 
 def flatten_starts(components: ClassComponents) -> ClassComponents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._rare import MANY_VALUES, share_rare_level
 from latentclass.data._read import listed_to_array, refuse_non_table
-from latentclass.data._schema import Schema, Table, learn_schema
+from latentclass.data._schema import Schema, Table, join_tables, learn_schema
 
 IDENTIFIER_ROWS, IDENTIFIER_SHARE = 30, 0.9
 """A discrete column with at least this many cells looks like an identifier if it has more distinct
@@ -76,6 +76,18 @@ class Training:
             y=self.y[rows],
             weight=self.weight[rows],
             row_numbers=self.row_numbers[rows],
+        )
+
+    def join(self, other: Training) -> Training:
+        """These rows and those of another part of the same dense table, which follow them."""
+        n_given = self.n_given + other.n_given
+        return replace(
+            self,
+            table=join_tables([self.table, other.table]),
+            y=np.concatenate([self.y, other.y]),
+            weight=np.concatenate([self.weight, other.weight]),
+            row_numbers=np.concatenate([self.row_numbers, self.n_given + other.row_numbers]),
+            n_given=n_given,
         )
 
     def attributes(self) -> dict[str, Any]:
@@ -177,20 +189,31 @@ def review_columns(
     `weight` are the weights of the table's rows; `most_levels` as in `share_rare_level`.
     """
     refuse_huge(schema, table)
+    warn_of_columns(schema, _cells_seen(schema, table))
+    return share_rare_level(schema, table, weight, most_levels)
+
+
+def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> None:
+    """Warn of columns that are of no use; `n_seen` are the cells of the discrete columns."""
     empty = [column.name for column in schema.columns if not column.observed]
     if empty:
         warn_user(
             f"Columns {empty} have no value in any row: they are ignored, now and in prediction. "
             "Drop them to silence this warning."
         )
-    names = _identifiers(schema, table)
+    names = [
+        schema.columns[j].name
+        for j, n_values, n_cells in zip(
+            schema.discrete, schema.n_levels.tolist(), n_seen, strict=True
+        )
+        if n_cells >= IDENTIFIER_ROWS and n_values > IDENTIFIER_SHARE * n_cells
+    ]
     if names:
         warn_user(
             f"Columns {names} look like identifiers: more than {100 * IDENTIFIER_SHARE:.0f} % of "
             "their values differ, so they say nothing about other rows. Drop them, or, if they "
             "hold numbers, convert them to a numeric type."
         )
-    return share_rare_level(schema, table, weight, most_levels)
 
 
 def refuse_huge(schema: Schema, table: Table) -> None:
@@ -208,15 +231,15 @@ def refuse_huge(schema: Schema, table: Table) -> None:
     )
 
 
-def _identifiers(schema: Schema, table: Table) -> list[str]:
-    """Names of discrete columns whose values are nearly all distinct."""
-    names = []
-    for place, n_values in enumerate(schema.n_levels.tolist()):
-        if n_values > IDENTIFIER_SHARE * IDENTIFIER_ROWS:  # so a sparse table is never looked at
-            n_seen = int(np.count_nonzero(np.asarray(table.codes[:, place]) >= 0))
-            if n_seen >= IDENTIFIER_ROWS and n_values > IDENTIFIER_SHARE * n_seen:
-                names.append(schema.columns[schema.discrete[place]].name)
-    return names
+def _cells_seen(schema: Schema, table: Table) -> list[int]:
+    """Number of cells of each discrete column that could be an identifier, 0 for the others."""
+    return [
+        # few values are no identifier, so a sparse table is never looked at
+        int(np.count_nonzero(np.asarray(table.codes[:, place]) >= 0))
+        if n_values > IDENTIFIER_SHARE * IDENTIFIER_ROWS
+        else 0
+        for place, n_values in enumerate(schema.n_levels.tolist())
+    ]
 
 
 def label_codes(y: Any, classes: npt.NDArray[Any], n_rows: int) -> IndexArray:
@@ -250,8 +273,11 @@ def _drop_absent_classes(
     return classes[present], position[codes]
 
 
-def check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
-    """One weight per row, all 1 by default; weights that make no sense are refused."""
+def check_weight(sample_weight: Any, n_rows: int, *, all_zero: bool = False) -> FloatArray:
+    """One weight per row, all 1 by default; weights that make no sense are refused.
+
+    With `all_zero`, no row needs a positive weight.
+    """
     if sample_weight is None:
         return np.ones(n_rows)
     try:
@@ -275,7 +301,7 @@ def check_weight(sample_weight: Any, n_rows: int) -> FloatArray:
             f"sample_weight goes from {weight[weight > 0].min():g} to {weight.max():g}: beyond "
             "1e-100 and 1e100 sums are lost to rounding. Rescale the weights."
         )
-    if not np.any(weight > 0):
+    if not all_zero and not np.any(weight > 0):
         raise ValueError(
             "Sample weights are all zero: sample_weight must hold at least one positive weight."
         )

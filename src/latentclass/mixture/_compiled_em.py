@@ -36,11 +36,11 @@ class LargeMixture(MixtureProblem):
         packed = [pad_rows(_with_blocks(self, [block])) for block in self.blocks]
         object.__setattr__(self, "_padded", packed)
 
-    def e_step(self, params: MixtureParams) -> tuple[MixtureStats, FloatArray]:
-        """Return the expected statistics and the penalised log-likelihood per row."""
+    def expect(self, params: MixtureParams) -> tuple[MixtureStats, FloatArray]:
+        """Return the expected statistics and the log-likelihood of all rows."""
         parts = list(map_blocks(lambda rows: _share(rows, params), self._padded, self.n_jobs))
         if any(part is None for part in parts):
-            return super().e_step(params)
+            return super().expect(params)
         n_starts, n_components = params.log_weight.shape
         row_weight = np.zeros((n_starts, n_components))
         log_likelihood = np.zeros(n_starts)
@@ -50,10 +50,8 @@ class LargeMixture(MixtureProblem):
             row_weight += part[0]
             log_likelihood += part[2]
             total = product.merge_stats(total, part[1])
-        _, penalty = self.known_part(params)
         shaped = (array.reshape(n_starts, n_components, -1) for array in total)
-        objective = (log_likelihood + penalty) / self.total_weight
-        return MixtureStats(row_weight, *shaped), objective
+        return MixtureStats(row_weight, *shaped), log_likelihood
 
 
 def _with_blocks(

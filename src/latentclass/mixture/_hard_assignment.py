@@ -79,9 +79,8 @@ class MixtureSearch:
             sum_rows(*who, counts[s])
             finish_sums(*who, cell_weight[s], mean[s], scatter[s])
         stats = MixtureStats(row_weight, cell_weight, mean, scatter, counts[:, :, :-1].copy())
-        penalty = product.log_prior(flat_params(params), self.mixture.prior)
-        penalty = penalty.reshape(n_starts, n_components).sum(axis=1)
-        return stats, (log_likelihood + penalty) / self.mixture.total_weight
+        penalised = log_likelihood + self.mixture.log_prior(params)
+        return stats, penalised / self.mixture.total_weight
 
     def _draw_often(self, params: MixtureParams, chance: Chance) -> tuple[MixtureStats, FloatArray]:
         """Do what `assign` does if a row draws several components, block by block."""
@@ -99,8 +98,7 @@ class MixtureSearch:
             row_weight += amount.sum(axis=0)
             stats = product.merge_stats(stats, product.soft_stats(rows, amount, layout))
         shaped = (array.reshape(n_starts, n_components, -1) for array in stats)
-        penalty = product.log_prior(flat, self.mixture.prior).reshape(n_starts, n_components)
-        objective = (total + penalty.sum(axis=1)) / self.mixture.total_weight
+        objective = (total + self.mixture.log_prior(params)) / self.mixture.total_weight
         return MixtureStats(row_weight.reshape(n_starts, n_components), *shaped), objective
 
     def run_steps(

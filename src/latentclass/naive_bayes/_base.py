@@ -14,6 +14,7 @@ from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.engine import _product as product
 from latentclass.engine._em import EMResult, run_restarts
+from latentclass.engine._parted_problem import PartedProblem
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._bif import BifVariable, naive_bayes_variables, write_bif
@@ -22,6 +23,7 @@ from latentclass.estimator._fitted import FitRecord
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._components import ProductComponents
 from latentclass.naive_bayes._labelled_problem import labelled_problem, observed_columns
+from latentclass.naive_bayes._parted_problem import Parted
 
 
 class ProductClassifier(GenerativeClassifier, ABC):
@@ -87,13 +89,13 @@ class ProductClassifier(GenerativeClassifier, ABC):
 
     def _run_em(
         self,
-        problem: MixtureProblem,
+        problem: MixtureProblem | Parted,
         starts: MixtureParams,
         rngs: list[np.random.Generator],
         progress: FitProgress | None,
     ) -> EMResult[MixtureParams]:
         """EM, or the one step that confirms the estimate where nothing is hidden."""
-        hidden = bool(problem.blocks or problem.restricted)
+        hidden = isinstance(problem, PartedProblem) or bool(problem.blocks or problem.restricted)
         return run_restarts(
             problem,
             starts,
@@ -142,14 +144,21 @@ class ProductClassifier(GenerativeClassifier, ABC):
 
 
 def found_components(
-    result: EMResult[MixtureParams], problem: MixtureProblem, training: Training
+    result: EMResult[MixtureParams],
+    problem: MixtureProblem,
+    training: Training,
+    total_weight: float | None = None,
 ) -> tuple[FloatArray, ProductComponents, FitRecord]:
-    """Weights and components of the best start, and how the fit went."""
+    """Weights and components of the best start, and how the fit went.
+
+    `total_weight` is that of all rows, if the problem does not hold them all.
+    """
     log_weight, *arrays = (array[0] for array in result.params)
     params = product.Params(*arrays)
     components = ProductComponents(params, problem.layout, observed_columns(training.schema))
     penalty = float(product.log_prior(params, problem.prior).sum())
-    return np.exp(log_weight), components, em_record(result, problem.total_weight, penalty)
+    total = problem.total_weight if total_weight is None else total_weight
+    return np.exp(log_weight), components, em_record(result, total, penalty)
 
 
 def em_record(result: EMResult[Any], total_weight: float, penalty: float) -> FitRecord:

@@ -103,7 +103,7 @@ class ColumnMixtureProblem:
         plain = MixtureParams(*params[:4])
         parts = ColumnComponents(*(array[0] for array in params[4:]))
         known, explained = self.plain.known_part(plain)
-        total = float(explained[0]) + self.log_prior(parts)
+        total = float(explained[0] + self.plain.log_prior(plain)[0]) + self.log_prior(parts)
         row_weight = self.plain.known_rows.copy()
         stats = product.empty_stats(len(row_weight), self.plain.layout)
         sums = np.zeros((3, *self.used.shape))

@@ -85,9 +85,20 @@ def column_prior(
     prior: float | None,
 ) -> product.Prior:
     """The prior that pulls variances towards those of the whole columns, all rows together."""
-    overall = product.pool_stats(known)
+    overall = product.merge_stats(product.pool_stats(known), block_stats(blocks, layout))
+    return overall_prior(overall, alpha=alpha, prior=prior)
+
+
+def block_stats(blocks: WeightedRows, layout: product.Layout) -> product.Stats:
+    """Statistics of all rows of some blocks as one component."""
+    total = product.empty_stats(1, layout)
     for rows, weight in blocks:
-        overall = product.merge_stats(overall, product.soft_stats(rows, weight[:, None], layout))
+        total = product.merge_stats(total, product.soft_stats(rows, weight[:, None], layout))
+    return total
+
+
+def overall_prior(overall: product.Stats, *, alpha: float, prior: float | None) -> product.Prior:
+    """The prior, from the statistics of all rows as one component."""
     variance = overall.scatter[0] / np.where(overall.weight[0] > 0, overall.weight[0], 1.0)
     strength = 0.0 if prior is None else float(prior)
     return product.Prior(float(alpha), strength, overall.mean[0], variance)

@@ -6,10 +6,12 @@ from typing import Any
 
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._base import ProductClassifier, found_components
 from latentclass.naive_bayes._labelled_problem import labelled_starts
 from latentclass.naive_bayes._model import NaiveBayesModel
+from latentclass.naive_bayes._parted_problem import labelled_parts
 
 
 class NaiveBayes(ProductClassifier):
@@ -156,4 +158,15 @@ class NaiveBayes(ProductClassifier):
         starts = labelled_starts(problem, labelled, rngs)
         result = self._run_em(problem, starts, rngs, progress)
         class_prior, components, record = found_components(result, problem, training)
+        return Learned(NaiveBayesModel(class_prior, components), record)
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        known, whole = labelled_parts(parted, alpha=self.alpha, prior=self.prior)
+        problem = known if whole is None else whole
+        rngs = self._generators(1 if whole is None else self.n_init)
+        sample = parted.sample
+        starts = labelled_starts(known, sample.take(sample.labelled), rngs)
+        result = self._run_em(problem, starts, rngs, progress)
+        found = found_components(result, known, sample, problem.total_weight)
+        class_prior, components, record = found
         return Learned(NaiveBayesModel(class_prior, components), record)
