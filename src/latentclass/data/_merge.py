@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from latentclass._types import FloatArray
-from latentclass.data._schema import Column, Schema, sort_labels
+from latentclass.data._schema import Column, Kind, Schema, sort_labels
 
 Counted = tuple[Schema, list[FloatArray]]
 """A schema, and the weight of each level of its discrete columns."""
@@ -62,5 +62,5 @@ def _merge_columns(
     total = np.zeros(len(levels))
     for column, weight in ((mine, count), (new, more)):
         total[[place[level] for level in column.categories]] += weight
-    kind = "binary" if len(levels) == 2 else "nominal"
+    kind: Kind = "binary" if len(levels) == 2 else "nominal"
     return replace(mine, kind=kind, categories=tuple(levels)), total

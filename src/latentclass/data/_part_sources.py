@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from mmap import ALLOCATIONGRANULARITY
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -245,13 +246,15 @@ class _MappedRows:
 
     @classmethod
     def of(cls, array: Any, rows: slice) -> _MappedRows | None:
-        """The rows of an array, if it is a whole memory map in C order."""
-        if not isinstance(array, np.memmap) or not array.flags.c_contiguous:
+        """The rows of an array, if it is a memory map in C order, or a slice of one."""
+        mapped = getattr(array, "_mmap", None)
+        if mapped is None or array.filename is None or not array.flags.c_contiguous:
             return None
-        if array.filename is None or getattr(array.base, "nbytes", array.nbytes) < array.nbytes:
-            return None
+        begin = np.frombuffer(mapped, dtype=np.uint8).ctypes.data
+        # the map begins where a page of the file does
+        place = array.offset - array.offset % ALLOCATIONGRANULARITY + array.ctypes.data - begin
         n_columns = array.shape[1]
-        start = array.offset + rows.start * n_columns * array.dtype.itemsize
+        start = place + rows.start * n_columns * array.dtype.itemsize
         shape = (rows.stop - rows.start, n_columns)
         return cls(str(array.filename), array.dtype, shape, start)
 

@@ -98,10 +98,10 @@ def row_keys(numeric: FloatArray, codes: CodeArray, y: IndexArray, seed: int) ->
     key = level_words([seed, 0], y)
     for j, column in enumerate(codes.T):
         key += level_words([seed, 1, j], column)
-    words = np.random.default_rng([seed, 2]).integers(0, 2**64, numeric.shape[1], dtype=np.uint64)
-    for column, word in zip(numeric.T, words, strict=True):
+    for j, column in enumerate(numeric.T):
         bits = np.ascontiguousarray(column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-        key += mix_key(np.where(np.isnan(column), np.uint64(0), bits) + word)
+        bits = np.where(np.isnan(column), np.uint64(0), bits)
+        key += mix_key(bits + np.uint64(crc32(f"{seed} {j}".encode())))
     return mix_key(key)
 
 

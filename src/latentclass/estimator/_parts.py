@@ -166,8 +166,9 @@ class _Reader:
             return Part(X, y, weight, piece.name)
         named = [name for name in (self.target, self.weight) if name is not None]
         X, taken = _split_columns(X, named, piece.name)
-        found = dict(zip(named, taken, strict=True))
-        return Part(X, found.get(self.target, y), found.get(self.weight, weight), piece.name)
+        y = y if self.target is None else taken[0]
+        weight = weight if self.weight is None else taken[-1]
+        return Part(X, y, weight, piece.name)
 
 
 @dataclass(frozen=True)

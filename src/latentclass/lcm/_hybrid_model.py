@@ -9,7 +9,7 @@ import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import check_option
-from latentclass.data._schema import Block, Table
+from latentclass.data._schema import Block, Table, join_tables
 from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
@@ -22,7 +22,7 @@ from latentclass.estimator._completion import (
     joint_height,
 )
 from latentclass.estimator._fitted import Posterior, check_no_nan, check_shape
-from latentclass.estimator._gaussian_model import Scaling, join_tables
+from latentclass.estimator._gaussian_model import Scaling
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams
 from latentclass.lcm._hybrid_posterior import (

@@ -63,6 +63,12 @@ def _with_blocks(
     )
 
 
+def suit_size(problem: MixtureProblem, params: MixtureParams) -> MixtureProblem:
+    """Make the same problem with compiled loops, if its rows and components are many."""
+    n_rows = sum(len(weight) for _, weight in problem.blocks)
+    return make_large(problem) if n_rows * params.log_weight.size >= LARGE else problem
+
+
 def make_large(problem: MixtureProblem) -> MixtureProblem:
     """Make the same problem with compiled loops."""
     return LargeMixture(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -20,13 +21,15 @@ from latentclass.data._schema import Schema, Table, block_spans, learn_schema
 from latentclass.data._write import build_table
 from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
-from latentclass.engine._em import EMResult, run_restarts
+from latentclass.engine._em import EMResult, Problem, run_restarts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._parallel import plain_interrupts
-from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
+from latentclass.engine._product_mixture import MixtureParams, MixtureStats
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
+from latentclass.estimator._parted import read_parts
+from latentclass.estimator._parts import Parts, refuse_beside_parts
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import (
     TableReader,
@@ -35,8 +38,10 @@ from latentclass.estimator._reading import (
     review_columns,
     store_fitted,
 )
-from latentclass.mixture._compiled_em import LARGE, make_large
+from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
+from latentclass.mixture._compiled_em import suit_size
 from latentclass.mixture._hard_assignment import MixtureSearch
+from latentclass.mixture._parted_mixture import mixture_parts
 from latentclass.mixture._searches import SEARCHES, Rule, collapsed, run_search
 from latentclass.mixture._sizes import fewest_of_the_best, numbers_of_components
 from latentclass.naive_bayes._components import ProductComponents
@@ -273,8 +278,9 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Missing cells (NaN, None, NA) are integrated out.
+        X : array or data frame of shape (n_samples, n_features), or Parts
+            Missing cells (NaN, None, NA) are integrated out. For `Parts`, rows that do not fit into
+            memory, `search` runs on a sample of the rows, followed by EM on all of them.
         y : None
             Ignored; it is there for pipelines.
         sample_weight : array-like of shape (n_samples,), optional
@@ -287,26 +293,77 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         numbers = self._check_parameters()
         refuse_sparse(X)
         progress = FitProgress(self, X, y, self.max_iter)
-        read = self._read_rows(X, sample_weight)
+        with plain_interrupts():
+            if isinstance(X, Parts):
+                refuse_beside_parts(None, sample_weight)
+                fitted = self._fit_parts(X, numbers, progress)
+            else:
+                schema, table, weight = self._read_table(X, sample_weight)
+                read = self._join(schema, table, weight, read_columns(X))
+                fitted = self._fit_rows(read, numbers, progress)
+        store_fitted(self, fitted)
+        progress.end()
+        return self
+
+    def _fit_rows(
+        self, read: ReadRows, numbers: list[int], progress: FitProgress
+    ) -> dict[str, Any]:
+        """Learn from a table; return the fitted attributes."""
         data = MixtureRows.measure(
             *read.table.block(slice(None)),
             read.rows.weight,
             read.schema.n_levels,
             alpha=float(self.alpha),
-            strength=0.0 if self.prior is None else float(self.prior),
+            strength=self._strength,
         )
-        criteria: dict[int, float] = {}
-        with plain_interrupts():
-            tried = {k: self._search(data, k, progress) for k in numbers}
-            if len(numbers) > 1:
-                for k in numbers:
-                    criteria[k] = self._criterion(tried[k], data, read.rows, k)
-        found = tried[fewest_of_the_best(criteria) if criteria else numbers[0]]
+        found, criteria = self._choose(data, read, numbers, progress)
         self._warn_if_not_converged(found)
-        fitted = self._fitted_attributes(found, data, read)
-        store_fitted(self, {**fitted, "criteria_": criteria})
-        progress.end()
-        return self
+        model = self._fitted_model(found, data, read.schema)
+        clarity = measure_clarity(model, read.table, data.weight)
+        log_likelihood = float(data.weight @ data.log_density(found.params))
+        return self._attributes(model, found, data, read, clarity, log_likelihood, criteria)
+
+    def _fit_parts(self, parts: Parts, numbers: list[int], progress: FitProgress) -> dict[str, Any]:
+        """Search on a sample of the rows, then run EM on all of them."""
+        parted = read_parts(
+            parts,
+            categorical_features=self.categorical_features,
+            most_levels=self._most_levels,
+            labelled=False,
+            seed=self._seed(),
+            n_jobs=self.n_jobs,
+            owner=type(self).__name__,
+        )
+        sample = parted.sample
+        read = self._join(sample.schema, sample.table, sample.weight, sample.columns)
+        if parted.whole:
+            return self._fit_rows(read, numbers, progress)
+        whole = mixture_parts(parted, alpha=float(self.alpha), strength=self._strength)
+        data = whole.rows(read.table, read.rows.weight)
+        best, criteria = self._choose(data, read, numbers, progress)
+        problem = whole.problem(best.params.log_weight.shape[1])
+        found = self._climb(problem, whole.prior, best.params, [], progress)
+        self._warn_if_not_converged(found)
+        model = self._fitted_model(found, data, read.schema)
+        clarity = reduce(Clarity.join, parted.map(partial(part_clarity, model)))
+        penalty = float(problem.known.log_prior(found.params)[0])
+        log_likelihood = found.history[-1] * problem.total_weight - penalty
+        return self._attributes(model, found, data, read, clarity, log_likelihood, criteria)
+
+    @property
+    def _strength(self) -> float:
+        """Strength of the prior of the variances."""
+        return 0.0 if self.prior is None else float(self.prior)
+
+    def _choose(
+        self, data: MixtureRows, read: ReadRows, numbers: list[int], progress: FitProgress
+    ) -> tuple[EMResult[MixtureParams], dict[int, float]]:
+        """The best mixture, and the value of the criterion for each number of components."""
+        tried = {k: self._search(data, k, progress) for k in numbers}
+        if len(numbers) == 1:
+            return tried[numbers[0]], {}
+        criteria = {k: self._criterion(tried[k], data, read.rows, k) for k in numbers}
+        return tried[fewest_of_the_best(criteria)], criteria
 
     def _warn_if_not_converged(self, found: EMResult[MixtureParams]) -> None:
         if found.converged:
@@ -344,7 +401,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         check_common_parameters(self)
         return numbers
 
-    def _read_rows(self, X: Any, sample_weight: Any) -> ReadRows:
+    def _read_table(self, X: Any, sample_weight: Any) -> tuple[Schema, Table, FloatArray]:
         given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         n_rows = None if given is None or given.ndim == 0 else len(given)
         weight = None if given is None else check_weight(given, n_rows or 1)
@@ -354,11 +411,16 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
             weight=weight if n_rows else None,
             owner=type(self).__name__,
         )
-        columns = read_columns(X)
         if weight is None or not n_rows:
             weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
         weight = weight[weight > 0]
         schema, table = review_columns(schema, table, weight, self._most_levels)
+        return schema, table, weight
+
+    def _join(
+        self, schema: Schema, table: Table, weight: FloatArray, columns: Mapping[str, Any]
+    ) -> ReadRows:
+        """Join equal rows."""
         nothing = np.zeros(table.n_rows, dtype=np.intp)
         rows, first = join_rows(
             *table.block(slice(None)), nothing, weight, schema.n_levels, self._seed()
@@ -380,7 +442,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         problem = data.problem(n_components, spans, self.n_jobs)
         starts = data.starts(problem, rngs)
         if self.search == "em" or n_components == 1:
-            return self._climb(problem, starts, rngs, progress)
+            return self._climb(suit_size(problem, starts), data.prior, starts, rngs, progress)
         found = run_search(
             MixtureSearch(problem),
             starts,
@@ -392,7 +454,8 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         ).best
         if not self.polish:
             return found
-        polished = self._climb(problem, found.params, rngs[:1], progress)
+        best = found.params
+        polished = self._climb(suit_size(problem, best), data.prior, best, rngs[:1], progress)
         if np.any(collapsed(polished.params, problem.prior)):
             return found
         return replace(
@@ -405,19 +468,16 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
 
     def _climb(
         self,
-        problem: MixtureProblem,
+        problem: Problem[MixtureParams, MixtureStats],
+        prior: product.Prior,
         starts: MixtureParams,
         rngs: list[np.random.Generator],
         progress: FitProgress | None,
     ) -> EMResult[MixtureParams]:
         """EM from the starts."""
-        free = problem.prior.strength == 0
-        n_rows = sum(len(weight) for _, weight in problem.blocks)
-        if n_rows * starts.log_weight.size >= LARGE:
-            problem = make_large(problem)
 
         def spread_out(params: MixtureParams) -> FloatArray:
-            return np.asarray(-1.0 * collapsed(params, problem.prior).any(axis=1))
+            return np.asarray(-1.0 * collapsed(params, prior).any(axis=1))
 
         return run_restarts(
             problem,
@@ -427,7 +487,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
             rngs=rngs,
             halving=self.drop_starts,
             accelerate=self.accelerate and starts.log_weight.shape[1] > 1,
-            score=spread_out if free else None,
+            score=spread_out if prior.strength == 0 else None,
             on_iteration=None if progress is None else progress.step,
         )
 
@@ -451,20 +511,28 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
                 total += float(test @ data.log_density(params))
         return -2.0 * total
 
-    def _fitted_attributes(
-        self, found: EMResult[MixtureParams], data: MixtureRows, read: ReadRows
-    ) -> dict[str, Any]:
-        """What `fit` stores, the components sorted by their weight."""
+    def _fitted_model(
+        self, found: EMResult[MixtureParams], data: MixtureRows, schema: Schema
+    ) -> FiniteMixtureModel:
+        """The mixture, its components sorted by their weight."""
         order = np.argsort(-found.params.log_weight[0], kind="stable")
         log_weight, *arrays = (array[0, order] for array in found.params)
         components = ProductComponents(
-            product.Params(*arrays), data.layout, observed_columns(read.schema)
+            product.Params(*arrays), data.layout, observed_columns(schema)
         )
-        model = FiniteMixtureModel(np.ones(1), components, log_weight[None])
-        posterior = model.latent(read.table, one_class, self.n_jobs)
-        own = posterior.argmax(axis=1)[:, None] == np.arange(len(order))
-        with np.errstate(invalid="ignore"):
-            average = (data.weight @ (own * posterior)) / (data.weight @ own)
+        return FiniteMixtureModel(np.ones(1), components, log_weight[None])
+
+    def _attributes(
+        self,
+        model: FiniteMixtureModel,
+        found: EMResult[MixtureParams],
+        data: MixtureRows,
+        read: ReadRows,
+        clarity: Clarity,
+        log_likelihood: float,
+        criteria: dict[int, float],
+    ) -> dict[str, Any]:
+        """What `fit` stores."""
         return {
             **read.columns,
             "schema_": read.schema,
@@ -474,10 +542,11 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
             "n_iter_": found.n_iter,
             "converged_": found.converged,
             "restarts_": found.restarts,
-            "log_likelihood_": float(data.weight @ data.log_density(found.params)),
-            "entropy_": _relative_entropy(posterior, data.weight),
-            "average_posterior_": average,
-            "n_parameters_": count_parameters(data, len(order)),
+            "log_likelihood_": log_likelihood,
+            "entropy_": clarity.entropy,
+            "average_posterior_": clarity.average_posterior,
+            "n_parameters_": count_parameters(data, model.n_states),
+            "criteria_": criteria,
         }
 
     # ------------------------------------------------------ the fitted mixture
@@ -602,11 +671,6 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         )
 
 
-def one_class(table: Table) -> FloatArray:
-    """Posterior of the only class."""
-    return np.ones((table.n_rows, 1))
-
-
 def count_parameters(data: MixtureRows, n_components: int) -> int:
     """Free parameters of a mixture; a column that never varies has none."""
     return n_components - 1 + n_components * data.n_parameters_each
@@ -630,13 +694,3 @@ def check_temperatures(temperatures: Any) -> None:
             f"temperatures={temperatures!r} must be two numbers above 0: the first and the last "
             "temperature."
         ) from None
-
-
-def _relative_entropy(posterior: FloatArray, weight: FloatArray) -> float:
-    """1 minus the mean entropy of the posteriors divided by its maximum."""
-    if posterior.shape[1] == 1:
-        return 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(posterior > 0, -posterior * np.log(posterior), 0.0)
-    mean = np.average(terms.sum(axis=1), weights=weight)
-    return float(1.0 - mean / np.log(posterior.shape[1]))

@@ -63,6 +63,11 @@ class ProductComponents:
         """Standard deviation of each continuous column in each component, likewise."""
         return self.layout.unit * self.params.scale
 
+    def params_in(self, layout: product.Layout) -> product.Params:
+        """The parameters in the units of another layout with the same columns and levels."""
+        mean = (self.centres - layout.centre) / layout.unit
+        return product.Params(mean, self.widths / layout.unit, self.params.log_prob)
+
     @property
     def level_log_probs(self) -> list[FloatArray]:
         """log P(category | component) of each discrete column, shape (K, n_categories)."""

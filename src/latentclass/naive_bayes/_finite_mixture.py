@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,14 @@ from latentclass.engine._product_mixture import (
 )
 from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import Learned
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._base import ProductClassifier, found_components
+from latentclass.naive_bayes._components import ProductComponents
 from latentclass.naive_bayes._finite_mixture_model import FiniteMixtureModel
-from latentclass.naive_bayes._labelled_problem import labelled_starts, weighted_rows
+from latentclass.naive_bayes._labelled_problem import labelled_starts, restrict_rows
+from latentclass.naive_bayes._parted_problem import component_parts
 
 
 class FiniteMixtureNaiveBayes(ProductClassifier):
@@ -219,11 +221,21 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
                 best = result, problem
             bic[n_components] = score
         assert best is not None
-        weight, components, record = found_components(*best, training)
-        log_weight = best[0].params.log_weight.reshape(training.n_classes, -1)
-        class_prior = weight.reshape(log_weight.shape).sum(axis=1)
-        model = FiniteMixtureModel(class_prior, components, log_normalise(log_weight))
-        return Learned(model, record, {"bic_": bic})
+        found = found_components(*best, training)
+        return Learned(*_model_and_record(found, training.n_classes), {"bic_": bic})
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        """Choose the number of components on a sample of the rows, then run EM on all."""
+        chosen = self._fit_model(parted.sample, progress)
+        model = chosen.model
+        assert isinstance(model, FiniteMixtureModel)
+        known, problem = component_parts(parted, model.n_states, alpha=self.alpha, prior=self.prior)
+        log_joint = model.log_prior[:, None] + model.log_share
+        arrays = model.components.params_in(known.layout)
+        starts = MixtureParams(log_joint.reshape(1, -1), *(array[None] for array in arrays))
+        result = self._run_em(problem, starts, [], progress)
+        found = found_components(result, known, parted.sample, problem.total_weight)
+        return Learned(*_model_and_record(found, model.n_classes), chosen.attributes)
 
     def _fit_number(
         self,
@@ -284,23 +296,15 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         ]
 
 
-def restrict_rows(
-    single: MixtureProblem, labelled: Training, n_components: int, n_starts: int
-) -> MixtureProblem:
-    """The problem in which a labelled row may be in any component of its class."""
-    restricted = []
-    for k in range(labelled.n_classes):
-        own = labelled.take(np.flatnonzero(labelled.y == k))
-        members = slice(k * n_components, (k + 1) * n_components)
-        blocks = weighted_rows(own.table, own.weight, single.layout, n_components * n_starts)
-        restricted += [(block, weight, members) for block, weight in blocks]
-    n_all = labelled.n_classes * n_components
-    return replace(
-        single,
-        known_rows=np.zeros(n_all),
-        known=product.empty_stats(n_all, single.layout),
-        restricted=restricted,
-    )
+def _model_and_record(
+    found: tuple[FloatArray, ProductComponents, FitRecord], n_classes: int
+) -> tuple[FiniteMixtureModel, FitRecord]:
+    """The model of components with their weights, class by class."""
+    weight, components, record = found
+    share = weight.reshape(n_classes, -1)
+    with np.errstate(divide="ignore"):
+        log_share = log_normalise(np.log(share))
+    return FiniteMixtureModel(share.sum(axis=1), components, log_share), record
 
 
 def bic_score(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
@@ -125,3 +127,26 @@ def labelled_starts(
         shares = np.log(problem.known_rows / problem.known_rows.sum())
     stacked = (np.stack(arrays) for arrays in zip(*estimates, strict=True))
     return MixtureParams(np.tile(shares, (len(rngs), 1)), *stacked)
+
+
+def restrict_rows(
+    single: MixtureProblem, labelled: Training, n_components: int, n_starts: int
+) -> MixtureProblem:
+    """The problem in which a labelled row may be in any component of its class."""
+    restricted = []
+    for k in range(labelled.n_classes):
+        own = labelled.take(np.flatnonzero(labelled.y == k))
+        members = slice(k * n_components, (k + 1) * n_components)
+        blocks = weighted_rows(own.table, own.weight, single.layout, n_components * n_starts)
+        restricted += [(block, weight, members) for block, weight in blocks]
+    return replace(
+        without_rows(single, labelled.n_classes * n_components),
+        blocks=single.blocks,
+        restricted=restricted,
+    )
+
+
+def without_rows(problem: MixtureProblem, n_components: int) -> MixtureProblem:
+    """The problem of as many components, without any row."""
+    nothing = product.empty_stats(n_components, problem.layout)
+    return replace(problem, blocks=[], known_rows=np.zeros(n_components), known=nothing)

@@ -1,7 +1,8 @@
-"""The EM problem of naive Bayes for rows in parts: sums over labelled rows, parts of hidden ones."""
+"""The EM problem of naive Bayes for rows in parts: sums of labelled rows, parts of the others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from typing import NamedTuple
@@ -19,10 +20,13 @@ from latentclass.naive_bayes._labelled_problem import (
     block_stats,
     class_stats,
     overall_prior,
+    restrict_rows,
     weighted_rows,
+    without_rows,
 )
 
 Parted = PartedProblem[MixtureParams, MixtureStats]
+Expected = Iterator[tuple[MixtureStats, FloatArray]]
 
 
 class LabelledSums(NamedTuple):
@@ -38,17 +42,39 @@ def labelled_parts(
     parted: PartedTraining, *, alpha: float, prior: float | None
 ) -> tuple[MixtureProblem, Parted | None]:
     """The problem of the labelled rows of all parts; and with the others, if there are any."""
+    known, hidden_weight = _sum_parts(parted, alpha=alpha, prior=prior)
+    if not hidden_weight:
+        return known, None
+    rest = without_rows(known, len(known.known_rows))
+
+    def expect_parts(params: MixtureParams) -> Expected:
+        return parted.map(partial(_expect_hidden, rest, params))
+
+    return known, PartedProblem(known, expect_parts, known.total_weight + hidden_weight)
+
+
+def component_parts(
+    parted: PartedTraining, n_components: int, *, alpha: float, prior: float | None
+) -> tuple[MixtureProblem, Parted]:
+    """The problem with several components in each class, without rows and with all parts."""
+    known, hidden_weight = _sum_parts(parted, alpha=alpha, prior=prior)
+    empty = without_rows(known, len(known.known_rows) * n_components)
+
+    def expect_parts(params: MixtureParams) -> Expected:
+        return parted.map(partial(_expect_components, empty, params, n_components))
+
+    return empty, PartedProblem(empty, expect_parts, known.total_weight + hidden_weight)
+
+
+def _sum_parts(
+    parted: PartedTraining, *, alpha: float, prior: float | None
+) -> tuple[MixtureProblem, float]:
+    """The problem of the labelled rows, with the prior of all rows; the weight of the others."""
     layout = parted_layout(parted)
     sums = reduce(_merge, parted.map(partial(_sum_part, layout)))
     overall = product.merge_stats(product.pool_stats(sums.known), sums.hidden)
     smoothing = overall_prior(overall, alpha=alpha, prior=prior)
-    known = MixtureProblem([], sums.known_rows, sums.known, smoothing, layout)
-    if not sums.hidden_weight:
-        return known, None
-    nothing = product.empty_stats(len(sums.known_rows), layout)
-    rest = replace(known, known_rows=np.zeros_like(sums.known_rows), known=nothing)
-    total = known.total_weight + sums.hidden_weight
-    return known, PartedProblem(known, lambda p: parted.map(partial(_expect, rest, p)), total)
+    return MixtureProblem([], sums.known_rows, sums.known, smoothing, layout), sums.hidden_weight
 
 
 def parted_layout(parted: PartedTraining) -> product.Layout:
@@ -76,10 +102,23 @@ def _merge(first: LabelledSums, second: LabelledSums) -> LabelledSums:
     )
 
 
-def _expect(
+def _expect_hidden(
     rest: MixtureProblem, params: MixtureParams, part: Training
 ) -> tuple[MixtureStats, FloatArray]:
     """Expected statistics and log-likelihood of the rows of a part that have no label."""
+    return _with_hidden(rest, params, part).expect(params)
+
+
+def _expect_components(
+    empty: MixtureProblem, params: MixtureParams, n_components: int, part: Training
+) -> tuple[MixtureStats, FloatArray]:
+    """The same of all rows of a part, with several components in each class."""
+    single = _with_hidden(empty, params, part)
+    labelled = part.take(part.labelled)
+    return restrict_rows(single, labelled, n_components, len(params.log_weight)).expect(params)
+
+
+def _with_hidden(rest: MixtureProblem, params: MixtureParams, part: Training) -> MixtureProblem:
     hidden = part.take(~part.labelled)
     blocks = weighted_rows(hidden.table, hidden.weight, rest.layout, params.log_weight.size)
-    return replace(rest, blocks=blocks).expect(params)
+    return replace(rest, blocks=blocks)
