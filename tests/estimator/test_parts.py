@@ -1,7 +1,14 @@
 """Tables in parts: every source gives the same rows, and fits do not depend on the parts."""
 
+import os
 import pickle
+import signal
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
 
+import dask
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -331,3 +338,63 @@ def test_an_empty_file(tmp_path):
 
 def test_repr(frame):
     assert repr(Parts(cut(frame, 2), "kind")) == "Parts(list in 2 parts, target='kind')"
+
+
+# ----------------------------------------------------------------------------- cluster
+
+
+@dataclass(frozen=True)
+class DeadlyRead:
+    """Reads rows; the first time, it kills its process as a machine that fails would."""
+
+    rows: pd.DataFrame
+    marker: Path
+
+    def __call__(self):
+        if not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.rows, None, None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_cluster_gives_the_same_model_even_if_a_worker_dies(frame, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    local = Parts(cut(frame, 4), "kind", "w", sample_rows=150)
+    expected = NaiveBayes().fit(local)
+    with (
+        warnings.catch_warnings(),
+        dask.config.set({"distributed.comm.timeouts.connect": "600s"}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        warnings.simplefilter("ignore")  # the cluster's own, about the worker that died
+        parts = Parts(cut(frame, 4), "kind", "w", sample_rows=150, client=client)
+        read = DeadlyRead(cut(frame, 4)[2], tmp_path / "killed")
+        parts._pieces[2] = _part_sources.Piece("2", read)
+        found = NaiveBayes().fit(parts)
+    assert (tmp_path / "killed").exists()
+    assert_array_equal(proba(found, frame), proba(expected, frame))
+    assert found.history_ == expected.history_
+
+
+def test_a_cluster_needs_parts_that_can_be_read_alone(frame):
+    class Again:
+        def __iter__(self):
+            return iter(cut(frame, 2))
+
+    with pytest.raises(TypeError, match="client= needs a source whose parts can be read one by"):
+        Parts(Again(), "kind", client=object())
+
+
+def test_a_dask_frame(frame):
+    dd = pytest.importorskip("dask.dataframe")
+    there = dd.from_pandas(frame.drop(columns="c"), npartitions=3)
+    parts = Parts(there, "kind", "w", sample_rows=100)
+    assert len(parts) == 3
+    X = frame[["a", "b"]]
+    whole = NaiveBayes().fit(X, frame["kind"], sample_weight=frame["w"])
+    found = NaiveBayes().fit(parts)
+    assert_allclose(found.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
