@@ -40,7 +40,7 @@ def judge_by_full_passes(base: Base, moves: list[Move], how: LocalEM) -> list[Ju
     found = []
     for move, trial in zip(moves, prepare(base, moves, how), strict=True):
         trees = [
-            make(base.tree, Judged(move, 0.0, theta, trial.hung), tidy=False)
+            make(base.tree, [Judged(move, 0.0, theta, trial.hung)], tidy=False)
             for theta in trial.starts
         ]
         tree, numbers = trees[0]

@@ -109,7 +109,7 @@ def test_what_a_move_gains_is_what_full_propagation_says(seed):
     seen = set()
     for group in all_moves(shape):
         for judged in judge(base, group, HOW):
-            moved, numbers = make(base.tree, judged)
+            moved, numbers = make(base.tree, [judged])
             after = weight @ row_log_likelihood(moved, base.data.codes)
             assert_allclose(before + judged.gain, after, rtol=1e-9)
             assert n_parameters(moved) == judged.move.n_parameters
@@ -131,11 +131,11 @@ def test_local_em_takes_the_steps_of_em_with_fixed_tables():
         tables = [np.ones((region.k, move.states))]
         tables += [np.ones((move.states, tree.cardinalities[v])) for v in move.others]
         start = _disturbed(tables, noise)
-        moved, numbers = make(base.tree, Judged(move, 0.0, start[0], move.others))
+        moved, numbers = make(base.tree, [Judged(move, 0.0, start[0], move.others)])
         free = [numbers[v] for v in (len(tree.parents), *move.others)]
         for n_steps in (1, 5):
             theta, gain = local_em(region, start, n_steps, 0.0)
-            fitted, _ = make(base.tree, Judged(move, gain, theta, move.others))
+            fitted, _ = make(base.tree, [Judged(move, gain, theta, move.others)])
             expected = fit_tree(
                 moved, codes, weight=weight, free=free, from_tables=True, tol=0.0,
                 max_iter=1 + n_steps, rng=rng,
@@ -190,7 +190,7 @@ def test_redundant_nodes_are_removed_without_loss():
     tables = tuple(rng.dirichlet(np.ones(t.shape[1]), len(t)) for t in even.tables)
     tree = Tree(parents, states, even.columns, tables)
     codes = observed_codes(tree, sample_nodes(tree, 50, rng))
-    tidied, _ = LooseTree(tree, 0).tidy().tree()
+    tidied, _ = LooseTree(tree).tidy().tree()
     assert len(tidied.latent) == 1
     assert n_parameters(tidied) == Shape.of(tree).tidy().n_parameters
     assert_allclose(row_log_likelihood(tidied, codes), row_log_likelihood(tree, codes), rtol=1e-9)

@@ -240,21 +240,12 @@ class _Rounds(Climb):
 
     def _try_together(self, chosen: list[Judged]) -> bool:
         assert self.base is not None
-        tree, numbers = self.base.tree, {v: v for v in range(-1, len(self.base.tree.parents))}
-        for judged in chosen:
-            if not all(v in numbers for v in _region(judged)):
-                return False  # an earlier move made a node of this one redundant
-            tree, step = make(tree, judged.renumbered(numbers))
-            numbers = {v: step[now] for v, now in numbers.items() if now in step}
+        tree, numbers = make(self.base.tree, chosen)
         if irregular_nodes(tree):
             return False
         kinds = "+".join(sorted({j.move.kind for j in chosen}))
-        touched = set().union(*(_region(j) for j in chosen))
+        touched = set().union(*(j.region for j in chosen))
         return self._try_tree(kinds, tree, numbers, touched) is not None
-
-
-def _region(judged: Judged) -> set[int]:
-    return {judged.move.node, *judged.move.others, *judged.hung}
 
 
 def _apart(judged: list[Judged]) -> list[Judged]:
@@ -263,7 +254,7 @@ def _apart(judged: list[Judged]) -> list[Judged]:
     core: set[int] = set()
     seen: set[int] = set()
     for j in judged:
-        own, region = {j.move.node, *j.move.others}, _region(j)
+        own, region = {j.move.node, *j.move.others}, j.region
         if core.isdisjoint(region) and seen.isdisjoint(own):
             chosen.append(j)
             core |= own

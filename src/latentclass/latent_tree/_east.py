@@ -397,7 +397,7 @@ class Climb:
         assert self.base is not None
         return self._try_tree(
             judged.move.kind,
-            *make(self.base.tree, judged),
+            *make(self.base.tree, [judged]),
             touched={judged.move.node, *judged.move.others},
         )
 

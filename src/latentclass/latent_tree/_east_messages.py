@@ -158,18 +158,29 @@ class Base:
             base /= self._message[other, node]
         return base
 
-    def spread_without(self, branch: int, node: int) -> dict[int, FloatArray]:
-        """`without` of all latent nodes outside a branch when it is cut off from `node`."""
-        found = {node: self.without(node, [branch])}
-        waiting = [(node, branch)]
-        while waiting:
-            here, came_from = waiting.pop()
+    def spread_without(self, branch: int, node: int, targets: set[int]) -> dict[int, FloatArray]:
+        """`without` of latent nodes outside a branch when it is cut off from `node`.
+
+        They are the `targets` and the nodes on the way to them.
+        """
+        before, order = {node: branch}, [node]
+        for here in order:
+            if targets <= before.keys():
+                break
             for other in self.neighbours(here):
-                if other == came_from or self.tree.columns[other] >= 0:
-                    continue
+                if other != before[here] and self.tree.columns[other] < 0:
+                    before[other] = here
+                    order.append(other)
+        needed = {node}
+        for target in targets:
+            while target not in needed:
+                needed.add(target)
+                target = before[target]
+        found = {node: self.without(node, [branch])}
+        for other in order[1:]:
+            if other in needed:
+                here = before[other]
                 above = found[here] / self._message[other, here]
-                found[other] = (self.conditional(other, here).T @ above) * self._evidence[
-                    other, here
-                ]
-                waiting.append((other, here))
+                through = self.conditional(other, here).T @ above
+                found[other] = through * self._evidence[other, here]
         return found

@@ -17,7 +17,7 @@ from the current tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -82,11 +82,10 @@ class Judged(NamedTuple):
     theta: FloatArray
     hung: tuple[int, ...]
 
-    def renumbered(self, numbers: dict[int, int]) -> Judged:
-        """The same move for a tree with other node numbers."""
-        node, others = numbers[self.move.node], tuple(numbers[v] for v in self.move.others)
-        move = self.move._replace(node=node, others=others)
-        return self._replace(move=move, hung=tuple(numbers[v] for v in self.hung))
+    @property
+    def region(self) -> set[int]:
+        """The nodes of the move and those that get a new table."""
+        return {self.move.node, *self.move.others, *self.hung}
 
 
 class LocalEM(NamedTuple):
@@ -107,11 +106,12 @@ def state_moves(shape: Shape, step: int, max_states: int) -> Iterator[Move]:
         states = shape.states[node] + step
         if not 1 <= states <= max(max_states, shape.states[node]):
             continue
-        new = shape.copy()
-        new.states[node] = states
-        if new.is_regular([node, *shape.around[node]]):
+        near = shape.around[node]
+        if states <= shape.largest(node) and all(
+            _regular_with(shape, v, node, states) for v in near
+        ):
             kind = "state+" if step > 0 else "state-"
-            yield Move(kind, node, (), states, new.n_parameters)
+            yield Move(kind, node, (), states, shape.with_states(node, states))
 
 
 def node_introductions(shape: Shape) -> Iterator[Move]:
@@ -231,7 +231,7 @@ def prepare(base: Base, moves: list[Move], how: LocalEM) -> Iterator[Trial]:
     for move in moves:
         if move.kind == "relocation":
             branch, source = move.others
-            factors = factors or base.spread_without(branch, source)
+            factors = factors or base.spread_without(branch, source, {m.node for m in moves})
             yield _relocation(base, move, factors[move.node])
         else:
             yield TRIALS[move.kind](base, move, how)
@@ -359,14 +359,26 @@ def _disturbed(tables: list[FloatArray], noise: FloatArray) -> FloatArray:
 # Making a move
 
 
-def make(tree: Tree, judged: Judged, *, tidy: bool = True) -> tuple[Tree, dict[int, int]]:
-    """The tree after a move, with the tables from local EM, and the new numbers of the nodes.
+def make(tree: Tree, moves: Sequence[Judged], *, tidy: bool = True) -> tuple[Tree, dict[int, int]]:
+    """The tree after some moves, with the tables from local EM, and the new numbers of the nodes.
 
     In the numbers, a new node comes after the last node of the old tree. `tidy` says whether latent
-    nodes that have become redundant are removed.
+    nodes that have become redundant are removed. A move one of whose nodes was removed before is
+    left out.
     """
+    parts = LooseTree(tree)
+    for judged in moves:
+        if judged.region <= parts.parents.keys():
+            _change(parts, judged)
+            if tidy:
+                parts.tidy()
+    return parts.tree()
+
+
+def _change(parts: LooseTree, judged: Judged) -> None:
+    """Make one move."""
     move, theta = judged.move, judged.theta
-    parts = LooseTree(tree, move.node)
+    parts.turn(move.node)
     place = 0
 
     def take(rows: int, columns: int) -> FloatArray:
@@ -379,13 +391,9 @@ def make(tree: Tree, judged: Judged, *, tidy: bool = True) -> tuple[Tree, dict[i
         parts.states[target] = move.states
         parts.tables[target] = take(1, move.states)
     elif move.kind == "node+":
-        target = len(tree.parents)
-        parts.states[target], parts.columns[target] = move.states, -1
-        parts.parents[target] = move.node
-        parts.tables[target] = take(parts.states[move.node], move.states)
+        target = max(parts.parents) + 1
+        parts.add(target, move.states, move.node, take(parts.states[move.node], move.states))
     for node in judged.hung:
-        parts.parents[node] = target
-        parts.tables[node] = take(parts.states[target], parts.states[node])
+        parts.hang(node, target, take(parts.states[target], parts.states[node]))
     if move.kind == "node-":
         parts.drop(move.others[0])
-    return (parts.tidy() if tidy else parts).tree()

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from latentclass._types import FloatArray
-from latentclass.latent_tree._tree import Tree, reroot
+from latentclass.latent_tree._tree import Tree
 
 
 class Shape:
@@ -27,67 +27,75 @@ class Shape:
         Neighbours of each node.
     states : dict of int to int
     latent : set of int
+    n_parameters : int
+        Number of free parameters, which does not depend on the root: k - 1 for a node with k
+        states, and (k - 1) (l - 1) for an edge between nodes with k and l states.
     """
 
     def __init__(
-        self, around: dict[int, list[int]], states: dict[int, int], latent: set[int]
+        self,
+        around: dict[int, list[int]],
+        states: dict[int, int],
+        latent: set[int],
+        n_parameters: int,
     ) -> None:
         self.around, self.states, self.latent = around, states, latent
+        self.n_parameters = n_parameters
 
     @classmethod
     def of(cls, tree: Tree) -> Shape:
         """The shape of a tree, with the same node numbers."""
-        around: dict[int, list[int]] = {node: [] for node in range(len(tree.parents))}
-        for node, parent in enumerate(tree.parents):
+        parents = dict(enumerate(tree.parents))
+        return cls.hung(parents, dict(enumerate(tree.cardinalities)), set(tree.latent))
+
+    @classmethod
+    def hung(cls, parents: dict[int, int], states: dict[int, int], latent: set[int]) -> Shape:
+        """The shape of nodes with the given parents, -1 for the root."""
+        around: dict[int, list[int]] = {node: [] for node in parents}
+        n_parameters = sum(states.values()) - len(states)
+        for node, parent in parents.items():
             if parent >= 0:
                 around[node].append(parent)
                 around[parent].append(node)
-        return cls(around, dict(enumerate(tree.cardinalities)), set(tree.latent))
+                n_parameters += (states[node] - 1) * (states[parent] - 1)
+        return cls(around, states, latent, n_parameters)
 
     def copy(self) -> Shape:
         """A copy that can be changed; `link` and `cut` replace the shared lists of neighbours."""
-        return Shape(dict(self.around), dict(self.states), set(self.latent))
+        return Shape(dict(self.around), dict(self.states), set(self.latent), self.n_parameters)
 
     def link(self, a: int, b: int) -> None:
         """Make two nodes neighbours."""
         self.around[a] = [*self.around[a], b]
         self.around[b] = [*self.around[b], a]
+        self.n_parameters += (self.states[a] - 1) * (self.states[b] - 1)
 
     def cut(self, a: int, b: int) -> None:
         """Remove the edge between two nodes."""
         self.around[a] = [node for node in self.around[a] if node != b]
         self.around[b] = [node for node in self.around[b] if node != a]
-
-    def add(self, node: int, states: int) -> None:
-        """Add a latent node without neighbours."""
-        self.around[node], self.states[node] = [], states
-        self.latent.add(node)
+        self.n_parameters -= (self.states[a] - 1) * (self.states[b] - 1)
 
     def drop(self, node: int) -> None:
         """Remove a latent node and its edges."""
         for other in self.around[node]:
-            self.around[other] = [v for v in self.around[other] if v != node]
+            self.cut(node, other)
+        self.n_parameters -= self.states[node] - 1
         del self.around[node], self.states[node]
         self.latent.remove(node)
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters, which does not depend on the root."""
-        twice = sum(
-            self.states[a] * self.states[b] - 1 for a, near in self.around.items() for b in near
-        )
-        return twice // 2 - sum(
-            (len(near) - 1) * (self.states[node] - 1) for node, near in self.around.items()
-        )
+    def with_states(self, node: int, states: int) -> int:
+        """Number of free parameters if a node had another number of states."""
+        each = 1 + sum(self.states[other] - 1 for other in self.around[node])
+        return self.n_parameters + (states - self.states[node]) * each
 
     def largest(self, node: int) -> int:
         """Largest number of states that a latent node may have in a regular shape."""
         return largest_regular(self.states[other] for other in self.around[node])
 
-    def is_regular(self, nodes: Iterable[int] | None = None) -> bool:
-        """Whether no latent node, or none of the given ones, has more states than `largest`."""
-        chosen = self.latent if nodes is None else [v for v in nodes if v in self.latent]
-        return all(self.states[node] <= self.largest(node) for node in chosen)
+    def is_regular(self) -> bool:
+        """Whether no latent node has more states than `largest`."""
+        return all(self.states[node] <= self.largest(node) for node in self.latent)
 
     def redundant(self) -> int | None:
         """The first latent node that can be removed without loss, or None."""
@@ -106,11 +114,15 @@ class Shape:
     def tidy(self) -> Shape:
         """Remove redundant latent nodes, and return the shape itself."""
         while (node := self.redundant()) is not None:
-            near = self.around[node]
-            self.drop(node)
-            if len(near) == 2:
-                self.link(*near)
+            self.bypass(node)
         return self
+
+    def bypass(self, node: int) -> None:
+        """Remove a latent node with one or two neighbours, and link the two."""
+        near = self.around[node]
+        self.drop(node)
+        if len(near) == 2:
+            self.link(*near)
 
 
 def largest_regular(neighbours: Iterable[int]) -> int:
@@ -132,61 +144,71 @@ class LooseTree:
     ----------
     parents, states, columns, tables : dict by node
         As in `Tree`; nodes keep their numbers when others are removed.
+    children : dict of int to list of int
     root : int
     """
 
-    def __init__(self, tree: Tree, root: int) -> None:
-        turned, order = reroot(tree, root) if root else (tree, range(len(tree.parents)))
-        self.parents = {order[i]: order[p] if p >= 0 else -1 for i, p in enumerate(turned.parents)}
-        self.states = {order[i]: k for i, k in enumerate(turned.cardinalities)}
-        self.columns = {order[i]: c for i, c in enumerate(turned.columns)}
-        self.tables = {order[i]: t for i, t in enumerate(turned.tables)}
-        self.root = root
+    def __init__(self, tree: Tree) -> None:
+        self.parents, self.states = (
+            dict(enumerate(tree.parents)),
+            dict(enumerate(tree.cardinalities)),
+        )
+        self.columns, self.tables = dict(enumerate(tree.columns)), dict(enumerate(tree.tables))
+        self.children = {node: list(below) for node, below in enumerate(tree.children)}
+        self.root = 0
 
-    def children(self, node: int) -> list[int]:
-        """The children of a node."""
-        return [other for other, parent in self.parents.items() if parent == node]
+    def add(self, node: int, states: int, parent: int, table: FloatArray) -> None:
+        """Add a latent node."""
+        self.states[node], self.columns[node], self.children[node] = states, -1, []
+        self.parents[node], self.tables[node] = parent, table
+        self.children[parent].append(node)
+
+    def hang(self, node: int, parent: int, table: FloatArray) -> None:
+        """Give a node another parent and table."""
+        self.children[self.parents[node]].remove(node)
+        self.parents[node], self.tables[node] = parent, table
+        self.children[parent].append(node)
 
     def drop(self, node: int) -> None:
         """Remove a node without children."""
-        del self.parents[node], self.states[node], self.columns[node], self.tables[node]
+        self.children[self.parents[node]].remove(node)
+        for by_node in (self.parents, self.states, self.columns, self.tables, self.children):
+            del by_node[node]
 
-    def shape(self) -> Shape:
-        """The shape of the tree."""
-        around: dict[int, list[int]] = {node: [] for node in self.parents}
-        for node, parent in self.parents.items():
-            if parent >= 0:
-                around[node].append(parent)
-                around[parent].append(node)
-        latent = {node for node, column in self.columns.items() if column < 0}
-        return Shape(around, dict(self.states), latent)
+    def turn(self, node: int) -> None:
+        """Make another node the root: reverse the tables on the path to it by Bayes' rule."""
+        path = [node]
+        while path[-1] != self.root:
+            path.append(self.parents[path[-1]])
+        for child, parent in zip(path[-2::-1], path[:0:-1], strict=True):
+            joint = (self.tables[parent][0][:, None] * self.tables[child]).T
+            margin = joint.sum(axis=1, keepdims=True)
+            even = np.full(joint.shape, 1.0 / joint.shape[1])
+            self.tables[child] = margin.T / margin.sum()
+            self.tables[parent] = np.divide(joint, margin, out=even, where=margin > 0)
+            self.children[parent].remove(child)
+            self.children[child].append(parent)
+            self.parents[child], self.parents[parent] = -1, child
+        self.root = node
 
     def tidy(self) -> LooseTree:
         """Remove redundant latent nodes without changing the distribution of the columns."""
-        while (node := self.shape().redundant()) is not None:
+        latent = {node for node, column in self.columns.items() if column < 0}
+        shape = Shape.hung(self.parents, dict(self.states), latent)
+        while (node := shape.redundant()) is not None:
             if node == self.root:
-                self._move_root(node)
-            for child in self.children(node):
-                self.tables[child] = self.tables[node] @ self.tables[child]
-                self.parents[child] = self.parents[node]
+                self.turn(min(child for child in self.children[node] if self.columns[child] < 0))
+            for child in list(self.children[node]):
+                self.hang(child, self.parents[node], self.tables[node] @ self.tables[child])
             self.drop(node)
+            shape.bypass(node)
         return self
-
-    def _move_root(self, node: int) -> None:
-        """Make a latent child of the root the new root, by Bayes' rule."""
-        heir = min(child for child in self.children(node) if self.columns[child] < 0)
-        joint = self.tables[node][0][:, None] * self.tables[heir]
-        margin = joint.sum(axis=0)
-        even = np.full(joint.T.shape, 1.0 / len(joint))
-        self.tables[heir] = margin[None] / margin.sum()
-        self.tables[node] = np.divide(joint.T, margin[:, None], out=even, where=margin[:, None] > 0)
-        self.parents[heir], self.parents[node], self.root = -1, heir, heir
 
     def tree(self) -> tuple[Tree, dict[int, int]]:
         """The `Tree`, with nodes numbered from the root down, and the new number of each node."""
         order = [self.root]
         for node in order:
-            order += self.children(node)
+            order += self.children[node]
         number = {node: i for i, node in enumerate(order)} | {-1: -1}
         tree = Tree(
             tuple(number[self.parents[node]] for node in order),
