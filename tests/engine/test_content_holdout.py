@@ -6,7 +6,12 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass.engine import _content_holdout as holdout
-from latentclass.engine._content_holdout import colour_columns, gather_rows, held_shares
+from latentclass.engine._content_holdout import (
+    colour_columns,
+    gather_rows,
+    held_shares,
+    order_levels,
+)
 
 N_LEVELS = np.array([3, 2])
 
@@ -186,3 +191,18 @@ def test_sparse_rows_are_sorted_like_tuples():
     order = holdout._by_levels(sp.csc_array(levels), rows)
     found = [tuple(levels[rows[i]].tolist()) for i in order]
     assert found == sorted(found)
+
+
+def test_levels_are_ordered_by_share_and_then_by_their_rows():
+    numeric, codes, y, weight = make_table()
+    shares = [np.array([0.3, 0.4, 0.3]), np.zeros(2)]  # the first and the third level tie
+    first, _ = order_levels(numeric, codes, y, weight, shares)
+    assert first[0] == 1
+    assert sorted(first) == [0, 1, 2]
+    rows = np.random.default_rng(1).permutation(len(y))
+    for new in ([2, 1, 0], [1, 2, 0], [0, 2, 1]):
+        renamed = codes.copy()
+        renamed[:, 0] = np.append(new, -1)[codes[:, 0]]
+        theirs = [shares[0][np.argsort(new)], shares[1]]
+        found, _ = order_levels(numeric[rows], renamed[rows], y[rows], weight[rows], theirs)
+        assert_array_equal(found, np.array(new)[first])

@@ -241,18 +241,22 @@ def converged_bounds(params, rows):
     return np.stack(out, axis=1)
 
 
-@pytest.mark.parametrize(("n_gaussian", "holes"), [(0, 0.0), (2, 0.3)])
-def test_in_prediction_the_bounds_have_converged(n_gaussian, holes):
-    rng = np.random.default_rng(13)
+@pytest.mark.parametrize(
+    # seed 3: an extrapolated step falls by a hair long before the end
+    ("n_gaussian", "holes", "seed", "scale"),
+    [(0, 0.0, 13, 1.5), (2, 0.3, 13, 1.5), (2, 0.3, 3, 4.0)],
+)
+def test_in_prediction_the_bounds_have_converged(n_gaussian, holes, seed, scale):
+    rng = np.random.default_rng(seed)
     params = make_params(rng, 2, 4, 2, n_gaussian, n_logistic=40, q=4)
-    params.coefficient[...] *= 1.5
+    params.coefficient[...] *= scale
     rows = make_rows(rng, n_gaussian, 40, 30, holes)
     slow = converged_bounds(params, rows)
     far = slow.max(axis=(1, 2), keepdims=True) - 15.0
     near = slow > far
     for moments in (False, True):
         found = raise_bounds(params, rows, moments=moments).log_bound
-        assert_allclose(found[near], slow[near], atol=2e-3)
+        assert_allclose(found[near], slow[near], atol=2e-4)
         assert np.all(found <= slow + 1e-9)
         # what was given up is out of the race
         assert np.all(near | (found <= far))

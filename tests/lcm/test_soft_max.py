@@ -348,6 +348,18 @@ def test_other_names_for_the_categories_change_nothing(options):
     assert filled.tolist() == other.complete(same)["town"].tolist()
 
 
+@pytest.mark.parametrize("options", [{"discriminative": True}, {"calibrate": True}])
+def test_names_of_equally_common_categories_do_not_decide_what_is_held_out(options):
+    X, y = towns(90)
+    # thirty rows each, so their number does not order them
+    X["town"] = np.array(["Bonn", "Oslo", "Rome"])[np.argsort(np.argsort(X["length"])) // 30]
+    renamed = X.replace({"town": {"Bonn": "Rome", "Oslo": "Bonn", "Rome": "Oslo"}})
+    options = {"n_latent": 1, "n_init": 1, "discriminative": False} | options
+    model, other = quick(**options).fit(X, y), quick(**options).fit(renamed, y)
+    assert other.temperature_ == pytest.approx(model.temperature_, rel=1e-6)
+    assert_allclose(other.predict_proba(renamed), model.predict_proba(X), atol=1e-7)
+
+
 def test_without_nominal_columns_it_is_stick_breaking():
     X, y = towns()
     X = X[["length", "flag"]]

@@ -12,7 +12,7 @@ swapping them gives the same table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -195,18 +195,52 @@ def colour_columns(chunks: Chunks, y: IndexArray, weight: FloatArray) -> IndexAr
         )
     ]
     for _ in range(N_ROUNDS):
-        key = np.zeros(len(y), dtype=np.uint64)
-        for column, colour in zip(_columns(chunks), colours, strict=True):
-            key += level_words([colour], column)
-        key = mix_key(key)
-        # a class is identified by its rows, not by its name
-        by_class = [_mark(weight[y == c], key[y == c]) for c in range(-1, int(y.max()) + 1)]
-        key = mix_key(key + np.array(by_class, dtype=np.uint64)[y + 1])
+        key = _row_keys(chunks, colours, y, weight)
         colours = [
             crc32(f"{colour} {_mark(weight, mix_key(key + level_words([1], column)))}".encode())
             for column, colour in zip(_columns(chunks), colours, strict=True)
         ]
     return np.array(colours, dtype=np.intp)
+
+
+def _row_keys(
+    chunks: Chunks, colours: Sequence[int], y: IndexArray, weight: FloatArray
+) -> KeyArray:
+    """Hash each row by its levels, the colours of their columns, and its class."""
+    key = np.zeros(len(y), dtype=np.uint64)
+    for column, colour in zip(_columns(chunks), colours, strict=True):
+        key += level_words([colour], column)
+    key = mix_key(key)
+    # a class is identified by its rows, not by its name
+    by_class = [_mark(weight[y == c], key[y == c]) for c in range(-1, int(y.max()) + 1)]
+    return mix_key(key + np.array(by_class, dtype=np.uint64)[y + 1])
+
+
+def order_levels(
+    numeric: FloatArray,
+    codes: CodeArray,
+    y: IndexArray,
+    weight: FloatArray,
+    shares: Sequence[FloatArray],
+) -> list[IndexArray]:
+    """Order the levels of each discrete column by their shares, and equal ones by their rows.
+
+    So the names of the levels of columns with three or more have no effect, unless swapping two of
+    them gives the same table.
+    """
+    alike = codes.copy()  # levels of equal share are one level here
+    for place, share in enumerate(shares):
+        if len(share) > 2:
+            rank = np.unique(-share, return_inverse=True)[1].reshape(-1)
+            alike[:, place] = np.append(rank, -1)[codes[:, place]]  # code -1 picks the last
+    levels = np.hstack([_ranks(numeric), alike])
+    colours = colour_columns(lambda: iter([levels]), y, weight)
+    key = _row_keys(lambda: iter([levels]), colours.tolist(), y, weight)
+    orders = []
+    for column, share in zip(codes.T, shares, strict=True):
+        marks = [_mark(weight[column == n], key[column == n]) for n in range(len(share))]
+        orders.append(np.lexsort((np.array(marks), -share)))
+    return orders
 
 
 def _columns(chunks: Chunks) -> Iterator[CodeArray]:

@@ -187,7 +187,8 @@ class GenerativeClassifier(
             return learned.temperature, {}
 
         seed = int(check_random_state(self.random_state).randint(2**31))
-        training, folds = deal_folds(training, N_FOLDS, seed)
+        codes = learned.model.fold_codes(training.table.codes)
+        training, folds = deal_folds(training, N_FOLDS, seed, codes)
 
         def held_out(number: int) -> FloatArray:
             fold = self._unfitted_copy(learned)

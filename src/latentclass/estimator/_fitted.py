@@ -61,6 +61,13 @@ class FittedModel(ABC):
         """Names of the columns of `latent`, from the names of the classes and the columns."""
         return labels
 
+    def fold_codes(self, codes: Any) -> Any:
+        """Codes of discrete columns by which rows are dealt to folds.
+
+        A model for which the order of categories must not matter numbers them by what rows hold.
+        """
+        return codes
+
     # ----------------------------------------------------- what follows from the answers
 
     @property

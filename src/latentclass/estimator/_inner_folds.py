@@ -92,8 +92,12 @@ def make_folds(training: Training, cv: Any, seed: int) -> tuple[Training, InnerF
     return training, folds
 
 
-def deal_folds(training: Training, n_folds: int, seed: int) -> tuple[Training, InnerFolds]:
+def deal_folds(
+    training: Training, n_folds: int, seed: int, codes: Any = None
+) -> tuple[Training, InnerFolds]:
     """Join equal rows, and deal the labelled ones out to folds, evenly by weight.
+
+    `codes` may number the categories in another way than the table, for the folds only.
 
     Every class, and all together, have the same weight in all folds, up to one unit (see
     `assign_folds`). Rows without label are in every training part. Folds that would test nothing
@@ -106,7 +110,7 @@ def deal_folds(training: Training, n_folds: int, seed: int) -> tuple[Training, I
     folds : InnerFolds
         Folds of these.
     """
-    rows = _gather(training, seed)
+    rows = _gather(training, seed, codes)
     joined, _ = _join(training, rows.number)
     parts = assign_folds(rows, n_folds, salt=1, in_turn=True)
     dealt = joined.labelled[parts.row]
@@ -131,9 +135,10 @@ def _join_given(training: Training, folds: InnerFolds, seed: int) -> tuple[Train
     return joined, InnerFolds(row, folds.fold[first], joined.weight[row], folds.n_folds, left_out)
 
 
-def _gather(training: Training, seed: int) -> DistinctRows:
+def _gather(training: Training, seed: int, codes: Any = None) -> DistinctRows:
     table, n_levels = training.table, training.schema.n_levels
-    return gather_rows(table.numeric, table.codes, training.y, training.weight, n_levels, seed)
+    codes = table.codes if codes is None else codes
+    return gather_rows(table.numeric, codes, training.y, training.weight, n_levels, seed)
 
 
 def _join(training: Training, number: IndexArray) -> tuple[Training, IndexArray]:

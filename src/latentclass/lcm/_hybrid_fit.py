@@ -29,7 +29,7 @@ from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
 from latentclass.lcm._model import LatentModel, LCMModel
 from latentclass.lcm._power_transform import learn_power_transform
-from latentclass.lcm._soft_max import SoftMax
+from latentclass.lcm._soft_max import SoftMax, learn_soft_max
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking
 
 JOINT_SHARE = 0.01
@@ -241,8 +241,9 @@ def fit_columns(
 
 def learn_questions(training: Training, nominal: str) -> StickBreaking | SoftMax:
     """Learn how discrete columns become questions."""
-    sticks = learn_stick_breaking(training.schema, training.table, training.weight)
-    return SoftMax(sticks.orders) if nominal == "softmax" else sticks
+    if nominal == "softmax":
+        return learn_soft_max(training)
+    return learn_stick_breaking(training.schema, training.table, training.weight)
 
 
 def learn_power(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -136,6 +136,10 @@ class HybridModel(LatentModel):
     def questions(self) -> list[tuple[int, int]]:
         """See `LatentModel`."""
         return self.columns.questions.questions
+
+    def fold_codes(self, codes: Any) -> Any:
+        """See `FittedModel`."""
+        return self.columns.questions.fold_codes(codes)
 
     def answered_by(self, predict_method: str) -> Self:
         """The same model with p(x | class) by another method."""

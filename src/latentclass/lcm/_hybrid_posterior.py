@@ -40,8 +40,8 @@ from latentclass.lcm._soft_max_bound import log_soft_max, soft_spans
 COMMON_STEPS = 2
 """Steps with the prior of all classes together."""
 
-GAIN, ROUNDING = 1e-3, 1e-12
-"""A bound has converged when a step changes it by no more than `GAIN`, or this share of it."""
+GAIN, ROUNDING = 1e-4, 1e-12
+"""A bound has converged when a step raises it by no more than `GAIN`, or this share of it."""
 
 MAX_STEPS = 1000
 """Maximum number of steps with each class's own prior."""
@@ -119,7 +119,9 @@ def _raise_class(
         elif kept is not None:
             kept[..., moving] = np.where(fell[:, :, None], kept[..., moving], found)
         hope = bound + AHEAD * rise > start.least[..., moving]
-        going = ((np.abs(rise) > GAIN + ROUNDING * np.abs(bound)) & (fell | hope)).any(axis=(0, 1))
+        # after a fall comes a plain step, and its rise tells
+        rounding = ROUNDING * np.abs(bound)
+        going = ((rise < -rounding) | ((rise > GAIN + rounding) & hope)).any(axis=(0, 1))
         on = np.flatnonzero(going & (len(seen.kappa) > 0))
         if not on.size:
             return

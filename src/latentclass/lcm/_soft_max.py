@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.engine._content_holdout import order_levels
+from latentclass.estimator._reading import Training
 from latentclass.lcm._soft_max_bound import log_soft_max
-from latentclass.lcm._stick_breaking import StickBreaking
+from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking, level_shares
 
 
 class SoftMax(NamedTuple):
@@ -20,8 +22,8 @@ class SoftMax(NamedTuple):
     question, as in stick breaking, and one with a single category none. The questions of columns
     with two categories come first.
 
-    `orders` is that of `StickBreaking`. Only the folds of rows depend on it, so that the names of
-    categories do not matter for these either.
+    `orders` has the codes of each column in an order that does not depend on their names. Only
+    folds of rows depend on it; for columns with two categories it is that of `StickBreaking`.
     """
 
     orders: tuple[IndexArray, ...]
@@ -79,7 +81,7 @@ class SoftMax(NamedTuple):
         return out
 
     def fold_codes(self, codes: Any) -> Any:
-        """Number the categories of nominal columns by frequency; -1 remains missing."""
+        """Number the categories of nominal columns by their order; -1 remains missing."""
         if not self.soft:
             return codes
         out = codes.copy()
@@ -93,3 +95,16 @@ class SoftMax(NamedTuple):
         if logits.shape[-1] == 1:
             return StickBreaking(self.orders).log_probabilities(place, logits)
         return log_soft_max((logits.shape[-1],), logits)
+
+
+def learn_soft_max(training: Training) -> SoftMax:
+    """Order the categories by what the rows hold."""
+    schema, table, weight = training.schema, training.table, training.weight
+    sticks = learn_stick_breaking(schema, table, weight)
+    if not (schema.n_levels > 2).any():
+        return SoftMax(sticks.orders)
+    numeric, codes = table.block(slice(None))
+    shares = level_shares(schema, table, weight)
+    found = order_levels(numeric, codes, training.y, weight, shares)
+    pairs = zip(sticks.orders, found, strict=True)
+    return SoftMax(tuple(one if len(one) == 2 else other for one, other in pairs))

@@ -99,25 +99,30 @@ class StickBreaking(NamedTuple):
 
 def learn_stick_breaking(schema: Schema, table: Table, weight: FloatArray) -> StickBreaking:
     """Order the categories of each column by frequency; of two, the second one is 'yes'."""
-    n_levels = schema.n_levels
+    shares = level_shares(schema, table, weight)
+    return StickBreaking(
+        tuple(
+            np.array([1, 0]) if len(share) == 2 else np.argsort(-share, kind="stable")
+            for share in shares
+        )
+    )
+
+
+def level_shares(schema: Schema, table: Table, weight: FloatArray) -> list[FloatArray]:
+    """Share of each level of the columns with three or more, to nine digits; of others 0.
+
+    Further digits depend on the order of sums.
+    """
+    counts = [np.zeros(n) for n in schema.n_levels]
     if sp.issparse(table.codes):
-        return StickBreaking(tuple(np.array([1, 0]) for _ in n_levels))
-    counts = [np.zeros(n) for n in n_levels]
+        return counts
     for span in table.spans():
         codes = table.block(span).codes
         for place, count in enumerate(counts):
             if len(count) > 2:
                 seen = codes[:, place] >= 0
                 count += np.bincount(codes[seen, place], weight[span][seen], len(count))
-    return StickBreaking(
-        tuple(
-            # nine digits: further ones depend on the order of sums
-            np.array([1, 0])
-            if n == 2
-            else np.argsort(-np.round(count / max(float(count.sum()), TINY), 9), kind="stable")
-            for n, count in zip(n_levels, counts, strict=True)
-        )
-    )
+    return [np.round(count / max(float(count.sum()), TINY), 9) for count in counts]
 
 
 def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
