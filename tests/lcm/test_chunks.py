@@ -65,14 +65,12 @@ def test_chunks_give_what_all_rows_give():
     options = {"n_latent": 3, "n_init": 3, "random_state": 0}
     whole = LCMClassifier(**options).fit(X, y, sample_weight=weight)
     parts = [(X[i : i + 50], y[i : i + 50], weight[i : i + 50]) for i in range(0, len(y), 50)]
-    chunked = LCMClassifier(**options).fit_chunks(iter(parts), classes=[0, 1, 2])
-    stepwise = LCMClassifier(**options)
+    model = LCMClassifier(**options)
     for rows, labels, share in parts:
-        stepwise.partial_fit(rows, labels, classes=[0, 1, 2], sample_weight=share)
-    for model in (chunked, stepwise):
-        assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-5, atol=1e-9)
-        assert_allclose(model.log_likelihood_, whole.log_likelihood_, rtol=1e-8)
-        assert_allclose(model.complete(X[:1]), X[:1])
+        model.partial_fit(rows, labels, classes=[0, 1, 2], sample_weight=share)
+    assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-5, atol=1e-9)
+    assert_allclose(model.log_likelihood_, whole.log_likelihood_, rtol=1e-8)
+    assert_allclose(model.complete(X[:1]), X[:1])
 
 
 @pytest.mark.parametrize(
@@ -97,21 +95,10 @@ def test_a_class_that_comes_later_is_refused():
         model.partial_fit([[1.0]], [2])
 
 
-@pytest.mark.parametrize(
-    ("chunks", "message"), [([], "got no chunk"), ([[1.0, 2.0]], "iterable of tuples")]
-)
-def test_wrong_chunks_are_refused(chunks, message):
-    with pytest.raises(ValueError, match=message):
-        LCMClassifier().fit_chunks(chunks)
-
-
 def test_only_the_linear_model_reads_rows_once():
-    model = LCMClassifier(n_components=2)
-    assert not hasattr(model, "partial_fit")
     assert not hasattr(LCMClassifierCV(), "partial_fit")
-    with pytest.raises(AttributeError) as error:
-        model.fit_chunks([])
-    assert "only as LCMClassifier(n_components=1)" in str(error.value.__cause__)
+    with pytest.raises(ValueError, match="n_components=2: with several components every iteration"):
+        LCMClassifier(n_components=2).partial_fit([[1.0], [2.0]], [0, 1])
 
 
 def test_chunks_that_fail_leave_the_model_as_it_was():
@@ -120,8 +107,6 @@ def test_chunks_that_fail_leave_the_model_as_it_was():
     before, state = model.predict_proba(X), dict(vars(model))
     with pytest.raises(ValueError, match="y holds 7, which is not a class"):
         model.partial_fit(X, np.full(60, 7))
-    with pytest.raises(ValueError, match="iterable of tuples"):
-        model.fit_chunks([(X[:30, :2], y[:30]), None])
     with pytest.raises(ValueError, match="Column 'x0' holds numbers beyond"):
         model.partial_fit(X * 1e300, y)
     assert vars(model) == state

@@ -277,3 +277,29 @@ class TestBadNumbers:
         with pytest.raises(ValueError, match="must be") as caught:
             NaiveBayes(**{parameter: value}).fit([[1.0], [2.0]], [0, 1])
         assert str(caught.value) == message
+
+
+def test_partial_fit_gives_what_all_rows_give():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = pd.DataFrame({"a": 1e3 + rng.normal(y), "b": np.array(list("xyzx"))[y + (y == 2)]})
+    X = X.mask(rng.random(X.shape) < 0.1)
+    weight = rng.choice([0.0, 1.0, 2.5], 300)
+    whole = NaiveBayes().fit(X, y, sample_weight=weight)
+    fed = NaiveBayes()
+    for rows in np.split(np.arange(300), [50, 120]):
+        fed.partial_fit(X.iloc[rows], y[rows], classes=[0, 1, 2], sample_weight=weight[rows])
+    assert_allclose(fed.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+    assert_allclose(fed.log_likelihood_, whole.log_likelihood_, rtol=1e-12)
+
+
+def test_partial_fit_refuses_what_it_cannot_learn_from():
+    model = NaiveBayes().partial_fit([[1.0, "a"], [2.0, "b"]], [0, 1])
+    with pytest.raises(ValueError, match="column 'x1' holds 'c', which was not seen in fit"):
+        model.partial_fit([[1.0, "c"]], [0])
+    with pytest.raises(ValueError, match="y holds 2, which is not a class"):
+        model.partial_fit([[1.0, "a"]], [2])
+    with pytest.raises(ValueError, match="y holds None"):
+        model.partial_fit([[1.0, "a"]], [None])
+    with pytest.raises(ValueError, match="calibrate=True needs to read the rows again"):
+        NaiveBayes(calibrate=True).partial_fit([[1.0]], [0])

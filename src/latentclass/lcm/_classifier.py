@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
-
-from latentclass.data._labels import label_array
-from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._published import AsPublished
-from latentclass.estimator._reading import (
-    Training,
-    check_weight,
-    label_codes,
-    refuse_huge,
-    store_fitted,
-)
+from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
 from latentclass.lcm._fit import fit_data, fit_lcm
 
 
-def _reads_rows_once(model: Any) -> bool:
-    """Whether sums over the rows are all the model needs of them."""
-    if model.n_components == 1:
-        return True
-    raise AttributeError(
-        f"{type(model).__name__} can learn from chunks of rows only as "
-        "LCMClassifier(n_components=1): with several components every iteration reads all rows. "
-        "Use fit."
-    )
-
-
-class LCMClassifier(AsPublished, LatentClassifier):
+class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     """Latent classification model: a naive Bayes classifier over latent variables.
 
     A few latent Gaussian variables, independent given the class, explain the columns. So the
@@ -252,104 +228,26 @@ class LCMClassifier(AsPublished, LatentClassifier):
             on_iteration=None if progress is None else progress.step,
         )
 
-    # ---------------------------------------------------------- rows in chunks
+    # ------------------------------------------------------- rows seen once
 
-    @available_if(_reads_rows_once)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows of a linear model: the same as `fit` on all rows so far.
-
-        Only sums over the rows are kept, so the number of rows is not limited. `fit` keeps no such
-        sums: after it the first call begins anew.
-
-        Parameters
-        ----------
-        X : table of complete continuous columns
-        y : array-like of labels, all known
-        classes : array-like, optional
-            All labels that will occur; by default those of the first call.
-        sample_weight : array-like, optional
-
-        Returns
-        -------
-        self
-        """
-        self._check_chunks()
-        chunks = self._add_chunk(vars(self).get("_chunks_"), X, y, classes, sample_weight)
-        return self._fit_sums(chunks)
-
-    @available_if(_reads_rows_once)  # type: ignore[untyped-decorator]
-    def fit_chunks(self, chunks: Iterable[tuple[Any, ...]], classes: Any = None) -> Self:
-        """Learn a linear model from chunks of rows that need not fit into memory together.
-
-        Parameters
-        ----------
-        chunks : iterable of (X, y) or (X, y, sample_weight)
-        classes : array-like, optional
-            All labels; by default those of the first chunk.
-
-        Returns
-        -------
-        self
-        """
-        self._check_chunks()
-        read: Chunks | None = None
-        for chunk in chunks:
-            if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
-                raise ValueError(
-                    "fit_chunks takes an iterable of tuples (X, y) or (X, y, sample_weight), got "
-                    f"{type(chunk).__name__}."
-                )
-            X, y, *weight = chunk
-            read = self._add_chunk(read, X, y, classes, weight[0] if weight else None)
-        if read is None:
-            raise ValueError("fit_chunks got no chunk: the iterable is empty or used up.")
-        return self._fit_sums(read)
-
-    def _check_chunks(self) -> None:
-        check_common_parameters(self)
-        self._check_parameters()
-        for name, value, other in (
-            ("select", "accuracy", "'average' or 'likelihood'"),
-            ("calibrate", True, "False"),
-        ):
-            if getattr(self, name) == value:
-                raise ValueError(
-                    f"{name}={value!r} needs to read the rows again, but chunks are read once. Use "
-                    f"{name}={other}, or fit."
-                )
-
-    def _add_chunk(
-        self, chunks: Chunks | None, X: Any, y: Any, classes: Any, sample_weight: Any
-    ) -> Chunks:
-        """Sums of the chunks so far and one more; None stands for no chunk so far."""
-        labels = label_array(y)
-        if chunks is None:
-            training = self._read_training(X, y, sample_weight)
-            if classes is not None:
-                training = replace(training, classes=np.unique(np.asarray(classes)))
-            table, weight = training.table, training.weight
-            labels = labels[training.row_numbers]  # without those of weight 0
-            chunks = begin_chunks(training, self.n_jobs)
-        else:
-            reader = clone(self)
-            store_fitted(reader, chunks.about.attributes())
-            table = reader._read(X)
-            refuse_huge(chunks.about.schema, table)
-            weight = check_weight(sample_weight, table.n_rows)
-        if len(labels) != table.n_rows:
+    def _check_one_pass(self) -> None:
+        if self.n_components != 1:
             raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: X has "
-                f"{table.n_rows} rows, y has {len(labels)} labels. Pass one label per row."
+                f"n_components={self.n_components!r}: with several components every iteration "
+                "reads all rows, but partial_fit reads them once. Use n_components=1, or fit, "
+                "which also takes Parts."
             )
-        codes = label_codes(labels, chunks.about.classes, table.n_rows)
-        return add_chunk(chunks, table, codes, weight, self.n_jobs)
+        if self.select == "accuracy":
+            raise ValueError(
+                "select='accuracy' needs to read the rows again, but partial_fit reads them once. "
+                "Use select='average' or 'likelihood', or fit."
+            )
 
-    def _fit_sums(self, chunks: Chunks) -> Self:
-        """Learn from the sums of all chunks so far, and keep them."""
-        data, measured = chunk_data(chunks)
-        learned = fit_data(data, measured, self._settings(self.n_latent, 1), self._draw_seed())
-        self._warn_if_not_converged(learned.record)
-        # fit drops names that end with an underscore, and so forgets the chunks
-        learned = replace(learned, attributes={**learned.attributes, "_chunks_": chunks})
-        self._store(chunks.about, learned)
-        return self
+    def _add_rows(self, sums: Chunks | None, rows: Training) -> Chunks:
+        chunks = begin_chunks(rows, self.n_jobs) if sums is None else sums
+        return add_chunk(chunks, rows.table, rows.y, rows.weight, self.n_jobs)
+
+    def _learn_sums(self, sums: Chunks, about: Training) -> Learned:
+        del about  # it is part of the sums
+        data, measured = chunk_data(sums)
+        return fit_data(data, measured, self._settings(self.n_latent, 1), self._draw_seed())

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from latentclass.engine._product_mixture import MixtureProblem
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._parted import PartedTraining
+from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._base import ProductClassifier, found_components
 from latentclass.naive_bayes._labelled_problem import labelled_starts
 from latentclass.naive_bayes._model import NaiveBayesModel
-from latentclass.naive_bayes._parted_problem import labelled_parts
+from latentclass.naive_bayes._parted_problem import (
+    MeasuredSums,
+    Parted,
+    add_labelled,
+    known_problem,
+    labelled_parts,
+)
 
 
-class NaiveBayes(ProductClassifier):
+class NaiveBayes(PartialFitMixin, ProductClassifier):
     """Naive Bayes for continuous, binary and nominal columns in one model.
 
     Given the class the columns are independent: a continuous column is Gaussian, a binary or
@@ -153,20 +161,39 @@ class NaiveBayes(ProductClassifier):
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         problem, labelled = self._labelled_problem(training, width=self.n_init)
-        # without unlabelled rows the first start is the answer, and the next step confirms it
-        rngs = self._generators(self.n_init if problem.blocks else 1)
-        starts = labelled_starts(problem, labelled, rngs)
-        result = self._run_em(problem, starts, rngs, progress)
-        class_prior, components, record = found_components(result, problem, training)
-        return Learned(NaiveBayesModel(class_prior, components), record)
+        return self._learn(problem, problem, labelled, progress, hidden=bool(problem.blocks))
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         known, whole = labelled_parts(parted, alpha=self.alpha, prior=self.prior)
-        problem = known if whole is None else whole
-        rngs = self._generators(1 if whole is None else self.n_init)
-        sample = parted.sample
-        starts = labelled_starts(known, sample.take(sample.labelled), rngs)
+        labelled = parted.sample.take(parted.sample.labelled)
+        return self._learn(known, whole or known, labelled, progress, hidden=whole is not None)
+
+    def _learn(
+        self,
+        known: MixtureProblem,
+        problem: MixtureProblem | Parted,
+        labelled: Training,
+        progress: FitProgress | None,
+        *,
+        hidden: bool,
+    ) -> Learned:
+        """Learn from the labelled rows, known to both problems, and from those without label."""
+        # without unlabelled rows the first start is the answer, and the next step confirms it
+        rngs = self._generators(self.n_init if hidden else 1)
+        starts = labelled_starts(known, labelled, rngs)
         result = self._run_em(problem, starts, rngs, progress)
-        found = found_components(result, known, sample, problem.total_weight)
+        found = found_components(result, known, labelled, problem.total_weight)
         class_prior, components, record = found
         return Learned(NaiveBayesModel(class_prior, components), record)
+
+    # ------------------------------------------------------- rows seen once
+
+    def _check_one_pass(self) -> None:
+        """All parameters allow it."""
+
+    def _add_rows(self, sums: MeasuredSums | None, rows: Training) -> MeasuredSums:
+        return add_labelled(sums, rows)
+
+    def _learn_sums(self, sums: MeasuredSums, about: Training) -> Learned:
+        known = known_problem(*sums, alpha=self.alpha, prior=self.prior)
+        return self._learn(known, known, about, None, hidden=False)

@@ -19,6 +19,7 @@ from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._labelled_problem import (
     block_stats,
     class_stats,
+    measure_columns,
     overall_prior,
     restrict_rows,
     weighted_rows,
@@ -36,6 +37,10 @@ class LabelledSums(NamedTuple):
     known: product.Stats
     hidden_weight: float
     hidden: product.Stats
+
+
+MeasuredSums = tuple[product.Layout, LabelledSums]
+"""Sums, and the units of the columns."""
 
 
 def labelled_parts(
@@ -72,9 +77,25 @@ def _sum_parts(
     """The problem of the labelled rows, with the prior of all rows; the weight of the others."""
     layout = parted_layout(parted)
     sums = reduce(_merge, parted.map(partial(_sum_part, layout)))
+    return known_problem(layout, sums, alpha=alpha, prior=prior), sums.hidden_weight
+
+
+def known_problem(
+    layout: product.Layout, sums: LabelledSums, *, alpha: float, prior: float | None
+) -> MixtureProblem:
+    """The problem of the labelled rows, with the prior of all rows."""
     overall = product.merge_stats(product.pool_stats(sums.known), sums.hidden)
     smoothing = overall_prior(overall, alpha=alpha, prior=prior)
-    return MixtureProblem([], sums.known_rows, sums.known, smoothing, layout), sums.hidden_weight
+    return MixtureProblem([], sums.known_rows, sums.known, smoothing, layout)
+
+
+def add_labelled(sums: MeasuredSums | None, rows: Training) -> MeasuredSums:
+    """Sums with further rows; the first rows also give the units of the columns."""
+    if sums is None:
+        layout = measure_columns(rows.table, rows.schema.n_levels)
+        return layout, _sum_part(layout, rows)
+    layout, earlier = sums
+    return layout, _merge(earlier, _sum_part(layout, rows))
 
 
 def parted_layout(parted: PartedTraining) -> product.Layout:
