@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from itertools import product
 from pathlib import Path
 
@@ -85,3 +86,44 @@ def test_a_full_disk_costs_the_machine_code_only(monkeypatch):
     with pytest.warns(UserWarning, match=message):
         assert kernel(2) == 6
     assert kernel(2.0) == 6.0  # a second warning would be an error
+
+
+def wait_for_message(caplog):
+    deadline = threading.Event()
+    for _ in range(600):
+        if caplog.messages:
+            return caplog.messages
+        deadline.wait(0.1)
+    return []
+
+
+def test_a_long_compilation_is_announced_once(caplog):
+    compilation = _compiled.Compilation(patience=0.01)
+    compilation.begin()
+    compilation.begin()  # a kernel that the first one calls
+    assert wait_for_message(caplog) == [
+        "latentclass compiles this model's kernels, once for this installation. That can take half "
+        "a minute."
+    ]
+    compilation.end()
+    compilation.end()
+    compilation.begin()
+    compilation.end()
+    assert len(caplog.messages) == 1
+
+
+def test_short_compilations_add_up(caplog):
+    compilation = _compiled.Compilation(patience=3600.0)
+    compilation.begin()
+    compilation.end()
+    assert 0.0 < compilation._left < 3600.0
+    compilation._left = 1e-3  # nearly used up by earlier ones
+    compilation.begin()
+    assert wait_for_message(caplog)
+    compilation.end()
+
+
+def test_a_kernel_that_is_kept_is_not_announced(caplog):
+    compilation = _compiled.Compilation(patience=3600.0)
+    compilation.end()  # an end without a beginning does no harm
+    assert not caplog.messages

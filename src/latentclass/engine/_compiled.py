@@ -5,6 +5,9 @@ This module loads numba; import kernels only where they run.
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -13,6 +16,8 @@ import numba
 from latentclass._warn import warn_user
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+LOG = logging.getLogger("latentclass")
 
 
 def compiled(**options: Any) -> Callable[[F], F]:
@@ -32,6 +37,52 @@ def compiled(**options: Any) -> Callable[[F], F]:
     return compile_one
 
 
+class Compilation:
+    """Says once, after a second of it, that kernels are being compiled.
+
+    The message goes to the logger "latentclass" as a warning, which Python prints to standard error
+    unless logging is set up otherwise.
+    """
+
+    def __init__(self, patience: float = 1.0) -> None:
+        self._left = patience
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._begun = 0.0
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """A kernel is about to be compiled, perhaps for another one."""
+        with self._lock:
+            self._depth += 1
+            if self._depth > 1 or self._left <= 0:
+                return
+            self._begun = time.monotonic()
+            self._timer = threading.Timer(self._left, self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def end(self) -> None:
+        """The kernel is there."""
+        with self._lock:
+            self._depth = max(self._depth - 1, 0)
+            if self._depth == 0 and self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+                self._left -= time.monotonic() - self._begun
+
+    def _say(self) -> None:
+        with self._lock:
+            self._left = 0.0
+        LOG.warning(
+            "latentclass compiles this model's kernels, once for this installation. That can take "
+            "half a minute."
+        )
+
+
+COMPILATION = Compilation()
+
+
 class _TolerantCache:
     """numba's store of machine code, which may fail without harm: the code is then made anew.
 
@@ -49,14 +100,18 @@ class _TolerantCache:
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Load machine code; None if there is none that can be used."""
         try:
-            return self._cache.load_overload(signature, target_context)
+            found = self._cache.load_overload(signature, target_context)
         except Exception as error:
             self._warn("read", error)
             self._forget()
-            return None
+            found = None
+        if found is None:  # numba now compiles
+            COMPILATION.begin()
+        return found
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep machine code for later sessions, if that is possible."""
+        COMPILATION.end()
         try:
             self._cache.save_overload(signature, data)
         except Exception as error:
