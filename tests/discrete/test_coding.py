@@ -57,17 +57,6 @@ def test_rows_are_parted_by_label_and_keep_their_weights(training):
     assert np.array_equal(rows.codes, codes[y >= 0])
     assert np.array_equal(rows.unlabelled, codes[y < 0])
     assert rows.weight.sum() + rows.unlabelled_weight.sum() == weight.sum()
-    words = rows.level_shares()[1]
-    seen = codes[:, 1] >= 0
-    assert_allclose(words[1], weight[codes[:, 1] == 1].sum() / weight[seen].sum())
-
-
-def test_shares_of_a_column_without_any_value_are_even(training):
-    _, schema, table, y, weight = training
-    coding = learn_coding(schema, table, y, weight, 2)
-    rows = code_rows(coding, table, y, weight, 2)
-    rows.codes[:, 1] = rows.unlabelled[:, 1] = -1
-    assert rows.level_shares()[1].tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("cuts", [[], [0.3], [-0.5, 0.1, 0.9]])

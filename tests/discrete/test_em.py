@@ -18,9 +18,9 @@ def make_problem(alpha=1.0, holes=0.2):
     codes[rng.random(codes.shape) < holes] = -1
     codes = codes.astype(np.int32)
     n = STRUCTURE.n_entries
-    layout = CountLayout(
-        STRUCTURE.group_starts, np.full(n, alpha), np.full(n, 0.5), np.ones(n), STRUCTURE.shared
-    )  # fmt: skip
+    starts = STRUCTURE.group_starts
+    value = np.ones((1, len(starts)))
+    layout = CountLayout(starts, np.full(n, alpha), np.full(n, 0.5), value, STRUCTURE.shared)
     y, weight = np.arange(80) % 2, rng.uniform(1, 2, 80)
     known = STRUCTURE.counts(codes[:20], y[:20], weight[:20], 2)
     blocks = [(codes[20:50], weight[20:50]), (codes[50:], weight[50:])]
@@ -68,7 +68,7 @@ def test_objective_is_the_penalised_likelihood_of_rows_without_holes():
                 for k in range(2)
             ]
             total += w * np.logaddexp.reduce(terms)
-    shared = STRUCTURE.shared
+    shared = np.repeat([False, False, True], np.diff(STRUCTURE.offsets))  # no class above
     total += log_theta[:, ~shared].sum() + log_theta[0, shared].sum()
     assert_allclose(objective[0] * problem.total_weight, total, rtol=1e-10)
 
@@ -86,8 +86,8 @@ def test_estimates_by_hand():
         np.array([0, 2]),
         np.array([1.0, 1.0, 0.0, 0.0]),
         np.array([0.5, 0.5, 0.2, 0.8]),
-        np.array([1.0, 1.0, 0.0, 0.0]),
-        np.array([False] * 4),
+        np.array([[1.0, 0.0]]),
+        np.array([False] * 2),
     )
     log_theta = layout.estimate(np.array([[1.0, 3.0, 0.0, 0.0]]))
     assert_allclose(np.exp(log_theta), [[2 / 6, 4 / 6, 0.2, 0.8]])

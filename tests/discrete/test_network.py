@@ -21,7 +21,8 @@ def random_tables(structure, n_classes=2, seed=0):
         structure.group_starts, [*structure.group_starts[1:], structure.n_entries], strict=True
     ):
         theta[:, first:end] /= theta[:, first:end].sum(axis=1, keepdims=True)
-    theta[:, structure.shared] = theta[:1, structure.shared]
+    shared = np.repeat(~np.array(structure.class_parent), np.diff(structure.offsets))
+    theta[:, shared] = theta[:1, shared]
     return np.log(theta)
 
 

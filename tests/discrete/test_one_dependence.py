@@ -1,5 +1,6 @@
 """AODE and hidden naive Bayes against their formulas, summed row by row."""
 
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_picked_sums_are_those_of_a_loop(product_time, least, monkeypatch):
 
 
 def test_features_name_each_cell_once():
-    features = pairs.pair_features((2, 2))
+    features = partial(pairs.pair_entries, (2, 2))
     shown = features(np.array([[1, 0], [-1, 1]], dtype=np.int32))
     # singles 0 to 3, then pairs at 4 + 4 a + b
     assert shown.tolist() == [[1, 2, 4 + 4 * 1 + 2, 4 + 4 * 2 + 1], [-1, 3, -1, -1]]

@@ -30,8 +30,10 @@ def slow_pair_counts(codes, y, weight, n_classes, offsets):
 
 
 @pytest.mark.parametrize("block_bytes", [2**24, 1])
-def test_pair_counts_are_those_of_a_loop(rows, block_bytes, monkeypatch):
+@pytest.mark.parametrize("product_time", [0.0, 1e9], ids=["products", "tallies"])
+def test_pair_counts_are_those_of_a_loop(rows, block_bytes, product_time, monkeypatch):
     monkeypatch.setattr(counting, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(counting, "PRODUCT_TIME", product_time)
     offsets = counting.level_offsets(N_LEVELS)
     expected = slow_pair_counts(*rows, 3, offsets)
     assert_allclose(counting.pair_counts(*rows, 3, offsets), expected, rtol=1e-12)
@@ -64,15 +66,26 @@ def test_no_columns_have_no_counts():
 
 
 @pytest.mark.parametrize("block_bytes", [2**24, 300, 1])
-def test_information_in_blocks_of_columns_is_that_of_the_whole(rows, block_bytes, monkeypatch):
+@pytest.mark.parametrize("product_time", [0.0, 1e9], ids=["products", "tallies"])
+def test_information_in_blocks_of_columns_is_that_of_the_whole(
+    rows, block_bytes, product_time, monkeypatch
+):
+    monkeypatch.setattr(counting, "PRODUCT_TIME", product_time)
+    codes, y, weight = rows
     offsets = counting.level_offsets(N_LEVELS)
+
+    def count(first, n_first):
+        own = counting.level_offsets(N_LEVELS[first:])
+        return counting.pair_counts(codes[:, first:], y, weight, 3, own, n_first)
+
     counts = counting.pair_counts(*rows, 3, offsets)
-    assert_allclose(counting.pair_counts(*rows, 3, offsets, n_first=3), counts[:, :3], rtol=1e-12)
+    for n_first in (3, 5):
+        assert_allclose(count(0, n_first), counts[:, :n_first], rtol=1e-12)
     expected = counting.conditional_mutual_information(counts, offsets)
-    assert_allclose(counting.pair_information(*rows, 3, offsets), expected, rtol=0, atol=0)
+    assert_allclose(counting.pair_information(count, 3, offsets), expected, rtol=0, atol=0)
     monkeypatch.setattr(counting, "WHOLE_BYTES", 0)
     monkeypatch.setattr(counting, "BLOCK_BYTES", block_bytes)
-    assert_allclose(counting.pair_information(*rows, 3, offsets), expected, atol=1e-13)
+    assert_allclose(counting.pair_information(count, 3, offsets), expected, atol=1e-13)
 
 
 def test_blocks_of_columns_have_all_columns_once():

@@ -18,7 +18,13 @@ from latentclass.hnb._conditional import (
     normalised,
     show_states,
 )
-from latentclass.hnb._hierarchy import FilledHierarchy, Hierarchy, Tables, count_within
+from latentclass.hnb._hierarchy import (
+    FilledHierarchy,
+    Hierarchy,
+    Tables,
+    count_within,
+    estimate_within,
+)
 
 
 def build(holes, share=0.3, n_rows=60):
@@ -31,7 +37,8 @@ def build(holes, share=0.3, n_rows=60):
     codes[:, 4] = np.where(rng.random(n_rows) < 0.8, codes[:, 3], codes[:, 4])
     codes[rng.random(codes.shape) < holes] = -1
     hierarchy = Hierarchy((3,) * 5).join(0, 1, np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0]]))
-    within = count_within(hierarchy, codes, np.ones(n_rows), 1.0)
+    pairs = count_within(hierarchy, hierarchy.encode(codes), np.ones(n_rows))
+    within = estimate_within(hierarchy, pairs, 1.0)
     n_states = int(hierarchy.offsets[-1])
     filled = FilledHierarchy(hierarchy, Tables(np.zeros((3, n_states)), within))
     evidence = show_states(filled, codes, list(hierarchy.tops))

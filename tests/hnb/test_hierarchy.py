@@ -15,6 +15,7 @@ from latentclass.hnb._hierarchy import (
     best_log_likelihood,
     count_within,
     draw_codes,
+    estimate_within,
     latent_posterior,
     log_likelihood,
 )
@@ -26,7 +27,8 @@ def random_model(rng, n_levels=(2, 3, 2, 3), n_classes=2):
     hierarchy = hierarchy.join(0, 1, np.array([[0, 1, 0], [2, 1, 0]], dtype=np.int32))
     hierarchy = hierarchy.join(2, 4, np.array([[0, 1, 1], [1, 0, 2]], dtype=np.int32))
     codes = rng.integers(0, n_levels, (60, 4)).astype(np.int32)
-    within = count_within(hierarchy, codes, rng.random(60), 0.5)
+    pairs = count_within(hierarchy, hierarchy.encode(codes), rng.random(60))
+    within = estimate_within(hierarchy, pairs, 0.5)
     size = int(hierarchy.offsets[-1])
     theta = rng.random((n_classes, size))
     for a, b in zip(hierarchy.offsets[:-1], hierarchy.offsets[1:], strict=True):
@@ -124,7 +126,8 @@ def test_a_hundred_missing_attributes_in_one_tree_do_not_underflow():
         hierarchy = hierarchy.join(top, j, (np.arange(size * 8).reshape(size, 8) % 3).astype("i4"))
         top = len(hierarchy.sizes) - 1
     codes = rng.integers(0, 8, (20, 120)).astype(np.int32)
-    within = count_within(hierarchy, codes, np.ones(20), 1.0)
+    pairs = count_within(hierarchy, hierarchy.encode(codes), np.ones(20))
+    within = estimate_within(hierarchy, pairs, 1.0)
     model = FilledHierarchy(hierarchy, Tables(np.log([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]), within))
     whole = log_likelihood(model, codes)
     assert np.all(whole < -150)

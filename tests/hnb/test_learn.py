@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from latentclass.discrete._coding import CodedRows
 from latentclass.hnb._hierarchy import Hierarchy
-from latentclass.hnb._learn import count_tops, find_hierarchy, state_support, top_layout
+from latentclass.hnb._learn import count_states, count_tops, find_hierarchy, top_layout
 from latentclass.hnb._search import HierarchySettings
 
 N_LEVELS = (2, 3, 2)
@@ -36,12 +36,12 @@ def test_counts_are_the_weight_of_each_state_in_each_class(rows, hierarchy):
         if state >= 0:
             expected[k, 2 + state] += w
     assert_allclose(got, expected, rtol=1e-12)
-    (support,) = state_support(hierarchy, rows)
+    _, _, (support,) = count_states(hierarchy, rows)
     assert_allclose(support, expected[:, 2:].T, rtol=1e-12)
 
 
 def test_the_layout_falls_back_on_the_shares_of_all_rows(rows, hierarchy):
-    layout = top_layout(hierarchy, rows, 0.0)
+    layout = top_layout(hierarchy, count_states(hierarchy, rows)[0], 0.0)
     empty = np.exp(layout.estimate(np.zeros((2, 4))))
     codes = np.concatenate([rows.codes, rows.unlabelled])
     weight = np.concatenate([rows.weight, rows.unlabelled_weight])

@@ -25,6 +25,7 @@ from latentclass.hnb._hierarchy import (
     Hierarchy,
     Tables,
     count_within,
+    estimate_within,
     log_likelihood,
 )
 from latentclass.hnb._search import HierarchySettings, search_hierarchy
@@ -262,7 +263,8 @@ def test_held_out_scores_with_holes_sum_them_out():
     search = _search._Search(rows, n_levels, 2, subsets, folds, HierarchySettings())
     assert search.step()
     hierarchy = search.hierarchy
-    within = count_within(hierarchy, rows.codes, rows.weight, 1.0)
+    pairs = count_within(hierarchy, hierarchy.encode(rows.codes), rows.weight)
+    within = estimate_within(hierarchy, pairs, 1.0)
     states = hierarchy.encode(rows.codes)
     for f in range(5):
         here = folds.part == f

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,24 +10,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import DiscreteClassifier, learn_coded
-from latentclass.discrete._coding import CodedRows, Coding
+from latentclass.discrete._base import CountClassifier
 from latentclass.discrete._one_dependence import (
     aode_tables,
     check_pair_tables,
-    pair_counter,
-    pair_features,
+    pair_entries,
     pair_layout,
+    stack_counts,
 )
 from latentclass.discrete._one_dependence_model import AODEModel
-from latentclass.engine._em import EMResult
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import Learned
+from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._published import AsPublished
-from latentclass.estimator._reading import Training
 
 
-class AODE(AsPublished, DiscreteClassifier):
+class AODE(AsPublished, CountClassifier):
     """Averaged one-dependence estimators: every column in turn is a parent of all others.
 
     The joint probability is the average over networks in which one column (the super-parent) and
@@ -108,6 +107,9 @@ class AODE(AsPublished, DiscreteClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
+    If `fit` gets `Parts` with many rows, cut points come from a sample of them, tables from all
+    rows.
+
     With q(a) = 1 if level a is frequent, the model is the proper joint distribution
 
         Z p(x, k) = sum_i q(x_i) P(k, x_i) prod_j P(x_j | k, x_i) + r(x) P(k) prod_j P(x_j | k)
@@ -171,30 +173,27 @@ class AODE(AsPublished, DiscreteClassifier):
         check_number("alpha", self.alpha, low=0, strict=True)
         check_number("min_frequency", self.min_frequency, low=0)
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        alpha = float(self.alpha)
-
-        def learn(rows: CodedRows, coding: Coding) -> tuple[AODEModel, EMResult[Any]]:
-            names = [training.schema.columns[j].name for j in coding.positions]
-            check_pair_tables(rows, names, self.n_init)
-            n_levels = rows.n_levels
-            n = len(n_levels)
-            layout = pair_layout(
-                n_levels,
-                [np.full(r, alpha) for r in n_levels],
-                rows.level_shares(),
-                np.full(n, 1.0 / max(1, n)),
-                np.full((n, n), 1.0 / max(1, n)),
-            )
-            params, stats, result = self._run_em(
-                rows, layout, pair_features(n_levels), pair_counter(rows), progress
-            )
-            tables = aode_tables(
-                stats.counts, stats.class_weight, n_levels, alpha, float(self.min_frequency)
-            )
-            return AODEModel(np.exp(params.log_pi), coding, tables), result
-
-        return learn_coded(training, learn)
+    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+        check_pair_tables(rows, self.n_init)
+        alpha, n_levels, n = float(self.alpha), rows.n_levels, len(rows.n_levels)
+        layout = pair_layout(
+            n_levels,
+            [np.full(r, alpha) for r in n_levels],
+            rows.level_shares(),
+            np.full(n, 1.0 / max(1, n)),
+            np.full((n, n), 1.0 / max(1, n)),
+        )
+        fit = self._run_em(
+            rows,
+            layout,
+            partial(pair_entries, n_levels),
+            partial(stack_counts, n_classes=rows.n_classes, n_levels=n_levels),
+            progress,
+        )
+        class_weight, counts = fit.stats()
+        tables = aode_tables(counts, class_weight, n_levels, alpha, float(self.min_frequency))
+        model = AODEModel(np.exp(fit.params.log_pi), rows.coding, tables)
+        return Learned(model, FitRecord.of(fit.result, rows.log_likelihood(model)))
 
     @property
     def averaged_prior_(self) -> FloatArray:

@@ -6,10 +6,10 @@ from typing import Any
 
 from latentclass._validation import check_number, check_option
 from latentclass.discrete._base import check_searched_columns
-from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
-from latentclass.discrete._structure_search import Sample, Score, order_by_information, search_hill
+from latentclass.discrete._structure_search import Sample, Score, search_hill
+from latentclass.discrete._training_rows import TrainingRows
 
 
 class BAN(NetworkClassifier):
@@ -102,6 +102,9 @@ class BAN(NetworkClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
+    If `fit` gets `Parts` with many rows, cut points and arcs come from a sample of them, tables
+    from all rows.
+
     A change is judged on the labelled rows in which all columns concerned are observed. Tables of
     more than 2**18 entries are not considered. Among equally good changes, the one whose parent is
     more informative about the class is made. Missing cells are summed out exactly; `predict` raises
@@ -165,12 +168,11 @@ class BAN(NetworkClassifier):
         if self.criterion == "k2":
             check_number("alpha", self.alpha, low=0, strict=True)
 
-    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        del names
-        check_searched_columns("BAN", coding)
-        order = order_by_information(rows)
+    def _search(self, rows: TrainingRows) -> Structure:
+        check_searched_columns("BAN", rows.coding)
+        order = rows.order_by_information()
         found = search_hill(
-            Sample.of(rows, order),
+            Sample.of(rows.sample, order),
             Score(self.criterion, float(self.alpha)),
             max_parents=self.max_parents,
             free_class=self.class_arcs == "search",

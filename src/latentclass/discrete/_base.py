@@ -1,37 +1,31 @@
 """What classifiers of discrete columns share: parameters, coding, rows without label.
 
-A subclass of `DiscreteClassifier` provides `_fit_model(training, progress)`, which changes nothing
-in the estimator and returns `Learned`:
+`DiscreteClassifier` has the parameters `alpha`, `n_init`, `drop_starts`, `max_iter`, `tol` beside
+those of all classifiers, `cut_points_` and `_active_names`. A `_check_parameters` calls its own.
 
-- With the usual coding it is `learn_coded(training, learn)`, where `learn(rows, coding)` returns
-  the model (a `DiscreteModel`, see `_model`) and the result of the EM run that learned it. Most
-  call `self._run_em(...)` there, which spreads rows without label over the classes.
-- With several models to average it calls `code_training` (with another coding, `code_rows`), learns
-  a model, and returns `Learned(model, FitRecord(...), attributes)` with
-  `model.total_log_likelihood(rows, training.table, training.weight)` as the log-likelihood.
-
-It has the parameters `alpha`, `n_init`, `drop_starts`, `max_iter`, `tol` beside those of all
-classifiers, and its `_check_parameters` calls that of the base. The base gives it `cut_points_` and
-`_active_names`.
+`CountClassifier` learns tables that are counts, from rows in one table or in parts. A subclass
+provides `_learn(rows, progress)`, which changes nothing in the estimator and returns `Learned`. A
+search looks at `rows.sample`; counts are sums over all rows (`rows.sum`). `self._run_em(...)`
+spreads rows without label over the classes, and `rows.log_likelihood(model)` is that of all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any
 
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._coding import CodedRows, Coding, code_rows, learn_coding
-from latentclass.discrete._em import CountFit, CountLayout, fit_counts
-from latentclass.discrete._model import DiscreteModel
-from latentclass.engine._em import EMResult
+from latentclass.discrete._coding import Coding
+from latentclass.discrete._em import Count, CountFit, CountLayout, Features, fit_counts
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 
 MOST_SEARCHED = 2000
@@ -54,29 +48,6 @@ class DiscreteClassifier(GenerativeClassifier):
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
-    def _run_em(
-        self,
-        rows: CodedRows,
-        layout: CountLayout,
-        features: Callable[[CodeArray], IndexArray],
-        count: Callable[[CodeArray, IndexArray, FloatArray], FloatArray],
-        progress: FitProgress | None,
-    ) -> CountFit:
-        """Parameters and counts of all rows, those without label spread over the classes."""
-        return fit_counts(
-            rows,
-            layout,
-            features,
-            count,
-            n_init=self.n_init,
-            drop_starts=self.drop_starts,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-            n_jobs=self.n_jobs,
-            on_iteration=None if progress is None else progress.step,
-        )
-
     @property
     def cut_points_(self) -> dict[str, FloatArray]:
         """Cut points of each continuous column by name; a value equal to one lies below it."""
@@ -90,22 +61,43 @@ class DiscreteClassifier(GenerativeClassifier):
         return [self.schema_.columns[j].name for j in self._model.coding.positions]
 
 
-def learn_coded(
-    training: Training,
-    learn: Callable[[CodedRows, Coding], tuple[DiscreteModel, EMResult[Any]]],
-) -> Learned:
-    """Code the training rows, learn a model from them, and compute their log-likelihood."""
-    coding, rows = code_training(training)
-    model, result = learn(rows, coding)
-    total = model.total_log_likelihood(rows, training.table, training.weight)
-    return Learned(model, FitRecord.of(result, total))
+class CountClassifier(DiscreteClassifier):
+    """Base of those whose tables are counts of rows; see the module's docstring."""
 
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        return self._learn(TrainingRows.of(training), progress)
 
-def code_training(training: Training) -> tuple[Coding, CodedRows]:
-    """Learn the coding of the training rows, and code them."""
-    table, y, weight = training.table, training.y, training.weight
-    coding = learn_coding(training.schema, table, y, weight, training.n_classes)
-    return coding, code_rows(coding, table, y, weight, training.n_classes)
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        return self._learn(TrainingRows.of(parted), progress)
+
+    @abstractmethod
+    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+        """Learn a model from all rows. Changes nothing in the estimator."""
+
+    def _run_em(
+        self,
+        rows: TrainingRows,
+        layout: CountLayout,
+        features: Features,
+        count: Count,
+        progress: FitProgress | None,
+        known: FloatArray | None = None,
+    ) -> CountFit:
+        """Parameters and counts of all rows, those without label spread over the classes."""
+        return fit_counts(
+            rows,
+            layout,
+            features,
+            count,
+            known,
+            n_init=self.n_init,
+            drop_starts=self.drop_starts,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            n_jobs=self.n_jobs,
+            on_iteration=None if progress is None else progress.step,
+        )
 
 
 def check_searched_columns(owner: str, coding: Coding) -> None:

@@ -60,6 +60,11 @@ class Coding:
             )
         return codes
 
+    def encode_table(self, table: Table) -> CodeArray:
+        """The same of all rows of a table."""
+        none = np.empty((0, len(self.active)), dtype=np.int32)
+        return np.concatenate([none, *map(self.encode, table.blocks())])
+
     def log_inside(self, block: Block) -> FloatArray:
         """log density of the numbers given their bins: the same in every class."""
         total = np.zeros(len(block.numeric))
@@ -143,24 +148,12 @@ class CodedRows(NamedTuple):
     n_levels: tuple[int, ...]
     n_classes: int
 
-    def level_shares(self) -> list[FloatArray]:
-        """Share of each level of each active column among all rows, with or without label."""
-        weight = np.concatenate([self.weight, self.unlabelled_weight])
-        shares = []
-        for j, n_levels in enumerate(self.n_levels):
-            column = np.concatenate([self.codes[:, j], self.unlabelled[:, j]])
-            seen = column >= 0
-            counts = np.bincount(column[seen], weight[seen], n_levels)
-            total = counts.sum()
-            shares.append(counts / total if total > 0 else np.full(n_levels, 1.0 / n_levels))
-        return shares
-
 
 def code_rows(
     coding: Coding, table: Table, y: IndexArray, weight: FloatArray, n_classes: int
 ) -> CodedRows:
     """Code all rows of a table, and separate those with a label from those without."""
-    codes = np.concatenate([coding.encode(block) for block in table.blocks()])
+    codes = coding.encode_table(table)
     labelled = y != UNLABELLED
     if labelled.all():
         parts = (codes, y, weight, codes[:0], weight[:0])

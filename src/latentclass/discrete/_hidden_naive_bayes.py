@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,30 +10,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
-from latentclass.discrete._base import DiscreteClassifier, learn_coded
-from latentclass.discrete._coding import CodedRows, Coding
+from latentclass.discrete._base import CountClassifier
+from latentclass.discrete._em import count_labelled
 from latentclass.discrete._one_dependence import (
     check_pair_tables,
     hidden_tables,
     hidden_weights,
-    pair_counter,
-    pair_features,
+    pair_entries,
     pair_layout,
+    split_counts,
+    stack_counts,
 )
 from latentclass.discrete._one_dependence_model import HiddenNaiveBayesModel
-from latentclass.engine._counts import (
-    class_information,
-    conditional_mutual_information,
-    level_offsets,
-    pair_counts,
-)
-from latentclass.engine._em import EMResult
+from latentclass.discrete._training_rows import TrainingRows
+from latentclass.engine._counts import conditional_mutual_information, level_offsets
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import Learned
-from latentclass.estimator._reading import Training
+from latentclass.estimator._fitted import FitRecord, Learned
 
 
-class HiddenNaiveBayes(DiscreteClassifier):
+class HiddenNaiveBayes(CountClassifier):
     """Hidden naive Bayes: a hidden parent of each column mixes the influence of all others.
 
     The probability of a column given the class is an average of its probabilities given each other
@@ -110,6 +106,9 @@ class HiddenNaiveBayes(DiscreteClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
+    If `fit` gets `Parts` with many rows, cut points come from a sample of them, weights and tables
+    from all rows.
+
     The model is p(k) prod_i sum_j W_ij P(x_i | x_j, k) with W_ij proportional to
     I(X_i; X_j | class). This product does not sum to 1 over x, because every column depends on
     every other. So `score_samples` ranks rows but is not a log density, and summing over the values
@@ -164,35 +163,36 @@ class HiddenNaiveBayes(DiscreteClassifier):
         super()._check_parameters()
         check_number("alpha", self.alpha, low=0, strict=True)
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        alpha = float(self.alpha)
-
-        def learn(rows: CodedRows, coding: Coding) -> tuple[HiddenNaiveBayesModel, EMResult[Any]]:
-            names = [training.schema.columns[j].name for j in coding.positions]
-            check_pair_tables(rows, names, self.n_init)
-            n_levels, offsets = rows.n_levels, level_offsets(rows.n_levels)
-            pairs = pair_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
-            weights = hidden_weights(conditional_mutual_information(pairs, offsets))
-            information = class_information(np.einsum("kaa->ka", pairs), offsets)
-            layout = pair_layout(
-                n_levels,
-                [np.full(r, self.alpha / r) for r in n_levels],
-                rows.level_shares(),
-                1.0 - weights.sum(axis=1),
-                weights.T,
-            )
-            params, stats, result = self._run_em(
-                rows, layout, pair_features(n_levels), pair_counter(rows), progress
-            )
-            model = HiddenNaiveBayesModel(
-                np.exp(params.log_pi),
-                coding,
-                hidden_tables(stats.counts, weights, n_levels, alpha),
-                np.argsort(-np.round(information, 12), kind="stable"),
-            )
-            return model, result
-
-        return learn_coded(training, learn)
+    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+        check_pair_tables(rows, self.n_init)
+        alpha, n_levels = float(self.alpha), rows.n_levels
+        count = partial(stack_counts, n_classes=rows.n_classes, n_levels=n_levels)
+        known = rows.sum(partial(count_labelled, count))
+        _, pairs = split_counts(known)
+        information = conditional_mutual_information(pairs, level_offsets(n_levels))
+        weights = hidden_weights(information)
+        layout = pair_layout(
+            n_levels,
+            [np.full(r, alpha / r) for r in n_levels],
+            rows.level_shares(),
+            1.0 - weights.sum(axis=1),
+            weights.T,
+        )
+        fit = self._run_em(
+            rows,
+            layout,
+            partial(pair_entries, n_levels),
+            count,
+            progress,
+            known,
+        )
+        model = HiddenNaiveBayesModel(
+            np.exp(fit.params.log_pi),
+            rows.coding,
+            hidden_tables(fit.stats().counts, weights, n_levels, alpha),
+            rows.order_by_information(),
+        )
+        return Learned(model, FitRecord.of(fit.result, rows.log_likelihood(model)))
 
     @property
     def influence_(self) -> FloatArray:

@@ -8,10 +8,10 @@ import numpy as np
 
 from latentclass._validation import check_number, check_option
 from latentclass.discrete._base import check_searched_columns
-from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
-from latentclass.discrete._structure_search import Sample, Score, order_by_information, search_k2
+from latentclass.discrete._structure_search import Sample, Score, search_k2
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._published import AsPublished
 
 
@@ -101,6 +101,9 @@ class K2(AsPublished, NetworkClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
+    If `fit` gets `Parts` with many rows, cut points and arcs come from a sample of them, tables
+    from all rows.
+
     Weka adds 0.5 to the counts, in the score and in the tables, and takes the columns in their
     order. By default it allows one parent, which is naive Bayes. `as_published` gives this one, the
     BayesNet of the binary LCM's paper [2]_. Tables of more than 2**18 entries are not considered.
@@ -162,11 +165,10 @@ class K2(AsPublished, NetworkClassifier):
         check_number("max_parents", self.max_parents, low=1, whole=True)
         check_option("order", self.order, ("information", "columns"))
 
-    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        del names  # this search looks at the codes alone
-        check_searched_columns("K2", coding)
-        order = np.arange(rows.codes.shape[1])
+    def _search(self, rows: TrainingRows) -> Structure:
+        check_searched_columns("K2", rows.coding)
+        order = np.arange(len(rows.n_levels))
         if self.order == "information":
-            order = order_by_information(rows)
-        sample, score = Sample.of(rows, order), Score("k2", float(self.alpha))
+            order = rows.order_by_information()
+        sample, score = Sample.of(rows.sample, order), Score("k2", float(self.alpha))
         return search_k2(sample, score, self.max_parents).relabel(order.tolist())

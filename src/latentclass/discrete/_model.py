@@ -84,7 +84,7 @@ class DiscreteModel(FittedModel):
         """log P(observed codes | own class): a model may save the work on the other classes."""
         spans = block_spans(len(codes), max(1, codes.shape[1]) * self.n_classes)
         parts = [self.code_log_likelihood(codes[s])[np.arange(len(y[s])), y[s]] for s in spans]
-        return np.concatenate(parts)
+        return np.concatenate([np.empty(0), *parts])
 
     def code_log_joint(self, codes: CodeArray) -> FloatArray:
         """log P(observed codes, class), shape (n_rows, n_classes)."""
@@ -99,14 +99,14 @@ class DiscreteModel(FittedModel):
         """
         known = self.own_code_log_likelihood(rows.codes, rows.y) + self.log_prior[rows.y]
         inside = [self.coding.log_inside(block) for block in table.blocks()]
-        total = rows.weight @ known + weight @ np.concatenate(inside)
+        total = rows.weight @ known + weight @ np.concatenate([np.empty(0), *inside])
         if len(rows.unlabelled):
             total += rows.unlabelled_weight @ log_sum_exp(self.code_log_joint(rows.unlabelled))
         return float(total)
 
     def coded(self, table: Table) -> CodeArray:
         """Codes of the active columns of all rows."""
-        return np.concatenate([self.coding.encode(block) for block in table.blocks()])
+        return self.coding.encode_table(table)
 
     # ----------------------------------------------------- samples, completion
 

@@ -82,8 +82,9 @@ class Structure:
 
     @cached_property
     def shared(self) -> BoolArray:
-        """Entries whose distribution does not depend on the class, shape (F,)."""
-        return np.repeat(~np.array(self.class_parent, dtype=bool), np.diff(self.offsets))
+        """Distributions that do not depend on the class, one per configuration of parents."""
+        n_each = [int(np.prod(shape[:-1])) for shape in self.shapes]
+        return np.repeat(~np.array(self.class_parent, dtype=bool), n_each)
 
     @cached_property
     def order(self) -> tuple[int, ...]:

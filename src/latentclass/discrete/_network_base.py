@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from os import PathLike
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
-from latentclass.discrete._base import DiscreteClassifier, learn_coded
-from latentclass.discrete._coding import CodedRows, Coding
+from latentclass._types import FloatArray
+from latentclass.discrete._base import CountClassifier
 from latentclass.discrete._em import CountLayout
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_model import NetworkModel
-from latentclass.engine._em import EMResult
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import Learned
-from latentclass.estimator._reading import Training
+from latentclass.estimator._fitted import FitRecord, Learned
 
 
-class NetworkClassifier(DiscreteClassifier):
+class NetworkClassifier(CountClassifier):
     """Base of classifiers that are one Bayesian network over class and columns.
 
     A subclass answers `_search`: the structure. Every conditional table is smoothed by `_mass`
@@ -32,35 +30,27 @@ class NetworkClassifier(DiscreteClassifier):
     _model: NetworkModel
 
     @abstractmethod
-    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
-        """The arcs among the active columns, from the labelled rows.
+    def _search(self, rows: TrainingRows) -> Structure:
+        """The arcs among the active columns, from the labelled rows."""
 
-        `names` are those of all columns of the table.
-        """
-
-    def _mass(self, rows: CodedRows) -> list[FloatArray]:
+    def _mass(self, rows: TrainingRows) -> list[FloatArray]:
         """Pseudo-counts of each active column's levels, in every distribution of it."""
         return [np.full(n_levels, float(self.alpha)) for n_levels in rows.n_levels]
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        def learn(rows: CodedRows, coding: Coding) -> tuple[NetworkModel, EMResult[Any]]:
-            structure = self._search(rows, coding, training.schema.names)
-            layout = CountLayout(
-                structure.group_starts,
-                structure.spread(self._mass(rows)),
-                structure.spread(rows.level_shares()),
-                np.ones(structure.n_entries),
-                structure.shared,
-            )
-
-            def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-                return structure.counts(codes, y, weight, rows.n_classes)
-
-            params, _, result = self._run_em(rows, layout, structure.entries, count, progress)
-            model = NetworkModel(np.exp(params.log_pi), coding, structure, params.log_theta)
-            return model, result
-
-        return learn_coded(training, learn)
+    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+        structure = self._search(rows)
+        layout = CountLayout(
+            structure.group_starts,
+            structure.spread(self._mass(rows)),
+            structure.spread(rows.level_shares()),
+            np.ones((1, len(structure.group_starts))),
+            structure.shared,
+        )
+        count = partial(structure.counts, n_classes=rows.n_classes)
+        params, result, _ = self._run_em(rows, layout, structure.entries, count, progress)
+        prior = np.exp(params.log_pi)
+        model = NetworkModel(prior, rows.coding, structure, params.log_theta)
+        return Learned(model, FitRecord.of(result, rows.log_likelihood(model)))
 
     # ------------------------------------------------------------------ reading
 

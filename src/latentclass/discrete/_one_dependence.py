@@ -9,7 +9,7 @@ blocks of a column with itself are not used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,9 @@ import scipy.sparse as sp
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_memory
-from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._em import CountLayout
 from latentclass.discrete._network import draw_levels
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.engine._counts import (
     column_sums,
     indicator_rows,
@@ -36,20 +36,17 @@ PRODUCT_TIME, PICK_TIME, ADD_TIME = 0.12, 6.0, 0.6
 adding each of its entries. Only their ratios matter, and only for speed."""
 
 
-def check_pair_tables(rows: CodedRows, names: list[str], n_init: int) -> None:
-    """Refuse tables of all pairs of levels that would fill the memory, before they are made.
-
-    `names` are those of the columns.
-    """
-    n_all = sum(rows.n_levels)
-    # measured: EM and the tables hold 13 arrays of pairs in each class at their peak, and as many
-    # for each start if there are rows without label
-    n_starts = n_init + 1 if len(rows.unlabelled) else 1
+def check_pair_tables(rows: TrainingRows, n_init: int) -> None:
+    """Refuse tables of all pairs of levels that would fill the memory, before they are made."""
+    n_all, names = sum(rows.n_levels), rows.names
+    # measured: counts and tables are 4 arrays of pairs in each class at their peak, EM holds 11 for
+    # each start and class
+    per_class = 11 * n_init if rows.hidden_weight else 4
     most = int(np.argmax(rows.n_levels)) if rows.n_levels else 0
     check_memory(
         f"Tables of all pairs of the {n_all:,} levels of {len(names):,} columns (column "
         f"{names[most] if names else None!r} has the most, {max(rows.n_levels, default=0):,})",
-        8.0 * n_all**2 * (4 + 13 * rows.n_classes * n_starts),
+        8.0 * n_all**2 * (4 + rows.n_classes * per_class),
         "Select the columns that say most about the class, merge categories, or use NaiveBayes or "
         "TAN.",
     )
@@ -67,33 +64,25 @@ def pair_layout(
     `mass` and `shares` are given for each child column. `single_value` (n,) and `pair_value`
     (n, n), parent first, are how much the logarithms of a table count.
     """
-    offsets = level_offsets(n_levels)
-    n, n_all = len(n_levels), int(offsets[-1])
-    column = np.repeat(np.arange(n), n_levels)
-    starts = (n_all * np.arange(n_all + 1)[:, None] + offsets[:-1]).ravel()
-    by_pair = np.where(np.eye(n, dtype=bool), 0.0, pair_value)[column][:, column]
-    value = np.concatenate([single_value[column], by_pair.ravel()])
+    n = len(n_levels)
+    by_pair = np.where(np.eye(n, dtype=bool), 0.0, pair_value)
     return CountLayout(
-        starts,
-        np.tile(np.concatenate([np.empty(0), *mass]), n_all + 1),
-        np.tile(np.concatenate([np.empty(0), *shares]), n_all + 1),
-        value,
-        np.zeros(len(value), dtype=bool),
+        level_offsets(n_levels)[:-1],
+        np.concatenate([np.empty(0), *mass]),
+        np.concatenate([np.empty(0), *shares]),
+        np.vstack([single_value, np.repeat(by_pair, n_levels, axis=0)]),
+        np.zeros(n, dtype=bool),
     )
 
 
-def pair_features(n_levels: tuple[int, ...]) -> Callable[[CodeArray], IndexArray]:
-    """A function from codes to the entries that rows show, shape (n_rows, n + n (n - 1))."""
+def pair_entries(n_levels: tuple[int, ...], codes: CodeArray) -> IndexArray:
+    """The entries that rows show, shape (n_rows, n + n (n - 1))."""
     offsets = level_offsets(n_levels)
     n_all = int(offsets[-1])
-
-    def features(codes: CodeArray) -> IndexArray:
-        level = np.where(codes >= 0, codes + offsets[:-1], -1)
-        pairs = _pair_index(level, n_all)
-        pairs = np.where(pairs >= 0, pairs + n_all, -1)
-        return np.concatenate([level, pairs.reshape(len(codes), -1)], axis=1)
-
-    return features
+    level = np.where(codes >= 0, codes + offsets[:-1], -1)
+    pairs = _pair_index(level, n_all)
+    pairs = np.where(pairs >= 0, pairs + n_all, -1)
+    return np.concatenate([level, pairs.reshape(len(codes), -1)], axis=1)
 
 
 def _pair_index(level: IndexArray, n_all: int) -> IndexArray:
@@ -143,23 +132,14 @@ def stack_counts(
     n_levels: tuple[int, ...],
 ) -> FloatArray:
     """Counts of the entries in each class, shape (K, L + L * L)."""
-    pairs = pair_counts(codes, y, weight, n_classes, level_offsets(n_levels))
-    single = np.einsum("kaa->ka", pairs)
-    return np.concatenate([single, pairs.reshape(n_classes, -1)], axis=1)
+    n_all = sum(n_levels)
+    counts = np.zeros((n_classes, n_all + 1, n_all))
+    pairs = pair_counts(codes, y, weight, n_classes, level_offsets(n_levels), out=counts[:, 1:])
+    counts[:, 0] = np.einsum("kaa->ka", pairs)
+    return counts.reshape(n_classes, -1)
 
 
-def pair_counter(
-    rows: CodedRows,
-) -> Callable[[CodeArray, IndexArray, FloatArray], FloatArray]:
-    """`stack_counts` for rows with the levels and classes of these."""
-
-    def count(codes: CodeArray, y: IndexArray, weight: FloatArray) -> FloatArray:
-        return stack_counts(codes, y, weight, rows.n_classes, rows.n_levels)
-
-    return count
-
-
-def _split(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+def split_counts(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Single counts (K, L) and pair counts (K, L, L) from the counts of entries."""
     n_all = (round(np.sqrt(4 * counts.shape[1] + 1)) - 1) // 2
     return counts[:, :n_all], counts[:, n_all:].reshape(len(counts), n_all, n_all)
@@ -170,6 +150,13 @@ def _smoothed(counts: FloatArray, mass: FloatArray, offsets: IndexArray) -> Floa
     smoothed = counts + mass
     total = np.repeat(column_sums(smoothed, offsets), np.diff(offsets), axis=-1)
     return np.asarray(smoothed / total)
+
+
+def _parent_spans(pairs: FloatArray) -> list[slice]:
+    """Ranges of parent levels whose tables are computed at once."""
+    n_classes, n_all, _ = pairs.shape
+    size = max(1, BLOCK_ENTRIES // max(1, n_classes * n_all))
+    return [slice(start, start + size) for start in range(0, n_all, size)]
 
 
 # ---------------------------------------------------------------------------- AODE
@@ -236,13 +223,15 @@ def aode_tables(
 ) -> AODETables:
     """Tables from counts (Webb, Boughton and Wang 2005, with Laplace smoothing `alpha`)."""
     offsets = level_offsets(n_levels)
-    single, pairs = _split(counts)
+    single, pairs = split_counts(counts)
     n_classes, n_all = single.shape
     widths = np.diff(offsets)
     mass = np.full(n_all, alpha)
-    child = np.log(_smoothed(pairs, mass, offsets))
-    column = np.repeat(np.arange(len(n_levels)), widths)
-    child[:, column[:, None] == column] = 0.0
+    child = np.empty((n_all, n_all, n_classes))
+    for rows in _parent_spans(pairs):
+        child[rows] = np.log(_smoothed(pairs[:, rows], mass, offsets)).transpose(1, 2, 0)
+    for first, end in pairwise(offsets.tolist()):
+        child[first:end, first:end] = 0.0
     smoothed = single + alpha
     per_column = column_sums(smoothed.sum(axis=0), offsets)
     log_super = np.log(smoothed / np.repeat(per_column, widths)).T
@@ -252,7 +241,7 @@ def aode_tables(
     log_single = np.log(_smoothed(single, mass, offsets)).T
     model = AODETables(
         offsets,
-        np.ascontiguousarray(child.transpose(1, 2, 0)),
+        child,
         np.ascontiguousarray(log_super),
         np.ascontiguousarray(log_single),
         prior,
@@ -407,15 +396,18 @@ def hidden_tables(
 ) -> HiddenTables:
     """Tables from counts; `alpha` rows, spread evenly, are added to every distribution."""
     offsets = level_offsets(n_levels)
-    single, pairs = _split(counts)
+    single, pairs = split_counts(counts)
     column = np.repeat(np.arange(len(n_levels)), n_levels)
     mass = alpha / np.repeat(np.asarray(n_levels, dtype=float), n_levels)
-    child = _smoothed(pairs, mass, offsets)
-    mixed = child * weights[column][:, column].T
+    child, mixed = np.empty(pairs.shape), np.empty(pairs.shape[::-1])
+    for rows in _parent_spans(pairs):
+        child[:, rows] = _smoothed(pairs[:, rows], mass, offsets)
+        part = child[:, rows] * weights[column][:, column[rows]].T
+        mixed[:, rows] = part.transpose(2, 1, 0)
     return HiddenTables(
         offsets,
         weights,
-        np.ascontiguousarray(mixed.transpose(2, 1, 0)),
+        mixed,
         np.ascontiguousarray(_smoothed(single, mass, offsets).T),
         child,
     )

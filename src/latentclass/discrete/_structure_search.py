@@ -17,10 +17,8 @@ from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._network import Structure
 from latentclass.engine._counts import (
     check_pairs_of_columns,
-    class_information,
     column_sums,
     indicator_rows,
-    level_counts,
     level_offsets,
 )
 
@@ -51,14 +49,6 @@ def maximum_spanning_tree(weights: FloatArray, root: int) -> tuple[tuple[int, ..
         closer = weights[j] > best
         best[closer], source[closer] = weights[j][closer], j
     return tuple(parents)
-
-
-def order_by_information(rows: CodedRows) -> IndexArray:
-    """Active columns, the most informative about the class first."""
-    offsets = level_offsets(rows.n_levels)
-    single = level_counts(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
-    information = class_information(single, offsets)
-    return np.argsort(-np.round(information, 12), kind="stable")
 
 
 class Sample(NamedTuple):

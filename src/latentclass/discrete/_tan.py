@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
-from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_base import NetworkClassifier
-from latentclass.discrete._structure_search import maximum_spanning_tree, order_by_information
+from latentclass.discrete._structure_search import maximum_spanning_tree
+from latentclass.discrete._training_rows import TrainingRows, count_pairs
 from latentclass.engine._counts import level_offsets, pair_information
 
 
@@ -103,6 +104,9 @@ class TAN(NetworkClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
+    If `fit` gets `Parts` with many rows, cut points come from a sample of them, arcs and tables
+    from all rows.
+
     Arcs are learned from the labelled rows in which both cells are observed, tables from the rows
     in which the column and its parents are observed. Prediction sums missing cells out exactly. By
     default, Weka's TAN weighs arcs by a Bayesian score and adds 0.5 to the counts; its option
@@ -164,16 +168,20 @@ class TAN(NetworkClassifier):
         ):
             raise ValueError(f"root={self.root!r} must be a column's name, its position, or None.")
 
-    def _search(self, rows: CodedRows, coding: Coding, names: list[str]) -> Structure:
+    def _search(self, rows: TrainingRows) -> Structure:
         offsets = level_offsets(rows.n_levels)
-        information = pair_information(rows.codes, rows.y, rows.weight, rows.n_classes, offsets)
-        parents = maximum_spanning_tree(information, self._root_place(rows, coding, names))
+        information = pair_information(
+            lambda first, n_first: rows.sum(partial(count_pairs, first, n_first)),
+            rows.n_classes,
+            offsets,
+        )
+        parents = maximum_spanning_tree(information, self._root_place(rows))
         return Structure(rows.n_levels, parents, (True,) * len(rows.n_levels))
 
-    def _root_place(self, rows: CodedRows, coding: Coding, names: list[str]) -> int:
-        positions = coding.positions
+    def _root_place(self, rows: TrainingRows) -> int:
+        names, positions = rows.training.schema.names, rows.coding.positions
         if self.root is None:
-            return int(order_by_information(rows)[0]) if positions else 0
+            return int(rows.order_by_information()[0]) if positions else 0
         known = (
             self.root in names
             if isinstance(self.root, str)
@@ -187,7 +195,7 @@ class TAN(NetworkClassifier):
         # a column of one level is not in the tree, so the first of the others is the root
         return positions.index(place) if place in positions else 0
 
-    def _mass(self, rows: CodedRows) -> list[FloatArray]:
+    def _mass(self, rows: TrainingRows) -> list[FloatArray]:
         if self.smoothing == "laplace":
             return super()._mass(rows)
         return [self.alpha * share for share in rows.level_shares()]

@@ -9,7 +9,7 @@ not counted. The counts of disjoint sets of rows add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +29,10 @@ ROUNDING = 1e-12
 BLOCK_BYTES = 2**24
 """Size of a block of rows as dense indicators (16 MB)."""
 
+PRODUCT_TIME, TALLY_TIME, CALL_TIME = 0.12, 6.0, 2e4
+"""Rough times in nanoseconds: one multiplication inside a matrix product; counting one row in the
+table of a pair of columns; beginning such a table. Only their ratios matter, and only for speed."""
+
 
 def level_offsets(n_levels: npt.ArrayLike) -> IndexArray:
     """Return the first level of each column, and the number of all levels at the end."""
@@ -42,11 +46,13 @@ def pair_counts(
     n_classes: int,
     offsets: IndexArray,
     n_first: int | None = None,
+    out: FloatArray | None = None,
 ) -> FloatArray:
     """Return the weight of each pair of levels in each class, shape (n_classes, L, L).
 
     For the indicator matrix Z of a block of rows of one class, it is Z' diag(weight) Z. With
-    `n_first`, only the pairs of these first levels with all levels, (n_classes, n_first, L).
+    `n_first`, only the pairs of these first levels, those of some whole columns, with all levels,
+    (n_classes, n_first, L). `out` is an array of zeros for the result.
 
     Examples
     --------
@@ -55,10 +61,26 @@ def pair_counts(
     >>> counts[0].astype(int).tolist()
     [[2, 0, 0, 2], [0, 1, 0, 0], [0, 0, 0, 0], [2, 0, 0, 2]]
     """
+    n_rows, n_columns = codes.shape
     n_levels = int(offsets[-1])
-    counts = np.zeros((n_classes, n_levels if n_first is None else n_first, n_levels))
+    n_first = n_levels if n_first is None else n_first
+    counts = np.zeros((n_classes, n_first, n_levels)) if out is None else out
     if n_levels == 0:
         return counts
+    n_pairs = int(np.searchsorted(offsets, n_first)) * n_columns / (1 if n_first < n_levels else 2)
+    by_product = n_rows * n_first * n_levels * PRODUCT_TIME
+    if by_product <= n_pairs * (n_rows * TALLY_TIME + CALL_TIME):
+        _add_products(counts, codes, y, weight, offsets)
+    else:
+        _fill_tallies(counts, codes, y, weight, offsets)
+    return counts
+
+
+def _add_products(
+    counts: FloatArray, codes: CodeArray, y: IndexArray, weight: FloatArray, offsets: IndexArray
+) -> None:
+    """Pair counts by matrix products of indicators: fast for few levels."""
+    n_classes, n_first, n_levels = counts.shape
     size = max(16, BLOCK_BYTES // (8 * (n_levels + 1)))
     order = np.argsort(y, kind="stable")
     ends = np.searchsorted(y[order], np.arange(n_classes + 1))
@@ -73,7 +95,27 @@ def pair_counts(
             w = weight[rows]
             weighted = indicator if np.all(w == 1.0) else indicator * w[:, None]
             counts[k] += weighted[:, :n_first].T @ indicator
-    return counts
+
+
+def _fill_tallies(
+    counts: FloatArray, codes: CodeArray, y: IndexArray, weight: FloatArray, offsets: IndexArray
+) -> None:
+    """Pair counts by a tally for each pair of columns: its cost does not grow with the levels."""
+    n_classes, n_first, _ = counts.shape
+    spans = [slice(first, end) for first, end in pairwise(offsets.tolist())]
+    widths = np.diff(offsets) + 1  # missing cells have an extra level, which is dropped
+    levels = np.where(codes >= 0, codes, widths - 1).T.astype(np.intp, order="C")
+    for i, rows in enumerate(spans):
+        if rows.start >= n_first:
+            break
+        place = y * widths[i] + levels[i]
+        for j in range(i, len(spans)):
+            shape = (n_classes, int(widths[i]), int(widths[j]))
+            tally = np.bincount(place * widths[j] + levels[j], weight, int(np.prod(shape)))
+            table = tally.reshape(shape)[:, :-1, :-1]
+            counts[:, rows, spans[j]] = table
+            if j > i and spans[j].stop <= n_first:
+                counts[:, spans[j], rows] = table.transpose(0, 2, 1)
 
 
 def column_sums(values: FloatArray, offsets: IndexArray) -> FloatArray:
@@ -107,23 +149,23 @@ def conditional_mutual_information(counts: FloatArray, offsets: IndexArray) -> F
 
 
 def pair_information(
-    codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int, offsets: IndexArray
+    count: Callable[[int, int], FloatArray], n_classes: int, offsets: IndexArray
 ) -> FloatArray:
-    """`conditional_mutual_information` of the columns of rows.
+    """`conditional_mutual_information` of all pairs of columns.
 
-    The counts of very many levels are made and used in blocks of columns.
+    `count(first, n_first)` gives the `pair_counts` of the columns from `first` on, their first
+    `n_first` levels with all. The counts of very many levels are made and used in blocks of
+    columns.
     """
     n_columns, n_levels = len(offsets) - 1, int(offsets[-1])
     if 8 * n_classes * n_levels**2 <= WHOLE_BYTES:
-        counts = pair_counts(codes, y, weight, n_classes, offsets)
-        return conditional_mutual_information(counts, offsets)
+        return conditional_mutual_information(count(0, n_levels), offsets)
     check_pairs_of_columns(n_columns, 3 * 8 * n_columns**2)
     information = np.zeros((n_columns, n_columns))
     for first, end in column_blocks(offsets, 8 * n_classes * n_levels):
         later = offsets[first:] - offsets[first]
-        n_first = int(later[end - first])
-        counts = pair_counts(codes[:, first:], y, weight, n_classes, later, n_first)
         own = later[: end - first + 1]
+        counts = count(first, int(own[-1]))
         information[first:end, first:] = _information_of_first(counts, own, later)
     information = np.triu(information, 1)
     information += information.T
@@ -197,7 +239,9 @@ def class_information(single: FloatArray, offsets: IndexArray) -> FloatArray:
 
 
 def _x_log_x(values: FloatArray) -> FloatArray:
-    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))
+    # most pairs of many levels never occur, and their logarithms would be most of the work
+    logs = np.log(values, out=np.zeros_like(values), where=values > 0)
+    return np.multiply(values, logs, out=logs)
 
 
 def indicator_rows(index: npt.NDArray[np.integer], n_columns: int) -> sp.csr_array:

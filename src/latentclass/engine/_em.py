@@ -209,6 +209,32 @@ def run_groups(
     return _Contest(problem, params, groups, rules).run()
 
 
+def confirm_estimate(problem: Problem[P, S], params: P) -> EMResult[P]:
+    """The result of one start where nothing is hidden and `params` are the M-step's estimate.
+
+    The expected statistics are then the known ones, whatever the parameters, so the next step gives
+    the same parameters. It is recorded, but not computed.
+    """
+    _, objective = problem.e_step(params)
+    value = float(objective[0])
+    return EMResult(
+        params=params,
+        history=[value, value],
+        n_iter=2,
+        converged=True,
+        restarts={
+            "start": np.zeros(1, dtype=np.intp),
+            "objective": np.asarray(objective),
+            "n_iter": np.full(1, 2, dtype=np.intp),
+            "converged": np.ones(1, dtype=bool),
+            "reseeded": np.zeros(1, dtype=np.intp),
+            "kept": np.ones(1, dtype=bool),
+        },
+        histories=[[value, value]],
+        order=np.zeros(1, dtype=np.intp),
+    )
+
+
 class _Rules(NamedTuple, Generic[P]):
     """The rules of a contest: the arguments of `run_restarts`."""
 

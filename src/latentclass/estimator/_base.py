@@ -137,7 +137,7 @@ class GenerativeClassifier(
 
     def _store(
         self,
-        training: Training,
+        training: Training | PartedTraining,
         learned: Learned,
         temperature: float = 1.0,
         calibration: dict[str, float] | None = None,

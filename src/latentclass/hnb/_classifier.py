@@ -12,26 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
-from latentclass.discrete._base import (
-    DiscreteClassifier,
-    check_searched_columns,
-    code_training,
-)
-from latentclass.discrete._coding import CodedRows, Coding
+from latentclass.discrete._base import CountClassifier, check_searched_columns
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
 from latentclass.estimator._published import AsPublished
-from latentclass.estimator._reading import Training
 from latentclass.hnb._explanation import RuleExplanation
-from latentclass.hnb._hierarchy import FilledHierarchy, Tables
+from latentclass.hnb._hierarchy import FilledHierarchy, Tables, estimate_within
 from latentclass.hnb._learn import (
+    count_states,
     count_tops,
     find_hierarchy,
     learn_conditional,
-    learn_within,
-    state_support,
     top_layout,
 )
 from latentclass.hnb._model import AveragedHierarchies, HierarchyModel
@@ -43,7 +37,7 @@ LEAST_MASS = 1e-6
 impossible, so that a row which shows it can be judged by its state."""
 
 
-class HNBClassifier(AsPublished, DiscreteClassifier):
+class HNBClassifier(AsPublished, CountClassifier):
     """Hierarchical naive Bayes: pairs of columns are joined by latent variables that read as rules.
 
     Naive Bayes counts twice what two columns both say, and misses what they say only together. Here
@@ -175,6 +169,9 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
     outer cuts. So it changes `score_samples`, but not the predicted class. A column with only two
     values is always cut between them. Columns with a single level are ignored.
 
+    If `fit` gets `Parts` with many rows, cut points, latent variables and what `discriminative`
+    changes come from a sample of them, tables from all rows.
+
     Given the state of a latent variable, its two children have a joint table that is the same in
     all classes, so p(x | class) sums to 1 over x. Missing cells are summed out along the hierarchy.
     The structure is learned from the labelled rows, each table from the rows in which the state is
@@ -283,24 +280,23 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         """An unfitted copy with other parameters; no `clone`, because `cv` may be a generator."""
         return type(self)(**(self.get_params(deep=False) | changed))
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        if self.collapse == "exact" and training.n_classes > 2:
+    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+        if self.collapse == "exact" and rows.n_classes > 2:
             raise ValueError(
-                f'collapse="exact" is for two classes, but y has {training.n_classes}: '
-                f'{training.classes.tolist()}. Use collapse="greedy".'
+                f'collapse="exact" is for two classes, but y has {rows.n_classes}: '
+                f'{rows.training.classes.tolist()}. Use collapse="greedy".'
             )
-        folds = self._folds(training)
-        coding, rows = code_training(training)
-        check_searched_columns("HNBClassifier", coding)
+        folds = self._folds(rows)
+        check_searched_columns("HNBClassifier", rows.coding)
         if self.n_models == 1:
-            return self._learn_one(training, coding, rows, folds, progress)
+            return self._learn_one(rows, folds, progress)
         # the first is the model that n_models=1 would give
         more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
         members: list[HNBClassifier] = []
         for seed in [self.random_state, *more.tolist()]:
             one = self._with(n_models=1, calibrate=False, random_state=seed)
             shown = None if members else progress
-            one._store(training, one._learn_one(training, coding, rows, folds, shown))
+            one._store(rows.source, one._learn_one(rows, folds, shown))
             members.append(one)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
@@ -309,14 +305,20 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
             longest.n_iter_,
             all(one.converged_ for one in members),
             longest.restarts_,
-            model.total_log_likelihood(rows, training.table, training.weight),
+            rows.log_likelihood(model),
         )
         return Learned(model, record, {"_members": members})
 
-    def _folds(self, training: Training) -> IndexArray | int:
+    def _folds(self, rows: TrainingRows) -> IndexArray | int:
         """The fold of each labelled row (-1 for none), or how many folds to draw."""
         if isinstance(self.cv, int | np.integer):
             return int(self.cv)
+        if rows.parted:
+            raise ValueError(
+                f"cv={self.cv!r} chooses rows of one table, but the rows come in parts. Pass a "
+                "number of folds."
+            )
+        training = rows.training
         folds = given_folds(training, self.cv)
         if folds.left_out is not None:
             raise ValueError(
@@ -328,18 +330,13 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
         return of_row[training.labelled]
 
     def _learn_one(
-        self,
-        training: Training,
-        coding: Coding,
-        rows: CodedRows,
-        folds: IndexArray | int,
-        progress: FitProgress | None,
+        self, rows: TrainingRows, folds: IndexArray | int, progress: FitProgress | None
     ) -> Learned:
         """A single hierarchy."""
         alpha = float(self.alpha)
         seed = int(check_random_state(self.random_state).randint(2**31))
         found = find_hierarchy(
-            rows,
+            rows.sample,
             HierarchySettings(
                 self.pair_measure,
                 self.collapse == "exact",
@@ -352,30 +349,24 @@ class HNBClassifier(AsPublished, DiscreteClassifier):
             seed=seed,
         )
         hierarchy = found.hierarchy
-        params, _, result = self._run_em(
+        top_weight, pairs, support = rows.sum(partial(count_states, hierarchy))
+        params, result, _ = self._run_em(
             rows,
-            top_layout(hierarchy, rows, alpha, found.ignored),
+            top_layout(hierarchy, top_weight, alpha, found.ignored),
             hierarchy.top_entries,
             partial(count_tops, hierarchy, rows.n_classes),
             progress,
         )
-        within = learn_within(hierarchy, rows, max(alpha, LEAST_MASS))
+        within = estimate_within(hierarchy, pairs, max(alpha, LEAST_MASS))
         log_pi, shrinkage = params.log_pi, np.inf
         filled = FilledHierarchy(hierarchy, Tables(params.log_theta, within))
         if self.discriminative:
             log_pi, filled, shrinkage = learn_conditional(
-                rows, filled, log_pi, found.ignored, alpha, folds=folds, seed=seed
+                rows.sample, filled, log_pi, found.ignored, alpha, folds=folds, seed=seed
             )
-        model = HierarchyModel(
-            np.exp(log_pi),
-            coding,
-            filled,
-            state_support(hierarchy, rows),
-            found.ignored,
-        )
-        total = model.total_log_likelihood(rows, training.table, training.weight)
+        model = HierarchyModel(np.exp(log_pi), rows.coding, filled, support, found.ignored)
         attributes = {"cv_scores_": found.scores, "shrinkage_": shrinkage, "_members": []}
-        return Learned(model, FitRecord.of(result, total), attributes)
+        return Learned(model, FitRecord.of(result, rows.log_likelihood(model)), attributes)
 
     # ------------------------------------------------------------------ reading
 

@@ -157,20 +157,34 @@ class Tables(NamedTuple):
     log_within: tuple[FloatArray, ...]
 
 
+def tally(place: npt.NDArray[np.integer], weight: FloatArray, size: int) -> FloatArray:
+    """Weight of the rows at each place; rows at -1 are not counted."""
+    seen = place >= 0
+    return np.bincount(place[seen], weight[seen], size).astype(np.float64)
+
+
 def count_within(
-    hierarchy: Hierarchy, codes: CodeArray, weight: FloatArray, alpha: float
+    hierarchy: Hierarchy, states: CodeArray, weight: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """log P(levels of the children | state) of every latent variable: smoothed shares of rows."""
-    every = hierarchy.encode(codes)
+    """Weight of each pair of levels of each latent variable's children; `states` as encoded."""
     out = []
     for latent in hierarchy.latents:
-        first, second = (every[:, child] for child in latent.children)
-        seen = (first >= 0) & (second >= 0)
-        pair = first[seen].astype(np.intp) * latent.states.shape[1] + second[seen]
-        counts = np.bincount(pair, weight[seen], latent.states.size) + alpha
-        state = latent.states.reshape(-1)
-        total = np.bincount(state, counts, latent.n_states)
-        out.append(np.log(counts / total[state]).reshape(latent.states.shape))
+        first, second = (states[:, child] for child in latent.children)
+        pair = first.astype(np.intp) * latent.states.shape[1] + second
+        pair[(first < 0) | (second < 0)] = -1
+        out.append(tally(pair, weight, latent.states.size).reshape(latent.states.shape))
+    return tuple(out)
+
+
+def estimate_within(
+    hierarchy: Hierarchy, pairs: tuple[FloatArray, ...], alpha: float
+) -> tuple[FloatArray, ...]:
+    """log P(levels of the children | state) of every latent variable, from smoothed pair counts."""
+    out = []
+    for latent, counts in zip(hierarchy.latents, pairs, strict=True):
+        smoothed = counts + alpha
+        total = np.bincount(latent.states.reshape(-1), smoothed.reshape(-1), latent.n_states)
+        out.append(np.log(smoothed / total[latent.states]))
     return tuple(out)
 
 

@@ -25,8 +25,13 @@ from latentclass.hnb._conditional import (
     normalised,
     show_states,
 )
-from latentclass.hnb._hierarchy import FilledHierarchy, Hierarchy, Tables, count_within
+from latentclass.hnb._hierarchy import FilledHierarchy, Hierarchy, Tables, count_within, tally
 from latentclass.hnb._search import FoundHierarchy, HierarchySettings, search_hierarchy
+
+StateCounts = tuple[FloatArray, tuple[FloatArray, ...], tuple[FloatArray, ...]]
+"""Sums over rows: the weight of each state of the top variables, end to end; of each pair of levels
+of each latent variable's children; and of the labelled rows of each class, (states, K), in each
+state of each latent variable."""
 
 
 def find_hierarchy(
@@ -116,27 +121,20 @@ def learn_conditional(
 
 
 def top_layout(
-    hierarchy: Hierarchy, rows: CodedRows, alpha: float, ignored: tuple[int, ...] = ()
+    hierarchy: Hierarchy, top_weight: FloatArray, alpha: float, ignored: tuple[int, ...] = ()
 ) -> CountLayout:
     """The tables P(top variable | class) for EM, with pseudo-counts `alpha`.
 
-    Where there is neither count nor pseudo-count, they have the shares of all rows. Those of
-    `ignored` variables are the same in all classes.
+    Where there is neither count nor pseudo-count, they have the shares of all rows, from
+    `count_states`. Those of `ignored` variables are the same in all classes.
     """
-    codes, weight = _all_rows(rows)
-    states = hierarchy.encode(codes)
-    fallback = [np.empty(0)]
-    for v in hierarchy.tops:
-        seen = states[:, v] >= 0
-        counts = np.bincount(states[seen, v], weight[seen], hierarchy.sizes[v]) + 1e-300
-        fallback.append(counts / counts.sum())
-    size = int(hierarchy.offsets[-1])
+    weights = np.split(top_weight + 1e-300, hierarchy.offsets[1:-1])
     return CountLayout(
         hierarchy.offsets[:-1],
-        np.full(size, alpha),
-        np.concatenate(fallback),
-        np.ones(size),
-        np.repeat(np.isin(hierarchy.tops, ignored), np.diff(hierarchy.offsets)),
+        np.full(len(top_weight), alpha),
+        np.concatenate([own / own.sum() for own in weights]),
+        np.ones((1, len(hierarchy.tops))),
+        np.isin(hierarchy.tops, ignored),
     )
 
 
@@ -152,25 +150,18 @@ def count_tops(
     return total.reshape(n_classes, size)
 
 
-def learn_within(hierarchy: Hierarchy, rows: CodedRows, alpha: float) -> tuple[FloatArray, ...]:
-    """log P(levels of the children | state) of every latent variable, from all rows."""
-    return count_within(hierarchy, *_all_rows(rows), alpha)
-
-
-def state_support(hierarchy: Hierarchy, rows: CodedRows) -> tuple[FloatArray, ...]:
-    """Weight of the labelled rows of each class in each state of each latent variable."""
+def count_states(hierarchy: Hierarchy, rows: CodedRows) -> StateCounts:
+    """Weight of the rows in the states of a hierarchy."""
     known, n_classes = hierarchy.encode(rows.codes), rows.n_classes
+    hidden = hierarchy.encode(rows.unlabelled)
+    every = np.concatenate([known, hidden])
+    weight = np.concatenate([rows.weight, rows.unlabelled_weight])
+    tops = [tally(every[:, v], weight, hierarchy.sizes[v]) for v in hierarchy.tops]
     support = []
     for v in range(len(hierarchy.n_levels), len(hierarchy.sizes)):
-        seen, size = known[:, v] >= 0, hierarchy.sizes[v]
-        place = known[seen, v].astype(np.intp) * n_classes + rows.y[seen]
-        counts = np.bincount(place, rows.weight[seen], size * n_classes).astype(np.float64)
+        size = hierarchy.sizes[v]
+        place = np.where(known[:, v] >= 0, known[:, v].astype(np.intp) * n_classes + rows.y, -1)
+        counts = tally(place, rows.weight, size * n_classes)
         support.append(counts.reshape(size, n_classes))
-    return tuple(support)
-
-
-def _all_rows(rows: CodedRows) -> tuple[CodeArray, FloatArray]:
-    return (
-        np.concatenate([rows.codes, rows.unlabelled]),
-        np.concatenate([rows.weight, rows.unlabelled_weight]),
-    )
+    within = count_within(hierarchy, every, weight)
+    return np.concatenate([np.empty(0), *tops]), within, tuple(support)

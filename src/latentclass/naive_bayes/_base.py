@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.engine import _product as product
-from latentclass.engine._em import EMResult, run_restarts
+from latentclass.engine._em import EMResult, confirm_estimate, run_restarts
 from latentclass.engine._parted_problem import PartedProblem
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem
 from latentclass.estimator._base import GenerativeClassifier
@@ -94,17 +94,19 @@ class ProductClassifier(GenerativeClassifier, ABC):
         rngs: list[np.random.Generator],
         progress: FitProgress | None,
     ) -> EMResult[MixtureParams]:
-        """EM, or the one step that confirms the estimate where nothing is hidden."""
+        """EM from the starts; where nothing is hidden, the only start is the estimate."""
         hidden = isinstance(problem, PartedProblem) or bool(problem.blocks or problem.restricted)
+        if not hidden:
+            return confirm_estimate(problem, starts)
         return run_restarts(
             problem,
             starts,
             tol=self.tol,
-            max_iter=self.max_iter if hidden else 2,
+            max_iter=self.max_iter,
             rngs=rngs,
             halving=self.drop_starts,
-            accelerate=self.accelerate and hidden,
-            on_iteration=progress.step if progress is not None and hidden else None,
+            accelerate=self.accelerate,
+            on_iteration=None if progress is None else progress.step,
         )
 
     # ------------------------------------------------------------- attributes
