@@ -14,6 +14,7 @@ Short form: three signals to three estimators. `--full`: 30 to each. Names selec
 Needs Linux, where a process can read the CPU time of another.
 """
 
+import _thread
 import multiprocessing
 import os
 import random
@@ -105,11 +106,23 @@ CASES: dict[str, Case] = {
         lambda n: numbers(n(800), 8),
     ),
     "BinaryLCMClassifier": (lambda: BinaryLCMClassifier(10, **SEED), lambda n: flags(n(4000), 60)),
+    "BinaryLCMClassifier, n_jobs=2": (
+        lambda: BinaryLCMClassifier(10, n_jobs=2, **SEED),
+        lambda n: flags(n(4000), 60),
+    ),
     "BinaryLCMClassifierCV": (
         lambda: BinaryLCMClassifierCV([2, 4], [1, 2], **SEED),
         lambda n: flags(n(500), 20),
     ),
+    "BinaryLCMClassifierCV, n_jobs=2": (
+        lambda: BinaryLCMClassifierCV([2, 4], [1, 2], n_jobs=2, **SEED),
+        lambda n: flags(n(500), 20),
+    ),
     "HybridLCMClassifier": (lambda: HybridLCMClassifier(5, **SEED), lambda n: mixed(n(250), 12)),
+    "HybridLCMClassifier, n_jobs=2": (
+        lambda: HybridLCMClassifier(5, n_jobs=2, **SEED),
+        lambda n: mixed(n(1000), 12),
+    ),
     "HNBClassifier": (lambda: HNBClassifier(**SEED), lambda n: flags(n(3000), 300)),
     "LatentTreeClassifier": (lambda: LatentTreeClassifier(**SEED), lambda n: mixed(n(600), 8)),
     "LatentTreeClassifier, n_jobs=2": (
@@ -135,6 +148,10 @@ CASES: dict[str, Case] = {
         lambda: LatentMixture(8, tol=0.0, max_iter=400, **SEED),
         lambda n: flags(n(6000), 12),
     ),
+    "LatentMixture, n_jobs=2": (
+        lambda: LatentMixture(8, tol=0.0, max_iter=100, n_jobs=2, **SEED),
+        lambda n: numbers(n(40_000), 10),
+    ),
     "LatentMixture, cv": (
         lambda: LatentMixture([1, 2, 3, 4, 5], criterion="cv", tol=1e-9, **SEED),
         lambda n: numbers(n(2000), 10),
@@ -148,6 +165,10 @@ CASES: dict[str, Case] = {
         lambda n: numbers(n(1000), 10),
     ),
     "NaiveBayes": (lambda: NaiveBayes(tol=0.0, **SEED), lambda n: numbers(n(300_000), 20, 0.8)),
+    "NaiveBayes, n_jobs=2": (
+        lambda: NaiveBayes(tol=0.0, n_jobs=2, **SEED),
+        lambda n: numbers(n(300_000), 20, 0.8),
+    ),
     "MixtureNaiveBayes": (lambda: MixtureNaiveBayes(**SEED), lambda n: numbers(n(7000), 20)),
     "FiniteMixtureNaiveBayes": (
         lambda: FiniteMixtureNaiveBayes(**SEED),
@@ -190,7 +211,7 @@ def fit_again_and_again(pipe: Connection, name: str, share: float) -> None:
     model, (X, y) = make_model(), make_table(lambda n_rows: round(share * n_rows))
     model.fit(X, y)
     pipe.send(time_fit(lambda: model.fit(X, y)))
-    n_threads = threading.active_count()
+    n_threads = _thread._count()  # also those that the module threading does not know
     while pipe.recv():
         before = vars(model)
         pipe.send("begin")
@@ -205,10 +226,10 @@ def fit_again_and_again(pipe: Connection, name: str, share: float) -> None:
         finally:
             fitting = False
         ended = time.monotonic(), time.process_time()
-        while threading.active_count() > n_threads and time.monotonic() < ended[0] + 1.0:
+        while _thread._count() > n_threads and time.monotonic() < ended[0] + 1.0:
             time.sleep(0.01)
-        if threading.active_count() > n_threads:
-            end = f"threads left: {threading.enumerate()}"
+        if _thread._count() > n_threads:
+            end = f"{_thread._count() - n_threads} threads left: {threading.enumerate()}"
         if hasattr(model, "predict"):
             model.predict(X[:2])
         pipe.send((end, *ended))

@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 from _record import Run, best_times, make_parser
-from latentclass.engine._parallel import map_threads
+from latentclass.engine._parallel import map_blocks
 from latentclass.latent_tree._inference import expected_counts, group_rows, plan_rows
 from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes
 
@@ -219,7 +219,7 @@ def compare_threads(run: Run, n_rows: int, n_starts: int, seconds: float) -> Non
     tasks: dict[tuple[str, int], Callable[[], object]] = {}
     for n in (1, 2):
         tasks["", n] = lambda n=n: expected_counts(plan, theta, n_jobs=n)
-        tasks[", empty loops", n] = lambda n=n: map_threads(spin, [turns, turns], n)
+        tasks[", empty loops", n] = lambda n=n: list(map_blocks(spin, [turns, turns], n))
     wall, busier = dict.fromkeys(tasks, float("inf")), dict.fromkeys(tasks, float("inf"))
     for task in tasks.values():
         task()

@@ -69,8 +69,8 @@ SHARED = {
         "Number of starts, near rows that are drawn far apart. One component needs a single start.",
     ),
     "n_jobs": (
-        "Number of threads over blocks of rows, through joblib. The result does not depend on it.",
-        "Number of candidates tried in parallel, through joblib. The result does not depend on it.",
+        "Number of threads over blocks of rows. The result does not depend on it.",
+        "Number of candidates tried at once, on threads. The result does not depend on it.",
     ),
     "n_latent": ("Number of latent variables.",),
     "noise": (

@@ -1,19 +1,19 @@
-"""Work on threads: results in order, errors passed on, interrupts, no waiting for busy threads."""
+"""Work on threads: results in order, errors as in a loop, interrupts, nothing left running."""
 
 import _thread
 import os
 import signal
-import sys
 import threading
 import time
 from functools import partial
 
+import joblib
 import pytest
 
-from latentclass.engine import _parallel as threads_module
 from latentclass.engine._parallel import (
+    check_stop,
+    count_threads,
     map_blocks,
-    map_threads,
     plain_interrupts,
     run_interruptible,
 )
@@ -21,94 +21,135 @@ from latentclass.engine._parallel import (
 HUNG = 300  # seconds: a limit for threads that wait for ever, far above what a busy machine needs
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5, 50])
-def test_results_come_in_the_order_of_the_items(n_threads):
+def wait_until(condition):
+    end = time.monotonic() + HUNG
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def n_threads():
+    """Counts the threads of Python, those that `threading` does not know included."""
+    return _thread._count
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 5, 50])
+def test_results_come_in_the_order_of_the_items(n_jobs):
     def visit(i):
         time.sleep(0.001 * (i % 3))
         return 10 * i
 
-    assert map_threads(visit, range(20), n_threads) == [10 * i for i in range(20)]
-    assert map_threads(visit, [], n_threads) == []
+    assert list(map_blocks(visit, range(20), n_jobs)) == [10 * i for i in range(20)]
+    assert list(map_blocks(visit, [], n_jobs)) == []
 
 
-def test_two_items_are_at_work_at_once():
+def test_two_items_are_at_work_at_once_one_of_them_here():
     meeting = threading.Barrier(2, timeout=HUNG)
-    assert sorted(map_threads(lambda _: meeting.wait(), [0, 1], 2)) == [0, 1]
+
+    def visit(_):
+        meeting.wait()
+        return threading.get_ident()
+
+    idents = list(map_blocks(visit, [0, 1], 2))
+    assert len(set(idents)) == 2
+    assert threading.get_ident() in idents
 
 
-def test_threads_are_kept():
-    def names():
-        meeting = threading.Barrier(3, timeout=HUNG)
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_the_error_of_the_first_item_that_fails_is_raised(n_jobs, n_threads):
+    before, given = n_threads(), []
 
-        def visit(_):
-            meeting.wait()
-            return threading.current_thread()
-
-        return set(map_threads(visit, range(3), 3))
-
-    first = names()
-    assert threading.current_thread() in first
-    assert names() == first
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("bad", [0, 1, 3])
-def test_errors_are_passed_on(n_threads, bad):
     def visit(i):
-        if i == bad:
+        time.sleep(0.01 if i == 2 else 0.0)  # the later one fails sooner
+        if i in (2, 3):
             raise ValueError(f"item {i}")
         return i
 
-    with pytest.raises(ValueError, match=rf"^item {bad}$"):
-        map_threads(visit, range(4), n_threads)
-    assert map_threads(abs, [-1, -2], n_threads) == [1, 2]
+    with pytest.raises(ValueError, match=r"^item 2$"):
+        given.extend(map_blocks(visit, range(9), n_jobs))
+    wait_until(lambda: n_threads() == before)
+    assert list(map_blocks(abs, [-1, -2], n_jobs)) == [1, 2]
 
 
-def test_after_an_error_no_further_item_begins():
-    begun, meeting = [], threading.Barrier(2, timeout=HUNG)
+def test_after_an_error_no_further_item_begins(n_threads):
+    before, begun, meeting, failed = n_threads(), [], threading.Barrier(2), threading.Event()
+    here = threading.get_ident()
 
     def visit(i):
         begun.append(i)
-        meeting.wait()
-        if i == 0:
+        meeting.wait(timeout=HUNG)
+        if threading.get_ident() == here:
+            failed.set()
             raise KeyboardInterrupt
-        # the other thread is told by a variable of the loop that called us
-        end = time.monotonic() + HUNG
-        while not sys._getframe(1).f_locals["failed"] and time.monotonic() < end:
-            time.sleep(0.001)
+        failed.wait(timeout=HUNG)
+        wait_until(is_stopped)
 
     with pytest.raises(KeyboardInterrupt):
-        map_threads(visit, range(50), 2)
+        list(map_blocks(visit, range(50), 2))
     assert sorted(begun) == [0, 1]
+    wait_until(lambda: n_threads() == before)
+
+
+def is_stopped():
+    try:
+        check_stop()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def test_work_inside_work_is_stopped_with_it(n_threads):
+    before, meeting = n_threads(), threading.Barrier(2)
+    here = threading.get_ident()
+
+    def visit(i):
+        meeting.wait(timeout=HUNG)
+        if threading.get_ident() == here:
+            raise ZeroDivisionError
+        end = time.monotonic() + HUNG
+        while time.monotonic() < end:
+            list(map_blocks(abs, [i, i], 2))
+
+    with pytest.raises((ZeroDivisionError, KeyboardInterrupt)):
+        list(map_blocks(visit, range(2), 2))
+    wait_until(lambda: n_threads() == before)
+    check_stop()  # the calling thread itself is free to go on
+
+
+def test_a_caller_who_wants_no_more_ends_the_work(n_threads):
+    before, begun = n_threads(), []
+    results = map_blocks(begun.append, range(1000), 2)
+    next(results)
+    results.close()
+    n_begun = len(begun)
+    wait_until(lambda: n_threads() == before)
+    assert len(begun) == n_begun
 
 
 def test_work_inside_work_does_not_wait_for_itself():
     def visit(i):
-        return map_threads(lambda j: 10 * i + j, range(3), 2)
+        return list(map_blocks(lambda j: 10 * i + j, range(3), 2))
 
     expected = [[10 * i + j for j in range(3)] for i in range(4)]
-    assert map_threads(visit, range(4), 2) == expected
+    assert list(map_blocks(visit, range(4), 2)) == expected
 
 
-@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
-def test_a_forked_process_makes_threads_of_its_own():
-    map_threads(abs, [1, 2], 2)
-    assert threads_module._pools
-    pools = dict(threads_module._pools)
-    try:
-        threads_module._forget()
-        assert not threads_module._pools
-        assert map_threads(abs, [-1, -2], 2) == [1, 2]
-    finally:
-        for pool in threads_module._pools.values():
-            pool.shutdown()
-        threads_module._pools.update(pools)
+def test_work_stays_in_the_process_that_has_the_rows():
+    assert count_threads(None) == 1
+    assert count_threads(3) == 3
+    assert count_threads(-1) == joblib.cpu_count()
+    with joblib.parallel_config("loky", n_jobs=4):
+        assert count_threads(None) == 1
+        assert set(map_blocks(lambda _: os.getpid(), range(9), 2)) == {os.getpid()}
+    with joblib.parallel_config("threading", n_jobs=4):
+        assert count_threads(None) == 4
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_interruptible_results_come_in_the_order_of_the_tasks(n_threads):
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_interruptible_results_come_in_the_order_of_the_tasks(n_jobs):
     tasks = [partial(pow, i, 2) for i in range(7)]
-    assert run_interruptible(tasks, n_threads, threading.Event()) == [i * i for i in range(7)]
+    assert run_interruptible(tasks, n_jobs, threading.Event()) == [i * i for i in range(7)]
 
 
 @pytest.fixture
@@ -120,7 +161,8 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_asks_all_tasks_to_end_and_keeps_what_they_have():
+def test_an_interrupt_asks_all_tasks_to_end_and_keeps_what_they_have(n_threads):
+    before = n_threads()
     stop, waiting = threading.Event(), threading.Barrier(3)
 
     def task(number):
@@ -138,19 +180,29 @@ def test_an_interrupt_asks_all_tasks_to_end_and_keeps_what_they_have():
     other.start()
     assert run_interruptible([partial(task, 1), partial(task, 2)], 2, stop) == [1, 2]
     other.join()
+    wait_until(lambda: n_threads() == before)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_an_error_in_a_task_is_raised(n_threads):
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_ends_blocks_on_all_threads(n_threads):
+    before, begun = n_threads(), threading.Barrier(2)
+    here = threading.get_ident()
+
+    def visit(_):
+        begun.wait(timeout=HUNG)
+        if threading.get_ident() != here:
+            _thread.interrupt_main()
+        wait_until(is_stopped)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_blocks(visit, range(2), 2))
+    wait_until(lambda: n_threads() == before)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_a_task_is_raised(n_jobs):
     with pytest.raises(ZeroDivisionError):
-        run_interruptible([lambda: 1.0, lambda: 1 / 0], n_threads, threading.Event())
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_blocks_come_in_order_and_pass_errors_on(n_jobs):
-    assert list(map_blocks(lambda i: 2 * i, range(9), n_jobs)) == [2 * i for i in range(9)]
-    with pytest.raises(ZeroDivisionError):
-        list(map_blocks(lambda i: 1 // i, range(2), n_jobs))
+        run_interruptible([lambda: 1.0, lambda: 1 / 0], n_jobs, threading.Event())
 
 
 def test_an_interrupt_in_a_kernel_is_an_interrupt():

@@ -16,6 +16,7 @@ from evaluation_helpers import Deadly, Logged, n_fits
 from sklearn.ensemble import RandomForestClassifier
 
 from latentclass.baselines import NaiveBayes
+from latentclass.engine._parallel import count_threads
 from latentclass.evaluation import Store, compare
 
 HERE = Path(__file__).parent
@@ -146,6 +147,10 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(blobs, tmp_path):
     ):
         workers = client.run(os.getpid)
         assert len(workers) == 2
+        with joblib.parallel_config(backend="dask"):
+            # a fit on a worker sends no blocks of rows to the others
+            n_threads = joblib.Parallel()(joblib.delayed(count_threads)(None) for _ in range(2))
+        assert n_threads == [1, 1]
         victim = next(iter(workers.values()))
 
         stored = []

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number, check_option
+from latentclass.engine._parallel import computation
 from latentclass.estimator._decision import least_loss
 
 BLOCK_DISTANCES = 2**21
@@ -108,6 +109,7 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         self.weights = weights
         self.normalize = normalize
 
+    @computation
     def fit(self, X: Any, y: Any) -> Self:
         """Store the rows and choose k."""
         check_number("max_neighbors", self.max_neighbors, low=1, whole=True)
@@ -171,6 +173,7 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         inverse = self.weights == "inverse"
         return np.asarray(1.0 / (distance + 0.001) if inverse else 1.0 - distance)
 
+    @computation
     def predict_proba(self, X: Any) -> FloatArray:
         """Share of votes for each class, in the order of `classes_`."""
         check_is_fitted(self)
@@ -183,6 +186,7 @@ class LeaveOneOutKNN(ClassifierMixin, BaseEstimator):
         share = np.where(total > 0, votes, 1.0) / np.where(total > 0, total, votes.shape[1])
         return np.asarray(share)
 
+    @computation
     def predict(self, X: Any, loss: Any = None) -> npt.NDArray[Any]:
         """Class with the most votes; with `loss` (as in `NaiveBayes`) that of least expected loss.
 
@@ -286,6 +290,7 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
         self.batch_size = batch_size
         self.random_state = random_state
 
+    @computation
     def fit(self, X: Any, y: Any) -> Self:
         """Train the network."""
         check_number("hidden_units", self.hidden_units, low=1, whole=True, none=True)
@@ -321,12 +326,14 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
             self.network_ = network.fit(X, y)
         return self
 
+    @computation
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self.network_.predict_proba(X), dtype=np.float64)
 
+    @computation
     def predict(self, X: Any, loss: Any = None) -> npt.NDArray[Any]:
         """Most probable class; with `loss` (as in `NaiveBayes`) that of least expected loss."""
         proba = self.predict_proba(X)

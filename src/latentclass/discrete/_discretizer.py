@@ -19,6 +19,7 @@ from latentclass._types import CodeArray, FloatArray
 from latentclass._validation import check_option
 from latentclass.data._read import listed_to_array, missing_cells
 from latentclass.engine._mdl import bin_codes, class_entropy, cut_columns
+from latentclass.engine._parallel import computation
 from latentclass.estimator._reading import TableReader, store_fitted
 
 
@@ -113,6 +114,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         tags.target_tags.required = True
         return tags
 
+    @computation
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the cut points of every continuous column.
 
@@ -146,6 +148,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         store_fitted(self, {**training.attributes(), **found})
         return self
 
+    @computation
     def transform(self, X: Any) -> Any:
         """Replace the values of continuous columns by their intervals.
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
+from latentclass.engine._parallel import check_stop
 
 P = TypeVar("P", bound=tuple[Any, ...])
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -303,6 +304,7 @@ class _Contest(Generic[P, S]):
         self.n_rounds += 1
 
     def _step(self, starts: IndexArray) -> None:
+        check_stop()
         before = self.batch.take(starts)
         squared = self._may_accelerate(starts)
         after = (_squarem_step if squared else _em_step)(self.problem, before)

@@ -1,89 +1,84 @@
-"""Three ways to run work on several threads.
+"""Work on several threads of this process, and a clean end of it on Ctrl-C.
 
-`map_blocks` is for blocks of rows. It uses joblib's threads, or another backend that the user has
-configured. `map_threads` is for pieces of work of about a millisecond. It keeps its threads, and
-the calling thread works too. `run_interruptible` is for long searches, which keep their best result
-on Ctrl-C.
+`map_blocks` is for blocks of rows and other pieces of a computation. `run_interruptible` is for
+long searches, which keep their best result on Ctrl-C.
 
-Results always come in the order of the work. So they do not depend on the number of threads.
+The work never leaves the process that has the rows. Results always come in the order of the work.
+So they do not depend on the number of threads.
 """
 
 from __future__ import annotations
 
-import os
+import _thread
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial, wraps
 from itertools import count
-from typing import TypeVar, cast
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
-import joblib
+from joblib.parallel import get_active_backend
 
+from latentclass.engine._blas import is_limited, one_blas_thread
+
+Parameters = ParamSpec("Parameters")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_pools: dict[int, ThreadPoolExecutor] = {}
-_lock = threading.Lock()
+LOOK = 0.2
+"""Seconds between looks for a result. Windows does not interrupt a wait without an end."""
+
+
+def computation(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Run a public method on one BLAS thread, and let Ctrl-C end it with a KeyboardInterrupt."""
+
+    @wraps(method)
+    def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with one_blas_thread(), plain_interrupts():
+            return method(*args, **kwargs)
+
+    return run
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` means here.
+
+    None is 1, unless `joblib.parallel_config("threading", n_jobs=...)` says otherwise. Processes
+    and clusters that joblib is configured for do not count: they do not have the rows.
+    """
+    backend, configured = get_active_backend(require="sharedmem")
+    return int(backend.effective_n_jobs(configured if n_jobs is None else n_jobs))
 
 
 def map_blocks(
     function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None = None
 ) -> Iterator[Result]:
-    """Apply `function` to each item and yield the results in the order of the items.
+    """Apply `function`, which should release the GIL, to each item; yield results in order.
 
-    It uses threads by default, because numpy releases the GIL. `joblib.parallel_config` can select
-    another backend, such as Dask.
-    """
-    if len(items) < 2 or joblib.effective_n_jobs(n_jobs) == 1:
-        yield from map(function, items)
-        return
-    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    results: Iterable[Result] = parallel(joblib.delayed(function)(item) for item in items)
-    yield from results
-
-
-def map_threads(
-    function: Callable[[Item], Result], items: Sequence[Item], n_threads: int
-) -> list[Result]:
-    """Apply `function`, which should release the GIL, to each item and return results in order.
-
-    The calling thread works too. If no other thread is free, it does everything itself, so the call
-    never waits for busy threads.
+    The calling thread works too. After an error or an interrupt no thread begins another item. The
+    error of the first item that fails is raised, as in a loop.
 
     Examples
     --------
-    >>> map_threads(lambda x: x * x, [1, 2, 3], 2)
+    >>> list(map_blocks(lambda x: x * x, [1, 2, 3], n_jobs=2))
     [1, 4, 9]
     """
-    n_helpers = min(n_threads, len(items)) - 1
-    if n_helpers < 1:
-        return [function(item) for item in items]
-    found: list[Result | None] = [None] * len(items)
-    turns = count()  # next() on it is atomic
-    failed = False
-
-    def take_turns() -> None:
-        nonlocal failed
-        try:
-            while not failed and (turn := next(turns)) < len(items):
-                found[turn] = function(items[turn])
-        except BaseException:
-            failed = True  # also an interrupt: the others begin no further item
-            raise
-
-    pool = _pool(n_helpers)
-    helpers = [pool.submit(take_turns) for _ in range(n_helpers)]
+    check_stop()
+    n_threads = min(count_threads(n_jobs), len(items))
+    if n_threads < 2:
+        yield from map(function, items)
+        return
+    turns = _Turns(function, items)
     try:
-        take_turns()
+        turns.start(n_threads - 1)
+        for number in range(len(items)):
+            while number not in turns.found:
+                if not turns.take(Exception):
+                    turns.wait()
+            yield turns.found.pop(number)()
     finally:
-        # helpers that have not started are not needed; the others are at their last item
-        started = [helper for helper in helpers if not helper.cancel()]
-        errors = [helper.exception() for helper in started]
-    for error in errors:
-        if error is not None:
-            raise error
-    return cast(list[Result], found)
+        turns.end()
 
 
 def run_interruptible(
@@ -93,22 +88,34 @@ def run_interruptible(
 
     A task checks `stop` now and then; once it is set, the task returns its best result so far.
     Ctrl-C sets `stop`. Tasks never run on the calling thread: Python raises KeyboardInterrupt in
-    the main thread only, and inside a compiled kernel it would cost the kernel's result. (joblib
-    would discard the results of the tasks.)
+    the main thread only, and inside a compiled kernel it would cost the kernel's result.
     """
-    with ThreadPoolExecutor(n_threads) as pool:
-        running: list[Future[Result]] = []
-        try:
-            for task in tasks:
-                running.append(pool.submit(task))
-            # without a timeout, Ctrl-C would not interrupt the wait on Windows
-            while wait(running, timeout=0.2).not_done:
-                pass
-        except KeyboardInterrupt:
-            stop.set()
-            # the tasks not yet started see `stop` and return at once
-            running += [pool.submit(task) for task in tasks[len(running) :]]
-        return [one.result() for one in running]
+    turns = _Turns(lambda task: task(), tasks)
+    try:
+        for number in range(len(tasks)):
+            while number not in turns.found:
+                try:
+                    turns.start(min(n_threads, len(tasks)))
+                    turns.wait()
+                except KeyboardInterrupt:
+                    stop.set()
+        return [turns.found[number]() for number in range(len(tasks))]
+    finally:
+        stop.set()
+        turns.end()
+
+
+def check_stop() -> None:
+    """End what this thread does, if it helps with a call that was interrupted or has failed.
+
+    Ctrl-C reaches the main thread only; the others learn of it here. Long computations call this,
+    or `map_blocks`, at every step.
+    """
+    turns: _Turns[Any, Any] | None = getattr(_here, "turns", None)
+    while turns is not None:
+        if turns.ended:
+            raise KeyboardInterrupt
+        turns = turns.parent
 
 
 @contextmanager
@@ -128,19 +135,77 @@ def plain_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    with _lock:
-        if n_threads not in _pools:
-            _pools[n_threads] = ThreadPoolExecutor(n_threads, "latentclass")
-        return _pools[n_threads]
+_here = threading.local()
+"""In a thread that helps: `turns`, the work it helps with."""
 
 
-def _forget() -> None:
-    """Drop the pools in a forked process, which does not inherit their threads."""
-    global _lock
-    _lock = threading.Lock()
-    _pools.clear()
+class _Turns(Generic[Item, Result]):
+    """Items that several threads take in turns.
+
+    Ctrl-C may interrupt the main thread anywhere. So the threads share only what is safe then, such
+    as queues written in C. Python's own Condition, and what is built on it, is not: an interrupt
+    inside it can leave it locked, and the other threads would wait for ever.
+
+    Attributes
+    ----------
+    found : dict of int to callable
+        For each finished item a function that returns its result or raises its error.
+    ended : bool
+        Whether no further item shall be begun.
+    parent : _Turns or None
+        The work that the calling thread itself helps with.
+    """
+
+    def __init__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
+        self.found: dict[int, Callable[[], Result]] = {}
+        self.ended = False
+        self.parent: _Turns[Any, Any] | None = getattr(_here, "turns", None)
+        self._function, self._items = function, items
+        self._limit = one_blas_thread if is_limited() else nullcontext
+        self._turns = count()  # next() on it is atomic
+        self._n_started = 0
+        self._news: SimpleQueue[None] = SimpleQueue()
+        self._left: SimpleQueue[None] = SimpleQueue()
+
+    def start(self, n_threads: int) -> None:
+        """Let so many threads take turns. To start one costs some 50 microseconds."""
+        while self._n_started < n_threads:
+            _thread.start_new_thread(self._take_all, ())
+            self._n_started += 1
+
+    def take(self, caught: type[BaseException]) -> bool:
+        """Do the next item and return whether there was one. Errors to be caught become results."""
+        # look before taking: all items before one that failed are done
+        if self.ended or (turn := next(self._turns)) >= len(self._items):
+            return False
+        try:
+            result = self._function(self._items[turn])
+            self.found[turn] = lambda: result
+        except caught as error:
+            self.ended = True
+            self.found[turn] = partial(_raise, error)
+        return True
+
+    def wait(self) -> None:
+        """Wait for another thread to finish an item, but not for long."""
+        with suppress(Empty):
+            self._news.get(timeout=LOOK)
+
+    def end(self) -> None:
+        """Begin no further item, and wait for the threads to finish theirs."""
+        self.ended = True
+        for _ in range(self._n_started):
+            self._left.get()
+
+    def _take_all(self) -> None:
+        _here.turns = self
+        try:
+            with self._limit():
+                while self.take(BaseException):
+                    self._news.put(None)
+        finally:
+            self._left.put(None)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+def _raise(error: BaseException) -> NoReturn:
+    raise error

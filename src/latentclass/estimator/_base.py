@@ -24,7 +24,7 @@ from latentclass._warn import warn_user
 from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table
 from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.engine._parallel import map_blocks, plain_interrupts
+from latentclass.engine._parallel import computation, map_blocks
 from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
@@ -74,6 +74,7 @@ class GenerativeClassifier(
     # ------------------------------------------------------------------ fit
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @computation
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels.
 
@@ -96,15 +97,14 @@ class GenerativeClassifier(
         check_option("calibrate", self.calibrate, (True, False))
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
-        with plain_interrupts():
-            if isinstance(X, Parts):
-                refuse_beside_parts(y, sample_weight)
-                training, learned = self._learn_parts(X, progress)
-            else:
-                training = self._read_training(X, y, sample_weight)
-                learned = self._fit_model(training, progress)
-            self._warn(learned)
-            temperature, calibration = self._calibrated(training, learned)
+        if isinstance(X, Parts):
+            refuse_beside_parts(y, sample_weight)
+            training, learned = self._learn_parts(X, progress)
+        else:
+            training = self._read_training(X, y, sample_weight)
+            learned = self._fit_model(training, progress)
+        self._warn(learned)
+        temperature, calibration = self._calibrated(training, learned)
         self._store(training, learned, temperature, calibration)
         progress.end()
         return self
@@ -211,15 +211,18 @@ class GenerativeClassifier(
         check_is_fitted(self)
         return np.array(self._model.class_prior)
 
+    @computation
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """log p(x, class) of the observed cells, shape (n_samples, n_classes)."""
         table = self._read(X)
         return np.asarray(self._model.evidence(table, self.n_jobs) + self._model.log_prior)
 
+    @computation
     def predict_log_proba(self, X: Any, priors: Any = None) -> FloatArray:
         """Logarithm of `predict_proba`."""
         return self._log_posterior(self._read(X), priors)
 
+    @computation
     def predict_proba(self, X: Any, priors: Any = None) -> FloatArray:
         """Probability of each class given the observed cells.
 
@@ -234,8 +237,9 @@ class GenerativeClassifier(
         array of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return np.exp(self.predict_log_proba(X, priors))
+        return np.asarray(np.exp(self.predict_log_proba(X, priors)))
 
+    @computation
     def predict(self, X: Any, priors: Any = None, loss: Any = None) -> npt.NDArray[Any]:
         """Class of least expected loss; by default the most probable class of each row.
 
@@ -269,6 +273,7 @@ class GenerativeClassifier(
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
+    @computation
     def score_samples(self, X: Any) -> FloatArray:
         """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
         table = self._read(X)
@@ -276,6 +281,7 @@ class GenerativeClassifier(
 
     # -------------------------------------------------- latent structure, data
 
+    @computation
     def transform(self, X: Any) -> FloatArray:
         """Posterior of the model's latent variables given the observed cells."""
         table = self._read(X)
@@ -290,6 +296,7 @@ class GenerativeClassifier(
         names = self._model.latent_names(labels, self.schema_.names)
         return np.array([f"{prefix}_{name}" for name in names], dtype=object)
 
+    @computation
     def sample(
         self, n_samples: int = 1, y: Any = None, random_state: Any = None
     ) -> tuple[Any, npt.NDArray[Any]]:
@@ -319,6 +326,7 @@ class GenerativeClassifier(
         table = self._model.sample_table(codes, generator)
         return build_table(self.schema_, table, generator), self.classes_[codes]
 
+    @computation
     def complete(self, X: Any, how: str = "expected") -> Any:
         """Fill the missing cells of a table from what the model knows.
 
@@ -352,6 +360,7 @@ class GenerativeClassifier(
             owner=type(self).__name__,
         )
 
+    @computation
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> Explanation:
         """Weight of evidence of each attribute: exact, by integrating the attribute out.
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from latentclass.data._labels import label_array
+from latentclass.engine._parallel import computation
 from latentclass.estimator._base import GenerativeClassifier, check_common_parameters
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import (
@@ -39,6 +40,7 @@ class PartialFitMixin(GenerativeClassifier):
     def _learn_sums(self, sums: Any, about: Training) -> Learned:
         """Learn from sums; `about` has the schema and classes, without any row."""
 
+    @computation
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: the same as `fit` on all rows so far.
 

@@ -18,6 +18,7 @@ import numpy as np
 from latentclass._validation import check_number
 from latentclass.data._part_sources import Piece, PieceError, split_source
 from latentclass.data._read import default_names
+from latentclass.engine._blas import one_blas_thread
 from latentclass.engine._parallel import map_blocks
 
 Result = TypeVar("Result")
@@ -230,13 +231,22 @@ class ClusterParts(PreparedParts):
 
     def map(self, function: Callable[[Any], Result]) -> Iterator[Result]:
         """See `PreparedParts`."""
-        tasks = [self._client.submit(function, made, pure=False, retries=1) for made in self._made]
+        tasks = [
+            self._client.submit(_run_there, function, made, pure=False, retries=1)
+            for made in self._made
+        ]
         try:
             for task in tasks:
                 yield task.result()
         finally:
             # also after an error or Ctrl-C
             self._client.cancel([task for task in tasks if not task.done()])
+
+
+def _run_there(function: Callable[[Any], Result], made: Any) -> Result:
+    """Run a function on a worker as it would run here."""
+    with one_blas_thread():
+        return function(made)
 
 
 def _take_columns(part: Part) -> Any:

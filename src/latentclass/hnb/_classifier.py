@@ -14,6 +14,7 @@ from latentclass._types import IndexArray
 from latentclass._validation import check_number, check_option
 from latentclass.discrete._base import CountClassifier, check_searched_columns
 from latentclass.discrete._training_rows import TrainingRows
+from latentclass.engine._parallel import computation
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
@@ -106,7 +107,7 @@ class HNBClassifier(AsPublished, CountClassifier):
     random_state : int, RandomState or None, default=None
         Seeds the subsets, the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
-        Number of threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
@@ -443,6 +444,7 @@ class HNBClassifier(AsPublished, CountClassifier):
         whole = pd.concat(frames, keys=range(len(frames)), names=["model", "row"])
         return whole.reset_index("model").reset_index(drop=True)
 
+    @computation
     def explain(self, X: Any, y: Any = None, priors: Any = None) -> RuleExplanation:
         """Weight of evidence of each column, and of each variable below the class by its rule.
 

@@ -28,11 +28,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import joblib
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
-from latentclass.engine._parallel import map_blocks
+from latentclass.engine._parallel import count_threads, map_blocks
 from latentclass.latent_tree._east_messages import Base, Data, floored
 from latentclass.latent_tree._east_moves import (
     Judged,
@@ -376,7 +375,7 @@ class Climb:
         items = list(groups.values())
         work = len(moves) * len(self.data.weight)
         n_jobs = self.settings.n_jobs if work > THREAD_WORK else 1
-        size = max(1, len(items) // (8 * joblib.effective_n_jobs(n_jobs)))
+        size = max(1, len(items) // (8 * count_threads(n_jobs)))
         chunks = [items[i : i + size] for i in range(0, len(items), size)]
 
         def visit(chunk: list[list[int]]) -> list[tuple[int, Judged]]:

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-import joblib
 import numpy as np
 
 from latentclass._types import FloatArray
-from latentclass.engine._parallel import map_threads
+from latentclass.engine._parallel import count_threads, map_blocks
 from latentclass.latent_tree._message_kernels import expect, upward
 from latentclass.latent_tree._row_patterns import RowPatterns, check_columns, trim_cache
 from latentclass.latent_tree._schedule import Numbers, Program, Site, make_program, make_sites
@@ -166,7 +165,7 @@ def expected_counts(
     """
     theta = np.ascontiguousarray(theta)
     n_starts, n_blocks = len(theta), len(plan.parts)
-    n_threads = joblib.effective_n_jobs(n_jobs) if plan.work * n_starts > THREAD_WORK else 1
+    n_threads = count_threads(n_jobs) if plan.work * n_starts > THREAD_WORK else 1
     # the result of a start does not depend on the other starts, so the slices may follow n_jobs
     n_slices = 1 if n_threads == 1 else min(n_starts, -(-4 * n_threads // n_blocks))
     bounds = np.linspace(0, n_starts, n_slices + 1).astype(int).tolist()
@@ -178,7 +177,7 @@ def expected_counts(
         return plan.expect(part, theta[starts])
 
     counts, total = np.zeros(theta.shape), np.zeros(n_starts)
-    for (_, starts), (more, gain) in zip(items, map_threads(visit, items, n_threads), strict=True):
+    for (_, starts), (more, gain) in zip(items, map_blocks(visit, items, n_threads), strict=True):
         counts[starts] += more
         total[starts] += gain
     return counts, total

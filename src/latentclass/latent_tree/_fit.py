@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray
@@ -21,7 +20,7 @@ from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._cut_sets import CutSet
 from latentclass.engine._content_folds import column_fingerprints
 from latentclass.engine._em import EMResult, run_restarts
-from latentclass.engine._parallel import run_interruptible
+from latentclass.engine._parallel import count_threads, run_interruptible
 from latentclass.latent_tree._arrange import arranged, with_columns, with_leaves
 from latentclass.latent_tree._chow_liu_search import search_fast
 from latentclass.latent_tree._class_trees_em import ClassTreesProblem
@@ -169,7 +168,7 @@ def _search_trees(
     on_step: Callable[[int, Any], None] | None,
 ) -> list[FoundTree]:
     """Search the tree of each class, with the classes in parallel threads."""
-    n_threads = min(joblib.effective_n_jobs(settings.n_jobs), len(own))
+    n_threads = min(count_threads(settings.n_jobs), len(own))
     stop = threading.Event()
 
     def visit(k: int) -> FoundTree:
@@ -180,7 +179,7 @@ def _search_trees(
             settings,
             start=before[k] if before else None,
             on_step=None if on_step is None else partial(on_step, k),
-            n_jobs=joblib.effective_n_jobs(settings.n_jobs) // n_threads,
+            n_jobs=count_threads(settings.n_jobs) // n_threads,
             stop=stop,
         )
 

@@ -104,7 +104,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     random_state : int, RandomState or None, default=None
         Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
-        Number of candidates tried in parallel, through joblib. The result does not depend on it.
+        Number of candidates tried at once, on threads. The result does not depend on it.
     verbose : int, default=0
         1 prints each candidate and each EM iteration to standard error.
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import MOST_STATES, check_number, check_option
+from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._inner_folds import InnerFolds, check_inner_cv
 from latentclass.estimator._reading import Training
@@ -198,9 +198,8 @@ class SizeSearch:
                 "round": number,
             }
 
-        parallel = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")
         tried = []
-        for row in parallel(joblib.delayed(evaluate)(pair) for pair in pairs):
+        for row in map_blocks(evaluate, pairs, self.n_jobs):
             tried.append(row)
             if self.owner is not None:
                 _print_candidate(self.owner, row)

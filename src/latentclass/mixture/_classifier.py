@@ -135,7 +135,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     random_state : int, RandomState or None, default=None
         Seeds the starts, the draws of the searches, the folds, and `sample`.
     n_jobs : int or None, default=None
-        Number of threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows. The result does not depend on it.
     verbose : int, default=0
         1 prints each iteration to standard error.
 

@@ -23,7 +23,7 @@ from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import EMResult, Problem, run_restarts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
-from latentclass.engine._parallel import plain_interrupts
+from latentclass.engine._parallel import computation
 from latentclass.engine._product_mixture import MixtureParams, MixtureStats
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
@@ -115,8 +115,8 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     random_state : int, RandomState or None, default=None
         Seeds the starts, the draws of the searches, and `sample`.
     n_jobs : int or None, default=None
-        Number of threads over blocks of rows, or over starts, through joblib. The result does not
-        depend on it.
+        Number of threads over blocks of rows, or over starts. The result does not depend on
+        it.
     verbose : int, default=0
         1 prints each iteration to standard error.
 
@@ -273,6 +273,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     # ------------------------------------------------------------------ fit
 
     @with_callbacks  # type: ignore[untyped-decorator]
+    @computation
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a table.
 
@@ -293,14 +294,13 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         numbers = self._check_parameters()
         refuse_sparse(X)
         progress = FitProgress(self, X, y, self.max_iter)
-        with plain_interrupts():
-            if isinstance(X, Parts):
-                refuse_beside_parts(None, sample_weight)
-                fitted = self._fit_parts(X, numbers, progress)
-            else:
-                schema, table, weight = self._read_table(X, sample_weight)
-                read = self._join(schema, table, weight, read_columns(X))
-                fitted = self._fit_rows(read, numbers, progress)
+        if isinstance(X, Parts):
+            refuse_beside_parts(None, sample_weight)
+            fitted = self._fit_parts(X, numbers, progress)
+        else:
+            schema, table, weight = self._read_table(X, sample_weight)
+            read = self._join(schema, table, weight, read_columns(X))
+            fitted = self._fit_rows(read, numbers, progress)
         store_fitted(self, fitted)
         progress.end()
         return self
@@ -586,15 +586,18 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         names = [self.schema_.columns[j].name for j in self.schema_.discrete]
         return dict(zip(names, map(np.exp, self._model.components.level_log_probs), strict=True))
 
+    @computation
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each component given the observed cells, shape (n_samples, K)."""
         table = self._read(X)
         return self._model.latent(table, one_class, self.n_jobs)
 
+    @computation
     def predict(self, X: Any) -> IndexArray:
         """Most probable component of each row."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
+    @computation
     def score_samples(self, X: Any) -> FloatArray:
         """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
         table = self._read(X)
@@ -615,6 +618,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         """Akaike's information criterion of a table: lower is better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
 
+    @computation
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, IndexArray]:
         """Draw rows from the mixture.
 
@@ -638,6 +642,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         table = self._model.components.sample_table(component, generator)
         return build_table(self.schema_, table, generator), component
 
+    @computation
     def complete(self, X: Any, how: str = "expected") -> Any:
         """Fill the missing cells of a table from what the model knows.
 

@@ -62,7 +62,7 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
-        Number of threads over blocks of rows, through joblib. The result does not depend on it.
+        Number of threads over blocks of rows. The result does not depend on it.
     verbose : int, default=0
         1 prints each EM iteration to standard error.
 
