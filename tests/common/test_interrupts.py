@@ -25,6 +25,7 @@ from latentclass import (
     MDLDiscretizer,
 )
 from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN, NaiveBayes, WekaClassifier
+from latentclass.engine._blas import one_blas_thread
 from latentclass.evaluation import TableClassifier
 
 PACKAGE = str(Path(latentclass.__file__).parent)
@@ -133,6 +134,13 @@ def answer(model, X):
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries_are_known():
+    """The first call looks for the BLAS libraries: further calls that no later fit has."""
+    with one_blas_thread():
+        pass
 
 
 @pytest.fixture(params=MODELS, ids=lambda model: type(model).__name__)
