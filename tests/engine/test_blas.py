@@ -1,6 +1,8 @@
 """One BLAS thread inside, the former number outside: nested, in threads, after errors."""
 
+import sys
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -121,3 +123,26 @@ def test_results_do_not_change():
     product = computation(np.matmul)
     A = np.random.default_rng(0).normal(size=(20, 20))
     np.testing.assert_allclose(product(A, A), A @ A, rtol=1e-12)
+
+
+@pytest.mark.parametrize("point", range(1, 9))
+def test_an_interrupt_while_the_limit_is_set_or_lifted_leaves_no_trace(point):
+    before = [library.get_num_threads() for library in _blas._libraries()]
+    n_calls = 0
+
+    def interrupt(frame, event, _):
+        nonlocal n_calls
+        if event == "call" and frame.f_code.co_filename == _blas.__file__:
+            n_calls += 1
+            if n_calls == point:
+                raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with suppress(KeyboardInterrupt), _blas.one_blas_thread():
+            pass
+    finally:
+        sys.setprofile(None)
+    assert not _blas.is_limited()
+    assert _blas._n_inside == 0
+    assert [library.get_num_threads() for library in _blas._libraries()] == before

@@ -19,7 +19,7 @@ _here = threading.local()
 
 _lock = threading.Lock()
 _n_inside = 0
-_before: list[int] = []
+_before: list[int] | None = None
 """The numbers of threads of the libraries before the first of all threads that are inside."""
 
 
@@ -33,11 +33,15 @@ def one_blas_thread() -> Iterator[None]:
     if is_limited():
         yield
         return
-    _enter()
     try:
+        _enter()
         yield
     finally:
-        _leave()
+        try:
+            _leave()
+        except BaseException:  # Ctrl-C in the midst of it: the numbers are put back all the same
+            _leave()
+            raise
 
 
 def is_limited() -> bool:
@@ -49,22 +53,26 @@ def _enter() -> None:
     global _n_inside, _before
     libraries = _libraries()
     with _lock:
-        if not _n_inside:
+        if _before is None:
             _before = [library.get_num_threads() for library in libraries]
-        _n_inside += 1
-        _here.limited = True
+        _n_inside, _here.limited = _n_inside + 1, True
         for library in libraries:
             _set(library, 1)
 
 
 def _leave() -> None:
-    global _n_inside
+    """Put the numbers back; a second call does no harm."""
+    global _n_inside, _before
     with _lock:
-        _here.limited = False
-        _n_inside -= 1
+        if is_limited():
+            _n_inside, _here.limited = _n_inside - 1, False
+        if _before is None:
+            return
         for library, n_threads in zip(_libraries(), _before, strict=True):
             if not _n_inside or _has_limit_per_thread(library):
                 _set(library, n_threads)
+        if not _n_inside:
+            _before = None
 
 
 @cache
