@@ -39,7 +39,20 @@ def draw_many_levels(rng, n_rows):
     return rng.choice(2, n_rows, p=[0.8, 0.2]), x, y
 
 
-DRAWS = [draw_free, draw_free_unbalanced, draw_independent, draw_naive, draw_many_levels]
+def draw_small_class(rng, n_rows):
+    """As `draw_free`, with a class so small that it lacks some levels."""
+    _, x, y = draw_free(rng, n_rows)
+    return rng.choice(2, n_rows, p=[0.99, 0.01]), x, y
+
+
+DRAWS = [
+    draw_free,
+    draw_free_unbalanced,
+    draw_independent,
+    draw_naive,
+    draw_many_levels,
+    draw_small_class,
+]
 
 
 def tables_of(draw, n_tables, n_rows, seed=0):
@@ -73,9 +86,15 @@ def by_definition(counts):
     size = counts.sum(axis=(1, 2), keepdims=True)
     apart = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True) / size
     share = np.where(total > 0, apart / np.where(total > 0, apart.sum(axis=0), 1.0), 0.0)
-    p = total * share
     seen = counts > 0
-    statistic = 2.0 * np.sum(counts[seen] * np.log(counts[seen] / p[seen]))
+    statistic = 2.0 * np.sum(counts[seen] * np.log(counts[seen] / (total * share)[seen]))
+    # one more row in each class, spread over the levels as all rows are
+    x, y = total.sum(axis=1, keepdims=True), total.sum(axis=0, keepdims=True)
+    x = counts.sum(axis=2, keepdims=True) + x / total.sum()
+    y = counts.sum(axis=1, keepdims=True) + y / total.sum()
+    apart = size * (x / (size + 1)) * (y / (size + 1))
+    share = np.where(total > 0, apart / apart.sum(axis=0), 0.0)
+    p = total * share
     observed, limit = 0.0, 0.0
     for k, x, y in np.argwhere(p > 0):
         n, q = int(total[x, y]), share[k, x, y]

@@ -17,6 +17,9 @@ fit: (K - 1) (r_x - 1) (r_y - 1) of them if no cell is empty. The other weights 
 naive Bayes estimates P' from the margins and so does not fit it best. They are replaced by one
 scaled chi-square variable with the same mean and variance.
 
+A level that a small class lacks would not vary at all by this. So every class gets one more row,
+spread over the levels as all rows are, when the weights are computed.
+
 This module loads numba; import it only where a model is fitted.
 """
 
@@ -139,32 +142,39 @@ def _reference(counts: FloatArray, k_log_k: FloatArray, out: FloatArray) -> None
     """Write the five numbers of `_references` for one pair."""
     n_classes, r, s = counts.shape
     first, second = np.empty(r), np.empty(s)
-    # P'(class | x, y), then the counts expected from it
-    share, p = np.zeros((n_classes, r, s)), np.zeros((n_classes, r, s))
+    of_first, of_second = np.empty(r), np.empty(s)
+    whole = _margins(counts.sum(axis=0), of_first, of_second)
+    # P'(class | x, y): as it is for the statistic, smoothed for the reference
+    share, smooth = np.zeros((n_classes, r, s)), np.zeros((n_classes, r, s))
     for k in range(n_classes):
         size = _margins(counts[k], first, second)
         if size > 0:
             for x in range(r):
                 for y in range(s):
                     share[k, x, y] = first[x] * second[y] / size
+                    both = (first[x] + of_first[x] / whole) * (second[y] + of_second[y] / whole)
+                    smooth[k, x, y] = both * size / (size + 1.0) ** 2
+    p = np.zeros((n_classes, r, s))  # expected counts, by the smoothed one
     statistic, observed, limit = 0.0, 0.0, 0.0
     for x in range(r):
         for y in range(s):
-            total, scale = 0.0, 0.0
+            total, scale, smooth_scale = 0.0, 0.0, 0.0
             for k in range(n_classes):
                 total += counts[k, x, y]
                 scale += share[k, x, y]
+                smooth_scale += smooth[k, x, y]
             for k in range(n_classes):
-                share[k, x, y] *= 1.0 / scale if total > 0 else 0.0
-                p[k, x, y] = total * share[k, x, y]
                 if counts[k, x, y] > 0:
-                    statistic += 2.0 * counts[k, x, y] * np.log(counts[k, x, y] / p[k, x, y])
+                    ratio = counts[k, x, y] * scale / (total * share[k, x, y])
+                    statistic += 2.0 * counts[k, x, y] * np.log(ratio)
+                smooth[k, x, y] *= 1.0 / smooth_scale if total > 0 else 0.0
+                p[k, x, y] = total * smooth[k, x, y]
                 if p[k, x, y] > 0:
-                    limit += 1.0 - share[k, x, y]
-                    observed += _mean_divergence(total, share[k, x, y], k_log_k)
+                    limit += 1.0 - smooth[k, x, y]
+                    observed += _mean_divergence(total, smooth[k, x, y], k_log_k)
     out[0] = max(statistic, 0.0)
     out[1] = observed / limit if limit > 1e-9 and observed > 1e-9 else 1.0
-    out[2], out[3], out[4] = _weights(p, share)
+    out[2], out[3], out[4] = _weights(p, smooth)
 
 
 @compiled()
