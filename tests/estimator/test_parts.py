@@ -167,7 +167,8 @@ def test_threads_and_files_change_no_bit(frame, tmp_path):
     expected = proba(NaiveBayes().fit(there), frame)
     stored = Parts(tmp_path / "table.parquet", "kind", "w", sample_rows=150)
     assert_array_equal(proba(NaiveBayes().fit(stored), frame), expected)
-    assert_array_equal(proba(NaiveBayes(n_jobs=2).fit(stored), frame), expected)
+    for n_jobs in (2, -1):
+        assert_array_equal(proba(NaiveBayes(n_jobs=n_jobs).fit(stored), frame), expected)
 
 
 def test_naive_bayes_in_parts_is_naive_bayes(frame):

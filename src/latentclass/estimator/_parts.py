@@ -19,7 +19,7 @@ from latentclass._validation import check_number
 from latentclass.data._part_sources import Piece, PieceError, split_source
 from latentclass.data._read import default_names
 from latentclass.engine._blas import one_blas_thread
-from latentclass.engine._parallel import map_blocks
+from latentclass.engine._parallel import count_threads, map_blocks
 
 Result = TypeVar("Result")
 
@@ -213,7 +213,7 @@ class PreparedParts:
 
         pieces = iter(self._pieces)
         # as many parts in memory as there are threads
-        while batch := list(islice(pieces, self._n_jobs or 1)):
+        while batch := list(islice(pieces, count_threads(self._n_jobs))):
             yield from map_blocks(work, batch, self._n_jobs)
 
 
