@@ -157,6 +157,26 @@ def test_with_the_same_structure_the_tables_are_those_of_all_rows(model, unlabel
     assert_allclose(model.log_likelihood_, total, rtol=0.05)
 
 
+@pytest.mark.parametrize("unlabelled", [0.3, 0.0])
+def test_with_the_same_hierarchy_the_tables_are_those_of_all_rows(unlabelled):
+    """Whether two columns are equal decides the class, in every sample."""
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 2, (2000, 2))
+    y = codes[:, 0] ^ codes[:, 1] ^ (rng.random(2000) < 0.1)
+    X = pd.DataFrame(np.array(["no", "yes"], dtype=object)[codes], columns=["a", "b"])
+    X = X.mask(rng.random(X.shape) < 0.1)
+    label = pd.Series(y.astype(float)).mask(rng.random(2000) < unlabelled)
+    whole = HNBClassifier(random_state=0).fit(X, label)
+    parts = Parts(cut(X.assign(t=label), 3), "t", sample_rows=1000)
+    parted = HNBClassifier(random_state=0).fit(parts)
+    rules = [model.rules().sort_values("support") for model in (whole, parted)]
+    assert len(rules[0]) == 2  # equal, and different
+    assert_allclose(rules[0]["support"], rules[1]["support"], rtol=1e-12)
+    assert_allclose(parted.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-12)
+    assert_allclose(parted.log_likelihood_, whole.log_likelihood_, rtol=1e-11)
+    assert_allclose(parted.history_, whole.history_, rtol=1e-9)
+
+
 def test_tan_finds_its_tree_in_all_rows():
     """The sample of a few rows says another tree than all rows."""
     rng = np.random.default_rng(5)
@@ -210,7 +230,7 @@ def test_folds_of_rows_are_refused_for_parts(frame):
 def test_other_families_say_that_they_need_a_table(model, frame):
     name = type(model).__name__
     message = (
-        f"^{name} learns from a table, not from parts with more than [0-9]+ rows. Pass a sample of "
+        f"^{name} learns from a table, not from parts with 1,200 rows. Pass a table with some of "
         "the rows, or use another classifier.$"
     )
     with pytest.raises(TypeError, match=message):

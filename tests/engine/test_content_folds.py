@@ -12,6 +12,7 @@ from latentclass.engine._content_folds import (
     given_parts,
     level_words,
     mix_key,
+    row_keys,
 )
 
 N_LEVELS = (2, 3, 2)
@@ -37,6 +38,20 @@ class TestHash:
         step = 0x9E3779B97F4A7C15
         states = np.array([step, step + 1234567], dtype=np.uint64)
         assert mix_key(states).tolist() == [0xE220A8397B1DCDAF, 6457827717110365317]
+
+    def test_rows_have_the_same_key_only_if_they_are_equal(self):
+        cells = np.array([0.0, -0.0, np.nan, -np.nan, 1.0])
+        numeric = np.column_stack([cells, np.ones(5)])
+        codes = np.zeros((5, 1), dtype=np.int32)
+        key = row_keys(numeric, codes, np.zeros(5, dtype=np.intp), 0)
+        assert (key[0], key[2]) == (key[1], key[3])
+        assert len(set(key.tolist())) == 3
+        for other in (
+            row_keys(numeric[:, ::-1], codes, np.zeros(5, dtype=np.intp), 0),
+            row_keys(numeric, codes - 1, np.zeros(5, dtype=np.intp), 0),
+            row_keys(numeric, codes, np.ones(5, dtype=np.intp), 0),
+        ):
+            assert not set(key[:4].tolist()) & set(other.tolist())
 
     def test_every_level_has_a_word_and_missing_cells_have_their_own(self):
         few = level_words([3], np.array([0, 1, -1, 1, 0]))

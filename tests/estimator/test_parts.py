@@ -20,6 +20,7 @@ from latentclass import LatentMixture, Parts
 from latentclass.baselines import FiniteMixtureNaiveBayes, NaiveBayes
 from latentclass.data import _part_sources
 from latentclass.estimator import _parts
+from latentclass.estimator._parted import read_parts
 
 
 def make_frame(n=900, seed=0, holes=0.1):
@@ -399,3 +400,53 @@ def test_a_dask_frame(frame):
     whole = NaiveBayes().fit(X, frame["kind"], sample_weight=frame["w"])
     found = NaiveBayes().fit(parts)
     assert_allclose(found.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+
+
+# ------------------------------------------------------------------------------ sample
+
+
+def read_sample(frame, n_parts, seed=0, **options):
+    return read_parts(
+        Parts(cut(frame, n_parts), "t", **options),
+        categorical_features="from_dtype",
+        most_levels=None,
+        labelled=True,
+        seed=seed,
+        n_jobs=None,
+        owner="a model",
+    ).sample
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_equal_rows_are_drawn_one_by_one(weight):
+    """16 distinct rows, one of them in a third of the table."""
+    rng = np.random.default_rng(0)
+    codes = (rng.random((6000, 3)) < [0.1, 0.3, 0.5]).astype(int)
+    codes[::3] = 0
+    frame = pd.DataFrame(np.array(["no", "yes"], dtype=object)[codes], columns=["a", "b", "c"])
+    frame["t"] = (rng.random(6000) < 0.05).astype(int)
+    if weight:
+        frame[weight] = rng.choice([0.0, 0.5, 3.0], 6000)
+    sample = read_sample(frame, 4, weight=weight, sample_rows=2000)
+    assert len(sample.y) < 6000 / 4  # equal rows are joined
+    other = read_sample(frame, 3, weight=weight, sample_rows=2000)
+    for one, two in ((sample.table.codes, other.table.codes), (sample.weight, other.weight)):
+        assert_array_equal(one, two)
+    weights = np.ones(6000) if weight is None else frame[weight].to_numpy()
+    for label, least in ((0, 0.02), (1, 0.12)):  # some 200 rows of the small class
+        own = sample.take(sample.y == label)
+        here = (frame["t"] == label).to_numpy()
+        expected = np.average(codes[here], axis=0, weights=weights[here])
+        found = np.average(own.table.codes, axis=0, weights=own.weight)
+        assert_allclose(found, expected, atol=2 * least)
+        share = own.weight.sum() / weights[here].sum()
+        n_rows = np.count_nonzero(weights[here])
+        assert_allclose(share, max(2000 / np.count_nonzero(weights), 200 / n_rows), rtol=0.25)
+
+
+def test_a_small_class_is_in_the_sample_as_a_whole():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=5000), "t": rng.random(5000) < 0.01})
+    sample = read_sample(frame, 4, sample_rows=100)
+    assert np.count_nonzero(sample.y == 1) == frame["t"].sum()
+    assert 140 < np.count_nonzero(sample.y == 0) < 260

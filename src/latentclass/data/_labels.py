@@ -79,18 +79,22 @@ def distinct_labels(
     return classes, codes
 
 
-def merge_labels(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The classes of rows in parts, from the distinct labels of each part."""
-    known = [labels for labels in parts if len(labels)]
+def merge_labels(
+    parts: list[tuple[npt.NDArray[Any], IndexArray]],
+) -> tuple[npt.NDArray[Any], IndexArray]:
+    """The classes of rows in parts and their numbers of rows, from those of each part."""
+    known = [(labels, counts) for labels, counts in parts if len(labels)]
     if not known:
         raise ValueError("No part has a labelled row. Label at least one row of each class.")
-    listed = [label for labels in known for label in labels.tolist()]
+    listed = [label for labels, _ in known for label in labels.tolist()]
     _plain(np.array(listed, dtype=object))  # refuses text beside numbers
-    classes = np.unique(np.concatenate(known))
+    classes, place = np.unique(np.concatenate([labels for labels, _ in known]), return_inverse=True)
+    counts = np.zeros(len(classes), dtype=np.intp)
+    np.add.at(counts, place.reshape(-1), np.concatenate([counts for _, counts in known]))
     if marks_unlabelled(classes):
         _warn_of_minus_one(None)
-        classes = classes[1:]
-    return classes
+        classes, counts = classes[1:], counts[1:]
+    return classes, counts
 
 
 def place_labels(

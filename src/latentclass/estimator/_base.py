@@ -131,8 +131,8 @@ class GenerativeClassifier(
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:  # noqa: ARG002
         """Learn a model from rows in parts, more than fit into one table."""
         raise TypeError(
-            f"{type(self).__name__} learns from a table, not from parts with more than "
-            f"{len(parted.sample.y):,} rows. Pass a sample of the rows, or use another classifier."
+            f"{type(self).__name__} learns from a table, not from parts with {parted.n_rows:,} "
+            "rows. Pass a table with some of the rows, or use another classifier."
         )
 
     def _store(

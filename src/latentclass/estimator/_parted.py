@@ -1,8 +1,9 @@
 """What a fit to rows in parts knows: schema, classes, column ranges, and a sample of the rows.
 
-Two passes over the parts find it. The first merges the schemas of the parts and counts levels and
-labels. The second encodes the rows, measures the columns and draws the sample. The sample depends
-on the contents of the rows and the seed only, not on their order or on how they are cut into parts.
+Three passes over the parts find it. The first merges the schemas of the parts and counts levels and
+labels. The second encodes the rows, measures the columns and finds candidates for the sample, which
+the third counts. The sample depends on the contents of the rows and the seed only, not on their
+order or on how they are cut into parts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import numpy.typing as npt
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._labels import (
-    UNLABELLED,
     distinct_labels,
     label_array,
     merge_labels,
@@ -27,6 +27,13 @@ from latentclass.data._merge import Counted, merge_schemas
 from latentclass.data._rare import level_counts, merge_rare_levels
 from latentclass.data._schema import Schema, Table, learn_schema
 from latentclass.engine._content_folds import KeyArray, row_keys
+from latentclass.engine._content_sample import (
+    Summary,
+    merge_summaries,
+    number_drawn,
+    summarise,
+    summary_size,
+)
 from latentclass.estimator._parts import Part, Parts, PreparedParts
 from latentclass.estimator._reading import (
     Training,
@@ -39,7 +46,7 @@ from latentclass.estimator._reading import (
 Result = TypeVar("Result")
 
 LEAST_OF_CLASS = 200
-"""Rows of each class that the sample has at least, or all there are."""
+"""Rows of each class that the sample has at least, on average, or all there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,8 @@ class PartedTraining:
     Attributes
     ----------
     sample : Training
-        Some of the rows, or all if there are few. Its schema and classes are those of all rows.
+        Some of the rows, equal ones joined; or all if there are few, in the order of the parts. Its
+        schema and classes are those of all rows.
     n_rows, n_unlabelled : int
         Number of rows with positive weight, and how many of them have no label.
     low, high : arrays of shape (n_continuous,)
@@ -94,24 +102,20 @@ def read_parts(
     seen = reduce(_merge_looks, parts.prepare(look, n_jobs).map(_itself))
     schema, counts = seen.counted
     warn_of_columns(schema, seen.n_cells)
-    facts = _Facts(
-        merge_rare_levels(schema, counts, most_levels),
-        merge_labels(seen.labels) if labelled else np.zeros(1),
-        seen.columns,
-        labelled,
-        owner,
-    )
+    classes, n_of_class = np.zeros(1), np.array([seen.n_rows])
+    if labelled:
+        classes, n_of_class = merge_labels(seen.labels)
+    schema = merge_rare_levels(schema, counts, most_levels)
+    facts = _Facts(schema, classes, seen.columns, labelled, owner)
     rows = parts.prepare(partial(_encode, facts=facts), n_jobs)
-    sampling = _Sampling(parts.sample_rows, seed)
-    measured = reduce(partial(_merge_measures, sampling), rows.map(partial(_measure, sampling)))
-    return PartedTraining(
-        measured.rows.take(np.argsort(measured.place)),  # the order of the parts
-        measured.n_rows,
-        measured.n_unlabelled,
-        measured.low,
-        measured.high,
-        rows,
-    )
+    n_unlabelled = seen.n_rows - int(n_of_class.sum())
+    if seen.n_rows <= parts.sample_rows:
+        sample = reduce(Training.join, rows.map(_dense))
+        low, high = _ranges(sample)
+    else:
+        sampling = _Sampling.of(parts.sample_rows, n_of_class, n_unlabelled, seed)
+        sample, low, high = _draw(rows, sampling)
+    return PartedTraining(sample, seen.n_rows, n_unlabelled, low, high, rows)
 
 
 def _itself(value: Result) -> Result:
@@ -122,11 +126,15 @@ def _itself(value: Result) -> Result:
 
 
 class _Look(NamedTuple):
-    """What the first pass learns: schema, counts of levels and cells, labels, column names."""
+    """What the first pass learns: schema, counts of levels and cells, labels, column names.
+
+    `labels` has the distinct labels of each part and the number of rows that have them.
+    """
 
     counted: Counted
+    n_rows: int
     n_cells: list[int]
-    labels: list[npt.NDArray[Any]]
+    labels: list[tuple[npt.NDArray[Any], IndexArray]]
     columns: Mapping[str, Any]
     name: str
 
@@ -140,8 +148,12 @@ def _look(part: Part, *, categorical_features: Any, owner: str, labelled: bool) 
     own = np.ones(table.n_rows) if weight is None else weight[weight > 0]
     counts = level_counts(schema, table, own)
     n_cells = [int(count.sum()) for count in level_counts(schema, table, np.ones(len(own)))]
-    found = [] if labels is None else [distinct_labels(labels, weight)[0]]
-    return _Look((schema, counts), n_cells, found, read_columns(part.X), part.name)
+    found = []
+    if labels is not None:
+        distinct, codes = distinct_labels(labels, weight)
+        found = [(distinct, np.bincount(codes[codes >= 0], minlength=len(distinct)))]
+    columns = read_columns(part.X)
+    return _Look((schema, counts), table.n_rows, n_cells, found, columns, part.name)
 
 
 def _merge_looks(first: _Look, other: _Look) -> _Look:
@@ -150,7 +162,8 @@ def _merge_looks(first: _Look, other: _Look) -> _Look:
     for j, n_more in zip(other.counted[0].discrete, other.n_cells, strict=True):
         cells[j] = cells.get(j, 0) + n_more
     n_cells = [cells[j] for j in counted[0].discrete]
-    return _Look(counted, n_cells, first.labels + other.labels, first.columns, first.name)
+    n_rows, labels = first.n_rows + other.n_rows, first.labels + other.labels
+    return _Look(counted, n_rows, n_cells, labels, first.columns, first.name)
 
 
 def _labels_and_weight(
@@ -170,7 +183,7 @@ def _refuse_other_length(n_rows: int, labels: npt.NDArray[Any] | None) -> None:
         raise ValueError(f"It has {n_rows} rows and {len(labels)} labels. Pass one label per row.")
 
 
-# --------------------------------------------------------- the second pass: ranges, the sample
+# -------------------------------------------------- the passes after it: ranges, the sample
 
 
 class _Facts(NamedTuple):
@@ -202,63 +215,94 @@ def _encode(part: Part, *, facts: _Facts) -> Training:
 
 
 class _Sampling(NamedTuple):
-    """How the sample is drawn: the rows of the lowest hashes."""
+    """How the sample is drawn.
 
-    n_rows: int
+    Attributes
+    ----------
+    chance : array of shape (n_classes + 1,)
+        Of a row of each class, and of one without label.
+    size : int
+        How many distinct rows a summary keeps.
+    seed : int
+    """
+
+    chance: FloatArray
+    size: int
     seed: int
 
-    def choose(self, key: KeyArray, y: IndexArray) -> IndexArray:
-        """Rows to keep, of all rows and of each class, lowest hash first."""
-        order = np.argsort(key, kind="stable")
-        if len(key) <= self.n_rows:
-            return order
-        chosen = [order[: self.n_rows]]
-        rest = order[self.n_rows :]
-        counts = np.bincount(y[chosen[0]] + 1, minlength=int(y.max()) + 2)
-        for label in range(int(y.max()) + 1):
-            lacking = max(LEAST_OF_CLASS - int(counts[label + 1]), 0)
-            chosen.append(rest[y[rest] == label][:lacking])
-        return np.concatenate(chosen)
+    @classmethod
+    def of(cls, n_sample: int, n_of_class: IndexArray, n_unlabelled: int, seed: int) -> _Sampling:
+        """Every row has the same chance, but in small classes more."""
+        n_rows = np.append(n_of_class, n_unlabelled).astype(np.float64)
+        least = np.append(np.full(len(n_of_class), float(LEAST_OF_CLASS)), 0.0)
+        share = np.maximum(n_sample / n_rows.sum(), least / np.maximum(n_rows, 1.0))
+        chance = np.minimum(share, 1.0)
+        return cls(chance, summary_size(chance, n_rows), seed)
+
+    def keys(self, part: Training) -> KeyArray:
+        """A hash of each row with its label and weight."""
+        numeric, codes = part.table.block(slice(None))
+        return row_keys(np.column_stack([numeric, part.weight]), codes, part.y, self.seed)
 
 
-class _Measures(NamedTuple):
-    """What the second pass learns; `rows` are for the sample, with their hashes and places."""
+class _Drawn(NamedTuple):
+    """Distinct rows that may be drawn, their hashes, and how many equal rows there are of each."""
 
     key: KeyArray
-    place: IndexArray
+    n_equal: IndexArray
     rows: Training
-    n_rows: int
-    n_unlabelled: int
-    low: FloatArray
-    high: FloatArray
 
 
-def _measure(sampling: _Sampling, part: Training) -> _Measures:
-    numeric, codes = part.table.block(slice(None))
-    key = row_keys(numeric, codes, part.y, sampling.seed)
-    chosen = sampling.choose(key, part.y)
-    return _Measures(
-        key[chosen],
-        chosen,
-        replace(part, table=Table(numeric, codes)).take(chosen),
-        len(key),
-        int(np.count_nonzero(part.y == UNLABELLED)),
+def _draw(rows: PreparedParts, sampling: _Sampling) -> tuple[Training, FloatArray, FloatArray]:
+    """The sample, and the smallest and largest value of each continuous column."""
+    summary, low, high = reduce(
+        partial(_merge_measures, sampling.size), rows.map(partial(_measure, sampling))
+    )
+    gather = partial(_gather, sampling, summary.candidates)
+    key, n_equal, distinct = reduce(_merge_drawn, rows.map(gather))
+    drawn = number_drawn(key, n_equal, sampling.chance[distinct.y])
+    sample = replace(distinct, weight=distinct.weight * drawn)
+    return sample.take(np.flatnonzero(drawn)), low, high
+
+
+def _measure(sampling: _Sampling, part: Training) -> tuple[Summary, FloatArray, FloatArray]:
+    return summarise(sampling.keys(part), sampling.chance[part.y]), *_ranges(part)
+
+
+def _merge_measures(
+    size: int,
+    first: tuple[Summary, FloatArray, FloatArray],
+    other: tuple[Summary, FloatArray, FloatArray],
+) -> tuple[Summary, FloatArray, FloatArray]:
+    summary = merge_summaries(first[0], other[0], size)
+    return summary, np.fmin(first[1], other[1]), np.fmax(first[2], other[2])
+
+
+def _gather(sampling: _Sampling, wanted: KeyArray, part: Training) -> _Drawn:
+    key = sampling.keys(part)
+    place = np.minimum(np.searchsorted(wanted, key), max(len(wanted) - 1, 0))
+    found = np.flatnonzero(wanted[place] == key) if len(wanted) else np.empty(0, dtype=np.intp)
+    distinct, first, count = np.unique(key[found], return_index=True, return_counts=True)
+    return _Drawn(distinct, count, _dense(part.take(found[first])))
+
+
+def _merge_drawn(first: _Drawn, other: _Drawn) -> _Drawn:
+    key, place, number = np.unique(
+        np.concatenate([first.key, other.key]), return_index=True, return_inverse=True
+    )
+    counts = np.concatenate([first.n_equal, other.n_equal])
+    n_equal = np.bincount(number.reshape(-1), counts).astype(np.intp)
+    return _Drawn(key, n_equal, first.rows.join(other.rows).take(place))
+
+
+def _dense(part: Training) -> Training:
+    return replace(part, table=Table(*part.table.block(slice(None))))
+
+
+def _ranges(part: Training) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value of each continuous column, NaN if it has none."""
+    numeric, _ = part.table.block(slice(None))
+    return (
         np.fmin.reduce(numeric, axis=0, initial=np.nan),
         np.fmax.reduce(numeric, axis=0, initial=np.nan),
-    )
-
-
-def _merge_measures(sampling: _Sampling, first: _Measures, other: _Measures) -> _Measures:
-    key = np.concatenate([first.key, other.key])
-    place = np.concatenate([first.place, other.place + first.n_rows])
-    rows = first.rows.join(other.rows)
-    chosen = sampling.choose(key, rows.y)
-    return _Measures(
-        key[chosen],
-        place[chosen],
-        rows.take(chosen),
-        first.n_rows + other.n_rows,
-        first.n_unlabelled + other.n_unlabelled,
-        np.fmin(first.low, other.low),
-        np.fmax(first.high, other.high),
     )
