@@ -20,14 +20,26 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import has_fit_parameter
 
 import latentclass
 from estimators import CLASSIFIERS
-from latentclass import LatentMixture
+from latentclass import LatentMixture, MDLDiscretizer
+from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN
+from latentclass.evaluation import TableClassifier
 
 PACKAGE = str(Path(latentclass.__file__).parent)
-MODELS = {type(model).__name__: type(model) for model in (*CLASSIFIERS, LatentMixture())}
+MODELS = {
+    **{type(model).__name__: type(model) for model in CLASSIFIERS},
+    "LatentMixture": LatentMixture,
+    "MDLDiscretizer": MDLDiscretizer,
+    # these two read numbers only
+    "LeaveOneOutKNN": lambda: TableClassifier(LeaveOneOutKNN()),
+    "BackpropagationNetwork": lambda: TableClassifier(BackpropagationNetwork(n_epochs=5)),
+}
+"""Every public estimator that needs no other program."""
 
 VALUES = {
     "accelerate": [False, True],
@@ -138,19 +150,28 @@ def draw_table(rng):
 
 def contained(X, rng):
     """The frame in one of the containers that tables come in."""
-    kind = rng.integers(4)
+    kind = rng.integers(7)
     if kind == 0:
         return X.to_numpy(dtype=object, na_value=None)
     if kind == 1:
         return X.to_numpy(dtype=object, na_value=None).tolist()
     if kind == 2:
         return X.astype(dict.fromkeys(X.select_dtypes(float), "Float64"))
+    if kind == 3:
+        floats = X.select_dtypes(float)
+        small = floats.columns[(floats.abs() < 1e38).all()]
+        return X.astype(dict.fromkeys(small, "float32"))
+    if kind == 4:
+        return pl.from_pandas(X)
+    if kind == 5:
+        return pl.from_pandas(X).to_arrow()
     return X
 
 
 def draw_model(name, rng, seed):
-    model = MODELS[name](random_state=seed)
+    model = MODELS[name]()
     params = model.get_params()
+    model.set_params(**{key: seed for key in params if key.endswith("random_state")})
     for key, values in (VALUES | OWN_VALUES.get(name, {})).items():
         if key in params:
             value = values[rng.integers(len(values))]
@@ -165,22 +186,36 @@ def draw_model(name, rng, seed):
 
 def check_answers(model, X, y):
     """All answers about the training table are as promised."""
-    n = len(X)
-    density = model.score_samples(X)
-    promise(density.shape == (n,) and not np.isnan(density).any(), "score_samples: NaN")
-    promise(not (density == np.inf).any(), "score_samples: infinite density")
-    if hasattr(model, "classes_"):
+    if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
         check_probabilities(model, X, y)
+    if hasattr(model, "score_samples"):
+        check_density(model, X)
+    if isinstance(model, MDLDiscretizer):
+        check_intervals(model, X)
+
+
+def check_density(model, X):
+    """The answers of a model of the whole row."""
+    density = model.score_samples(X)
+    promise(density.shape == (len(X),) and not np.isnan(density).any(), "score_samples: NaN")
+    promise(not (density == np.inf).any(), "score_samples: infinite density")
     if hasattr(model, "transform"):
         promise(np.isfinite(model.transform(X)).all(), "transform: not finite")
     for how in ("expected", "most_probable"):
         check_completion(model, X, how)
+    check_chances(model, X)
     drawn = model.sample(5, random_state=0)
-    drawn = pd.DataFrame(drawn[0] if isinstance(drawn, tuple) else drawn)
+    drawn = frame(drawn[0] if isinstance(drawn, tuple) else drawn)
     promise(drawn.shape == (5, model.n_features_in_), "sample: shape")
     promise(not np.isinf(drawn.select_dtypes(float)).to_numpy().any(), "sample: inf")
     copy = pickle.loads(pickle.dumps(model))
     promise(np.array_equal(copy.score_samples(X), density), "pickle: other answers")
+
+
+def check_intervals(model, X):
+    """Each number has an interval, and each hole stays one."""
+    kept = pd.isna(cells(model.transform(X))) == pd.isna(cells(X))
+    promise(kept.all(), "transform: a cell was lost, or a hole filled")
 
 
 def check_probabilities(model, X, y):
@@ -192,7 +227,8 @@ def check_probabilities(model, X, y):
     promise({label for label in y if label is not None} >= set(model.classes_), "classes_")
     # a bound has converged up to a tolerance, and rounding decides where it stops
     promise(np.allclose(model.predict_proba(X[:1]), proba[:1], atol=1e-5), "one row alone")
-    promise(not np.isnan(model.explain(X[:2]).weights).any(), "explain: NaN")
+    if hasattr(model, "explain"):
+        promise(not np.isnan(model.explain(X[:2]).weights).any(), "explain: NaN")
 
 
 def check_completion(model, X, how):
@@ -206,8 +242,19 @@ def check_completion(model, X, how):
     promise(not np.isinf(numbers).any(), f"complete({how}): inf")
 
 
+def check_chances(model, X):
+    after = frame(model.complete(X, how="probability")).to_numpy(dtype=float)
+    empty = sum(not c.observed for c in model.schema_.columns if c.kind == "continuous")
+    promise(np.isnan(after).any(axis=0).sum() <= empty, "complete(probability): a hole is left")
+    promise(not np.isinf(after).any(), "complete(probability): inf")
+
+
+def frame(X):
+    return X.to_pandas() if hasattr(X, "to_pandas") else pd.DataFrame(X)
+
+
 def cells(X):
-    return pd.DataFrame(X).astype(object).to_numpy()
+    return frame(X).astype(object).to_numpy()
 
 
 def is_sentence(error):
@@ -228,7 +275,11 @@ def try_one(name, seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", category=UserWarning)
         try:
-            model.fit(X, *([] if name == "LatentMixture" else [y]), sample_weight=weight)
+            labels = [] if name == "LatentMixture" else [y]
+            if has_fit_parameter(model, "sample_weight"):
+                model.fit(X, *labels, sample_weight=weight)
+            else:
+                model.fit(X, *labels)
         except Exception as error:
             return "refused" if is_sentence(error) else describe(error)
         try:

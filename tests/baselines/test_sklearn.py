@@ -165,6 +165,12 @@ def test_network_has_the_mean_of_columns_and_classes_as_hidden_units():
     assert model.network_.n_iter_ == 2
 
 
+def test_a_single_class_is_certain():
+    model = BackpropagationNetwork(n_epochs=2).fit([[0.0], [1.0]], ["only", "only"])
+    assert_array_equal(model.predict_proba([[0.5], [9.0]]), [[1.0], [1.0]])
+    assert_array_equal(model.predict([[0.5]]), ["only"])
+
+
 def test_unknown_kernel_is_refused():
     message = "kernel='odd' must be one of 'linear', 'cityblock'."
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

@@ -79,6 +79,9 @@ CONTINUOUS = [
     (arrow_column([2.0, None], pa.float32()), "float"),
     (arrow_column([2, None], pa.int8()), "double"),
     (arrow_column([Decimal(2), None]), "double"),
+    # narwhals does not know these types
+    (pandas_column([2, None], np.longdouble), str(np.dtype(np.longdouble))),
+    (arrow_column([Decimal(2), None], pa.decimal256(50, 2)), "double"),
 ]
 
 
@@ -91,14 +94,13 @@ def test_a_number_is_filled_in_and_the_type_kept_if_it_can_hold_it(X, dtype):
 
 
 NARROW = [
-    *(pandas_column([2, None], t) for t in ("float32", "Float32", ARROW(pa.float32()))),
+    *(pandas_column([2, None], t) for t in ("float16", "float32", "Float32", ARROW(pa.float32()))),
     polars_column([2.0, None], pl.Float32),
     arrow_column([2.0, None], pa.float32()),
 ]
 if hasattr(nw, "Float16"):  # older versions of narwhals do not know it: the column becomes float64
     half = [np.float16(2), None]
     NARROW += [
-        pandas_column(half, "float16"),
         pandas_column(half, ARROW(pa.float16())),
         arrow_column(half, pa.float16()),
     ]
@@ -119,6 +121,15 @@ def test_a_number_too_large_for_its_column_makes_the_column_wider(X):
     assert as_lists(out) == [[2, 1e39]]
 
 
+def test_a_number_too_large_for_an_array_makes_the_array_wider():
+    for dtype, value, wider in (
+        ("float16", 1e5, "float64"), ("float32", 1e5, "float32"), ("float32", 1e39, "float64")
+    ):  # fmt: skip
+        out = fill(np.array([[2], [NAN]], dtype), value=value)
+        assert out.tolist() == [[2], [value]]
+        assert out.dtype == wider
+
+
 LISTED = [
     (pandas_column([2, None, 7], "Int8"), "Int8"),
     (pandas_column([2, None, 7]), "float64"),
@@ -126,6 +137,7 @@ LISTED = [
     (polars_column([2.0, NAN, 7.0]), "Float64"),
     (arrow_column([2, None, 7], pa.int8()), "int8"),
     (arrow_column([2, None, 7], pa.float32()), "float"),
+    (arrow_column([Decimal(2), None, Decimal(7)], pa.decimal256(50, 2)), "double"),
 ]
 
 

@@ -3,10 +3,12 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass.baselines import NaiveBayes
+from latentclass import HNBClassifier, LatentTreeClassifier
+from latentclass.baselines import TAN, FiniteMixtureNaiveBayes, NaiveBayes
 from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables, write_bif
 
 
@@ -88,9 +90,26 @@ def test_hostile_names_are_read_by_another_program(title, tmp_path):
         assert_allclose(posterior.posterior(node).toarray(), expected, atol=1e-12)
 
 
+def test_variables_of_one_state_are_left_out(network, tmp_path):
+    """pyAgrum refuses them."""
+    rain, hose, wet = network
+    always = BifVariable("always", ["on"], ("rain",), np.ones((2, 1)))
+    parents = ("rain", "always", "hose")
+    wet_too = wet._replace(parents=parents, table=wet.table[:, None])
+    assert write_bif([rain, always, hose, wet_too]) == write_bif(network)
+    gum = pytest.importorskip("pyagrum", reason="pyAgrum is not installed")
+    X, y = pd.DataFrame({"a": ["u", "v"] * 4, "always": ["on"] * 8}), [0, 0, 1, 1] * 2
+    models = [NaiveBayes(), FiniteMixtureNaiveBayes(n_components=1), TAN(), HNBClassifier()]
+    for model in models:
+        model.fit(X, y).to_bif(tmp_path / "model.bif")
+        assert gum.loadBN(str(tmp_path / "model.bif")).names() == {"class", "a"}
+    LatentTreeClassifier(n_cuts=1).fit(X, y).to_bif(0, tmp_path / "model.bif")
+    assert gum.loadBN(str(tmp_path / "model.bif")).names() == {"a"}
+
+
 def test_names_that_become_equal_are_numbered():
     names = ["a b", "a_b_2", "a-b", "a+b", "a_b"]
-    variables = [BifVariable(name, ["x"], (), np.ones(1)) for name in names]
+    variables = [BifVariable(name, ["x", "y"], (), np.ones(2) / 2) for name in names]
     found = re.findall(r"variable (\w+) ", write_bif(variables))
     assert found == ["a_b", "a_b_2", "a_b_3", "a_b_4", "a_b_5"]
 

@@ -244,6 +244,7 @@ def test_a_damaged_store_is_mended(blobs, store):
         ("predicted", pack(np.full(30, 3, dtype=np.int32))),
         ("proba", pack(np.full((30, 3), np.nan, dtype=np.float32))),
         ("proba", pack(np.zeros((30, 2), dtype=np.float32))),
+        ("proba", pack(np.full((30, 3), 1.1, dtype=np.float32))),
     ],
 )
 def test_a_record_that_cannot_be_true_is_computed_again(blobs, store, field, content):
@@ -254,6 +255,22 @@ def test_a_record_that_cannot_be_true_is_computed_again(blobs, store, field, con
     with pytest.warns(UserWarning, match=message):
         found = compare(Logged(), blobs[:1], cv=2, store=store)
     assert outcome(found) == outcome(first)
+
+
+def test_a_failure_that_cannot_be_true_is_computed_again(blobs, store):
+    with pytest.warns(UserWarning, match="fits failed"):
+        compare(Failing(), blobs[:1], cv=2, store=store)
+    failures = list(Store(store).records.values())
+    store.write_bytes(b"".join(_line(record | {"traceback": 3}) for record in failures))
+    with (
+        pytest.warns(UserWarning, match="fits failed"),
+        pytest.warns(UserWarning, match="the first has no valid 'traceback'"),
+    ):
+        assert compare(Failing(), blobs[:1], cv=2, store=store).n_computed == 2
+    # a failure has no seconds, so what stands there does not matter
+    store.write_bytes(b"".join(_line(record | {"fit_seconds": "x"}) for record in failures))
+    with pytest.warns(UserWarning, match="fits failed"):
+        assert compare(Failing(), blobs[:1], cv=2, store=store).n_computed == 0
 
 
 def test_no_more_is_unpacked_than_is_expected():
@@ -345,6 +362,21 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(blobs, store, tmp_path):
     assert compare(models, blobs, cv=3, store=store).failures == []
 
 
+class Exiting(Failing):
+    """Ends the program, with half a character in its message."""
+
+    def fit(self, X, y):
+        raise SystemExit("bye \ud800")
+
+
+def test_a_classifier_that_would_end_the_program_fails_alone(blobs, store):
+    with pytest.warns(UserWarning, match=r"2 of 4 fits failed.*SystemExit: bye \\ud800\. See"):
+        comparison = compare([Exiting(), Logged()], blobs[:1], cv=2, store=store)
+    assert not np.isnan(comparison.scores()[0, 1])
+    comparison.to_csv().encode()
+    assert len(Store(store).records) == 4
+
+
 def test_all_failing_gives_a_table_all_the_same(blobs):
     with pytest.warns(UserWarning, match="12 of 12 fits failed"):
         comparison = compare([Failing(), Failing2()], blobs, cv=3)
@@ -368,7 +400,7 @@ class BadProba(Logged):
 
     def predict_proba(self, X):
         proba = super().predict_proba(X)
-        return np.full_like(proba, np.nan) if self.how == "nan" else proba[:, :1]
+        return {"nan": proba * np.nan, "large": proba + 0.5, "few": proba[:, :1]}[self.how]
 
     def predict(self, X):
         return np.full(len(X), "unheard of")
@@ -377,7 +409,8 @@ class BadProba(Logged):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("nan", "predict_proba returned values that are not finite"),
+        ("nan", "predict_proba returned values that are not between 0 and 1"),
+        ("large", "predict_proba returned values that are not between 0 and 1"),
         ("few", "predict_proba has 1 colu"),
     ],
 )
@@ -606,6 +639,16 @@ def test_table_classifier_codes_by_the_training_rows():
     with pytest.raises(ValueError, match="X has 4 rows, y has 3 labels"):
         TableClassifier(Peek()).fit(X, y[:3])
     assert TableClassifier(GaussianNB()).__sklearn_tags__().input_tags.allow_nan
+
+
+def test_table_classifier_copes_with_very_large_and_very_small_numbers():
+    X, y = np.array([[1.0], [3.0], [4.0], [5.0]]), [0, 0, 1, 1]
+    plain = TableClassifier(GaussianNB()).fit(X, y).predict_proba(X)
+    for power in (-200, 200):
+        model = TableClassifier(GaussianNB()).fit(X * 10.0**power, y)
+        assert_allclose(model.predict_proba(X * 10.0**power), plain, rtol=1e-9)
+        far = model.predict_proba([[1e300], [-1e300]])
+        assert_allclose(far, [[1, 0], [1, 0]], atol=1e-9)  # the first class is wider
 
 
 def test_one_classifier_alone_is_tabled_too():

@@ -1,5 +1,6 @@
 """The store is append-only, tolerates damage, and can be merged with others."""
 
+import errno
 import json
 import multiprocessing
 import os
@@ -92,6 +93,7 @@ def test_lines_of_another_kind_are_damage(path, line):
         ({"key": 3, "error": None}, "has no text as its 'key'"),
         ({"key": "b"}, "has neither a text nor null as its 'error'"),
         ({"key": "b", "error": ["no"]}, "has neither a text nor null as its 'error'"),
+        ({"key": "b", "error": "\ud800"}, "has neither a text nor null as its 'error'"),
         ({"key": "b", "error": None, "n": -1}, "has a bad n"),
     ],
 )
@@ -116,6 +118,8 @@ def test_a_store_that_cannot_be_written_to_is_an_error(tmp_path):
     )
     with pytest.raises(OSError, match=message):
         Store(tmp_path / "file" / "s.jsonl").check_writable()
+    with pytest.raises(OSError, match=r"The store '.+' cannot be read \(Is a directory\)\. Pass"):
+        Store(tmp_path)
     Store(tmp_path / "new" / "s.jsonl").check_writable()
     Store(None).check_writable()
 
@@ -159,6 +163,14 @@ def test_stores_merge(tmp_path):
 def test_a_full_disk_is_an_error(path, monkeypatch):
     monkeypatch.setattr(os, "write", lambda *_: 5)
     with pytest.raises(OSError, match=r"Only 5 of \d+ bytes could be written to results.jsonl"):
+        Store(path).add(record("a"))
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", refuse)
+    message = r"Nothing could be written to results\.jsonl \(No space left on device\)\. If the"
+    with pytest.raises(OSError, match=message):
         Store(path).add(record("a"))
 
 

@@ -331,6 +331,8 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
         """Probability of each class, in the order of `classes_`."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
+        if len(self.classes_) == 1:  # the network's one output is the chance of a second class
+            return np.ones((len(X), 1))
         return np.asarray(self.network_.predict_proba(X), dtype=np.float64)
 
     @computation

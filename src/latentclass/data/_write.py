@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -34,7 +35,7 @@ def build_table(schema: Schema, table: Table, rng: np.random.Generator | None = 
     data = dict(zip(schema.names, (values.tolist() for values in columns), strict=True))
     for column in schema.columns:
         if any(isinstance(label, float) for label in column.values):
-            data[column.name] = _whole_to_float(data[column.name])
+            data[column.name] = _to_floats(data[column.name])
     frame = nw.from_dict(data, backend=schema.container)  # type: ignore[arg-type]
     categories = [
         _to_categories(frame[column.name]) for column in schema.columns if column.categorical_dtype
@@ -108,6 +109,8 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
         # only arrays of floats or objects can have missing cells, and floats cannot hold text
         if out.dtype.kind == "f" and any(isinstance(v[0], str) for v in cells.values()):
             out = out.astype(object)
+        elif out.dtype.kind == "f" and any(_round(out.dtype, v) is None for v in cells.values()):
+            out = out.astype(np.float64)
         for j, values in cells.items():
             out[holes[j], j] = values
         return out
@@ -138,9 +141,9 @@ def _build_array(schema: Schema, table: Table, columns: list[npt.NDArray[Any]]) 
     return out
 
 
-def _whole_to_float(cells: list[Any]) -> list[Any]:
-    # polars takes the type of a column from its first cell, so 1 before 0.5 would fail
-    return [float(cell) if isinstance(cell, int) else cell for cell in cells]
+def _to_floats(cells: list[Any]) -> list[Any]:
+    # polars and pyarrow take the type of a column from its first cells: 1 before 0.5 would fail
+    return [float(cell) if isinstance(cell, int | Decimal) else cell for cell in cells]
 
 
 def _to_categories(series: nw.Series[Any]) -> nw.Series[Any]:
@@ -156,14 +159,15 @@ def _fill_series(
     pandas_like = series.implementation.is_pandas_like()
     numbers = all(isinstance(cell, int | float) for cell in cells)
     text = all(isinstance(cell, str) for cell in cells)
-    if numbers and (dtype.is_numeric() or (dtype == nw.Boolean and continuous)):
+    floats = _float_type(series)
+    numeric = dtype.is_numeric() or floats is not None
+    if numbers and (numeric or (dtype == nw.Boolean and continuous)):
         if not continuous and dtype.is_integer() and _in_range(dtype, cells):
             cells = [int(cell) for cell in cells]
         else:
-            cells = [float(cell) for cell in cells]
-            rounded = _rounded(dtype, cells) if dtype.is_float() else None
+            rounded = None if floats is None else _round(floats, cells)
             series = to_float64(series) if rounded is None else series
-            cells = rounded or cells
+            cells = [float(cell) for cell in (cells if rounded is None else rounded)]
     elif dtype == nw.Boolean and set(cells) <= {0, 1}:
         cells = [bool(cell) for cell in cells]
     elif _is_categorical(dtype) and (text or not series.implementation.is_polars()):
@@ -175,12 +179,19 @@ def _fill_series(
     return series.scatter(rows.tolist(), cells)
 
 
-def _rounded(dtype: Any, cells: list[float]) -> list[float] | None:
-    """Round cells to what a type of floats can hold; None if one is too large for it."""
-    bits = int("".join(filter(str.isdigit, str(dtype))))
+def _float_type(series: nw.Series[Any]) -> np.dtype[Any] | None:
+    """The numpy type of a column of floats; None for other columns."""
+    own = getattr(series.to_native(), "dtype", None)
+    if isinstance(own, np.dtype):  # narwhals does not know all of them
+        return own if own.kind == "f" else None
+    return np.dtype(str(series.dtype).lower()) if series.dtype.is_float() else None
+
+
+def _round(dtype: np.dtype[Any], cells: Any) -> npt.NDArray[Any] | None:
+    """Round numbers to what a type of floats can hold; None if one is too large for it."""
     with np.errstate(over="ignore"):
-        narrow = np.array(cells).astype(f"float{bits}")
-    return None if np.isinf(narrow).any() else [float(cell) for cell in narrow]
+        narrow = np.asarray(cells, dtype=np.float64).astype(dtype)
+    return None if np.isinf(narrow).any() else narrow
 
 
 def _is_categorical(dtype: Any) -> bool:
@@ -244,8 +255,8 @@ def _rebuild(series: nw.Series[Any], rows: IndexArray, cells: list[Any]) -> nw.S
     all_cells = np.array(series.to_numpy(), dtype=object)
     all_cells[rows] = cells
     new = all_cells.tolist()
-    if any(isinstance(cell, float) for cell in cells):
-        new = _whole_to_float(new)
+    if any(isinstance(cell, float) for cell in cells) or any(isinstance(c, Decimal) for c in new):
+        new = _to_floats(new)
     return nw.new_series(series.name, new, backend=series.implementation)
 
 

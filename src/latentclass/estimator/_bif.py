@@ -49,8 +49,8 @@ def write_bif(
     Not every reader accepts more than letters, digits and underscores in names. So other characters
     become underscores; a name that does not start with a letter, or that is a word of the format,
     gets a letter in front (`s` for a state, `v` for a variable); and names that are then equal get
-    a number. The original names are
-    kept in `property` lines.
+    a number. The original names are kept in `property` lines. Variables of one state, which some
+    readers refuse, are left out: they do not change what the others do.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def write_bif(
       (yes) 0.2, 0.8;
     }
     """
-    variables = list(variables)
+    variables = _without_constants(list(variables))
     names = [v.name for v in variables]
     safe = dict(zip(names, _unique(names, "v"), strict=True))
     states = {v.name: _unique([str(s) for s in v.states], "s") for v in variables}
@@ -92,6 +92,19 @@ def write_bif(
         with replacing(path) as file:
             file.write(text.encode())
     return text
+
+
+def _without_constants(variables: list[BifVariable]) -> list[BifVariable]:
+    """Leave out variables of one state, and their axes in the tables of their children."""
+    constant = {v.name for v in variables if len(v.states) == 1}
+    return [
+        v._replace(
+            parents=tuple(p for p in v.parents if p not in constant),
+            table=v.table[tuple(0 if p in constant else slice(None) for p in v.parents)],
+        )
+        for v in variables
+        if v.name not in constant
+    ]
 
 
 def _numbers(row: FloatArray) -> str:

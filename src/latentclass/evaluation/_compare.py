@@ -17,7 +17,7 @@ from latentclass._warn import warn_user
 from latentclass.evaluation._comparison import Comparison
 from latentclass.evaluation._folds import Fold, make_folds
 from latentclass.evaluation._identity import identity
-from latentclass.evaluation._metrics import read_scoring
+from latentclass.evaluation._metrics import SECONDS, read_scoring
 from latentclass.evaluation._problem import Problem, discretise_globally, read_problems
 from latentclass.evaluation._progress import Pair, Progress, TimeLeft
 from latentclass.evaluation._run import Task, failed_task, find_fault, run_task
@@ -241,7 +241,8 @@ def _run_alone(task: Task) -> Record:
 
 
 def _seconds(record: Record) -> float:
-    return float(record.get("fit_seconds", 0.0) + record.get("predict_seconds", 0.0))
+    """Time of a fit and its predictions; that of a failure is not known."""
+    return 0.0 if record["error"] is not None else float(sum(record[name] for name in SECONDS))
 
 
 def read_estimators(estimators: Any) -> dict[str, Any]:

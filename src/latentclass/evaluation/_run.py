@@ -32,6 +32,9 @@ CODES = np.int32
 PROBABILITIES = np.float32
 """Types of the arrays in a record."""
 
+ROUNDING = 1e-6
+"""By how much a probability may miss 0 or 1."""
+
 LONGEST = 1e10
 """Seconds that no fit takes: more than 300 years."""
 
@@ -59,7 +62,7 @@ def run_task(task: Task) -> Record:
         warnings.simplefilter("always")
         try:
             outcome = {"error": None, **_fit_and_predict(task)}
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             outcome = _failure(error)
     seen = dict.fromkeys(f"{entry.category.__name__}: {entry.message}" for entry in caught)
     return _heading(task) | outcome | {"warnings": list(seen)}
@@ -89,7 +92,9 @@ def _sizes(task: Task) -> dict[str, Any]:
 
 def _failure(error: BaseException) -> Record:
     lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-5)
-    return {"error": f"{type(error).__name__}: {error}", "traceback": "".join(lines)}
+    texts = {"error": f"{type(error).__name__}: {error}", "traceback": "".join(lines)}
+    # a message may hold half a character, as of a file's name, which cannot be written to a file
+    return {name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()}
 
 
 def _fit_and_predict(task: Task) -> dict[str, Any]:
@@ -176,9 +181,14 @@ def _all_classes(proba: npt.NDArray[Any], seen: Any, problem: Problem) -> npt.ND
         )
     wide = np.zeros((len(proba), len(problem.classes)), dtype=PROBABILITIES)
     wide[:, codes] = proba
-    if not np.all(np.isfinite(wide)):
-        raise ValueError("predict_proba returned values that are not finite.")
+    if not _are_probabilities(wide):
+        raise ValueError("predict_proba returned values that are not between 0 and 1.")
     return wide
+
+
+def _are_probabilities(values: npt.NDArray[np.float32]) -> bool:
+    """Whether all values are between 0 and 1, up to rounding; NaN is not."""
+    return bool(np.all((values >= -ROUNDING) & (values <= 1 + ROUNDING)))
 
 
 def pack(array: npt.NDArray[Any]) -> dict[str, Any]:
@@ -236,7 +246,7 @@ def find_fault(record: Record, task: Task) -> str | None:
 
         def are_probabilities(content: Any) -> bool:
             shape = (len(codes), len(names))
-            return content is None or bool(np.isfinite(unpack(content, PROBABILITIES, shape)).all())
+            return content is None or _are_probabilities(unpack(content, PROBABILITIES, shape))
 
         rules |= {
             **dict.fromkeys(SECONDS, lambda seconds: 0 <= seconds <= LONGEST),
@@ -245,6 +255,8 @@ def find_fault(record: Record, task: Task) -> str | None:
             "predicted": are_codes,
             "proba": are_probabilities,
         }
+    else:
+        rules["traceback"] = lambda text: isinstance(text, str)
     for name, holds in rules.items():
         try:
             if holds(record[name]):

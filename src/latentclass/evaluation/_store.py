@@ -18,6 +18,8 @@ Record = dict[str, Any]
 CHECK = "check"
 """Last field of a line: a checksum of the other fields, which reveals damaged lines."""
 
+FULL = "If the disk is full, make room and run again; finished folds are kept."
+
 
 class Store:
     """Finished folds in a file of JSON lines.
@@ -68,7 +70,15 @@ class Store:
 
     def _read(self, path: Path, find_fault: Callable[[Record], str | None]) -> None:
         damaged: dict[int, str] = {}
-        with path.open("rb") as lines:
+        try:
+            lines = path.open("rb")
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"The store {path.name!r} cannot be read ({error.strerror}). Pass store= a file "
+                "that you can read and write.",
+            ) from error
+        with lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
@@ -192,7 +202,10 @@ def _find_fault(record: Record) -> str | None:
     """Say what makes a record useless to a store; None if nothing does."""
     if not isinstance(record.get("key"), str):
         return "has no text as its 'key'"
-    if "error" not in record or not isinstance(record["error"], str | None):
+    try:
+        if record["error"] is not None:
+            record["error"].encode()  # half a character cannot be written anywhere
+    except (KeyError, AttributeError, UnicodeEncodeError):
         return "has neither a text nor null as its 'error'"
     return None
 
@@ -211,11 +224,14 @@ def _append(path: Path, line: bytes) -> None:
                 os.lseek(handle, end - 1, os.SEEK_SET)
                 if os.read(handle, 1) != b"\n":
                     line = b"\n" + line  # a killed run left half a line: start a new one
-            written = os.write(handle, line)
+            try:
+                written = os.write(handle, line)
+            except OSError as error:
+                what = f"Nothing could be written to {path.name} ({error.strerror}). {FULL}"
+                raise OSError(error.errno, what) from error
             if written < len(line):
                 raise OSError(
-                    f"Only {written} of {len(line)} bytes could be written to {path.name}. If the "
-                    "disk is full, make room and run again; finished folds are kept."
+                    f"Only {written} of {len(line)} bytes could be written to {path.name}. {FULL}"
                 )
             os.fsync(handle)
     finally:

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from latentclass._types import FloatArray
 from latentclass._validation import check_option
 from latentclass.data._schema import Schema, Table
+from latentclass.engine._numeric import VALUE_LIMIT, divide
 from latentclass.estimator._decision import least_loss
 from latentclass.estimator._reading import TableReader, store_fitted
 
@@ -80,11 +81,16 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         numeric = np.asarray(training.table.block(slice(None)).numeric)
         seen = np.maximum(np.sum(~np.isnan(numeric), axis=0), 1)
         mean = np.nansum(numeric, axis=0) / seen
-        spread = np.sqrt(np.nansum((numeric - mean) ** 2, axis=0) / seen)
+        centred = np.where(np.isnan(numeric), 0.0, numeric - mean)
+        unit = np.abs(centred).max(axis=0)
+        # squared as shares of the largest, because squares of large numbers overflow
+        shares = divide(centred, unit)
+        spread = unit * np.sqrt(np.sum(shares**2, axis=0) / seen)
         # rounding errors give even a constant column a tiny spread
         varies = spread > 1e-12 * np.maximum(np.abs(mean), 1e-300)
         scale = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
-        numbers = to_numbers(training.table, training.schema, mean, scale)
+        limit = VALUE_LIMIT if self.scale else np.inf
+        numbers = to_numbers(training.table, training.schema, mean, scale, limit)
         fitted = clone(self.estimator).fit(numbers, training.classes[training.y])
         store_fitted(
             self,
@@ -123,13 +129,17 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
 
 def read_numbers(model: TableClassifier, X: Any) -> FloatArray:
     """Return a table as the matrix that the wrapped classifier of a fitted model reads."""
-    return to_numbers(model._read(X), model.schema_, model.mean_, model.scale_)
+    limit = VALUE_LIMIT if model.scale else np.inf
+    return to_numbers(model._read(X), model.schema_, model.mean_, model.scale_, limit)
 
 
-def to_numbers(table: Table, schema: Schema, mean: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return an encoded table as a matrix without missing values."""
+def to_numbers(
+    table: Table, schema: Schema, mean: FloatArray, scale: FloatArray, limit: float
+) -> FloatArray:
+    """Return an encoded table as a matrix without missing values; `limit` is the largest number."""
     block = table.block(slice(None))
-    centred = (block.numeric - mean) / scale
+    with np.errstate(over="ignore"):
+        centred = np.clip((block.numeric - mean) / scale, -limit, limit)
     parts = [np.where(np.isnan(block.numeric), 0.0, centred)]
     for place, n_levels in enumerate(schema.n_levels):
         parts.append((block.codes[:, place, None] == np.arange(n_levels)).astype(np.float64))

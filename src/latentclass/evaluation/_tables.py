@@ -29,8 +29,8 @@ _LATEX = {
 }
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\n")
-"""Text that begins so would be computed by a spreadsheet."""
+FORMULA = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\n")
+"""Text that begins so would be computed by a spreadsheet; some do so with signs of full width."""
 
 
 class Cell(NamedTuple):
