@@ -638,6 +638,11 @@ def test_table_classifier_codes_by_the_training_rows():
     assert_allclose(flat.estimator_.X_, 0, atol=1e-15)
     with pytest.raises(ValueError, match="X has 4 rows, y has 3 labels"):
         TableClassifier(Peek()).fit(X, y[:3])
+    with (
+        pytest.warns(UserWarning, match="have no value in any row"),
+        pytest.raises(ValueError, match="no column with a value, so Peek has nothing to learn fro"),
+    ):
+        TableClassifier(Peek()).fit([[None], [None]], ["a", "b"])
     assert TableClassifier(GaussianNB()).__sklearn_tags__().input_tags.allow_nan
 
 

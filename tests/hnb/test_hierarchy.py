@@ -101,6 +101,19 @@ def test_latent_posterior_by_enumeration(model):
             assert_allclose(found[t][i], share, rtol=1e-10, atol=1e-14)
 
 
+def test_impossible_rows_tell_nothing_about_latent_variables(model):
+    """Level 0 of the attribute that stands alone is impossible in all classes."""
+    first = model.hierarchy.offsets[list(model.hierarchy.tops).index(3)]
+    log_theta = model.tables.log_theta.copy()
+    log_theta[:, first] = -np.inf
+    tables = Tables(log_theta, model.tables.log_within)
+    strict = FilledHierarchy(model.hierarchy, tables)
+    codes = np.array([[0, 1, 1, 0], [-1, -1, -1, -1]], dtype=np.int32)
+    for found in latent_posterior(strict, codes, np.array([[0.3, 0.7]] * 2)):
+        assert_allclose(found[0], found[1], rtol=1e-12)
+        assert_allclose(found[1].sum(), 1.0)
+
+
 def test_states_are_known_where_holes_leave_one_open():
     hierarchy = Hierarchy((2, 3)).join(0, 1, np.array([[0, 1, 1], [0, 1, 2]], dtype=np.int32))
     codes = np.array([[-1, 0], [-1, 1], [-1, 2], [0, -1], [-1, -1], [1, 2]], dtype=np.int32)

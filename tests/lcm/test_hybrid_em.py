@@ -231,6 +231,17 @@ def test_slopes_of_the_conditional_bound_are_its_derivatives(tied):
             assert_allclose(getattr(slopes, name)[place], expected, atol=1e-8)
 
 
+def test_slopes_at_certain_bits_do_not_overflow():
+    """Without pseudo-counts the best offset of a bit that is always 0 is far below -700."""
+    problem, _ = make_problem()
+    params = starts_of(problem)
+    params.coefficient[:, :, 2:, 0] = -800.0
+    conditional = ConditionalProblem(problem.data, PRIOR, 0.0)
+    slopes, _, _ = conditional.gradient(params, conditional.start_xi(params))
+    assert all(np.isfinite(slope).all() for slope in slopes)
+    assert np.all(slopes.coefficient[:, :, 2:, 0] > 0)
+
+
 def test_gradient_steps_raise_the_conditional_bound():
     problem, _ = make_problem(n_rows=60, holes=0.1)
     params = problem.m_step(problem.e_step(starts_of(problem))[0])

@@ -91,6 +91,11 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         scale = np.where(varies, spread, 1.0) if self.scale else np.ones(len(spread))
         limit = VALUE_LIMIT if self.scale else np.inf
         numbers = to_numbers(training.table, training.schema, mean, scale, limit)
+        if numbers.shape[1] == 0:
+            raise ValueError(
+                f"X has no column with a value, so {type(self.estimator).__name__} has nothing to "
+                "learn from. Pass at least one column with values."
+            )
         fitted = clone(self.estimator).fit(numbers, training.classes[training.y])
         store_fitted(
             self,

@@ -352,6 +352,8 @@ def latent_posterior(
 ) -> list[FloatArray]:
     """P(state | observed attributes) of each latent variable, the classes mixed by `posterior`.
 
+    A row that no class can have made counts as one with all its attributes missing.
+
     Parameters
     ----------
     model : FilledHierarchy
@@ -365,6 +367,8 @@ def latent_posterior(
     """
     hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
     out = [np.empty((len(codes), latent.n_states)) for latent in hierarchy.latents]
+    impossible = np.isneginf(log_likelihood(model, codes)).all(axis=1)
+    codes = np.where(impossible[:, None], np.int32(-1), codes)
     for part in _blocks(hierarchy, np.arange(len(codes))):
         for found, values in zip(
             out, _send_down(model, codes[part], posterior[part])[n:], strict=True

@@ -21,6 +21,7 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
@@ -163,7 +164,7 @@ class ConditionalProblem:
         slope[:, :, :n_gaussian] /= noise[..., None]
         ones, zeros = prior.alpha * self.data.pseudo
         soft = n_gaussian + len(ones)  # the first category of a soft-max column
-        chance = 1.0 / (1.0 + np.exp(-coefficient[:, :, n_gaussian:soft, 0]))
+        chance = expit(coefficient[:, :, n_gaussian:soft, 0])
         slope[:, :, n_gaussian:soft, 0] += ones * (1.0 - chance) - zeros * chance
         offset = coefficient[:, :, soft:, 0]
         kappa, rho = soft_pseudo(self.data.soft, offset, prior.alpha)
