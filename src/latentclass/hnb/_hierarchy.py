@@ -367,8 +367,8 @@ def latent_posterior(
     """
     hierarchy, n = model.hierarchy, len(model.hierarchy.n_levels)
     out = [np.empty((len(codes), latent.n_states)) for latent in hierarchy.latents]
-    impossible = np.isneginf(log_likelihood(model, codes)).all(axis=1)
-    codes = np.where(impossible[:, None], np.int32(-1), codes)
+    impossible = np.isneginf(log_likelihood(model, codes)).all(axis=1, keepdims=True)
+    codes = np.where(impossible, np.int32(-1), codes)
     for part in _blocks(hierarchy, np.arange(len(codes))):
         for found, values in zip(
             out, _send_down(model, codes[part], posterior[part])[n:], strict=True
