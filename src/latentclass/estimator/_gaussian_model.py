@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Block, Table, join_tables
+from latentclass.data._schema import Block, Schema, Table, join_tables
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
@@ -35,6 +36,7 @@ from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._average import Average, log_mean
 from latentclass.estimator._completion import improve_levels
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 
 
@@ -147,13 +149,27 @@ class Measured(NamedTuple):
 
 def measure(training: Training, n_jobs: int | None) -> Measured:
     """Learn how the columns are scaled; weight two counts as two rows."""
-    table, weight, schema = training.table, training.weight, training.schema
-    observed = np.array([schema.columns[j].observed for j in schema.continuous], dtype=bool)
+    table = training.table
     # the range of the first rows is a good enough unit for sums, unless a column is empty in them
     low, high = _column_range(table, table.spans()[:1])
-    if np.any(np.isnan(low) & observed):
+    if np.any(np.isnan(low) & _observed(training.schema)):
         low, high = _column_range(table, table.spans())
     centre, unit = product.measure_range(low, high)
+    return _measured(_sum_columns(centre, unit, n_jobs, training), centre, unit, training.schema)
+
+
+def measure_parts(parted: PartedTraining) -> Measured:
+    """The same for rows in parts."""
+    centre, unit = product.measure_range(parted.low, parted.high)
+    sums = sum(parted.map(partial(_sum_columns, centre, unit, None)))
+    return _measured(np.asarray(sums), centre, unit, parted.sample.schema)
+
+
+def _sum_columns(
+    centre: FloatArray, unit: FloatArray, n_jobs: int | None, training: Training
+) -> FloatArray:
+    """Weight, sum and sum of squares of (x - centre) / unit in each column, shape (3, p)."""
+    table, weight = training.table, training.weight
 
     def visit(span: slice) -> FloatArray:
         rows = (table.block(span).numeric - centre) / unit
@@ -162,11 +178,19 @@ def measure(training: Training, n_jobs: int | None) -> Measured:
             rows = np.nan_to_num(rows)
         return np.stack([weight[span] @ shown, weight[span] @ rows, weight[span] @ rows**2])
 
-    parts = map_blocks(visit, table.spans(), n_jobs)
-    seen, total, square = sum(parts, np.zeros((3, len(centre))))
-    scaling = ColumnSums(centre, unit, seen, total, square).scaling(observed)
+    return sum(map_blocks(visit, table.spans(), n_jobs), np.zeros((3, len(centre))))
+
+
+def _measured(sums: FloatArray, centre: FloatArray, unit: FloatArray, schema: Schema) -> Measured:
+    seen, total, square = sums
+    scaling = ColumnSums(centre, unit, seen, total, square).scaling(_observed(schema))
     offsets = np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp)
     return Measured(scaling, offsets, scaling.outside_log_likelihood(seen))
+
+
+def _observed(schema: Schema) -> BoolArray:
+    """Which continuous columns have a value in some row."""
+    return np.array([schema.columns[j].observed for j in schema.continuous], dtype=bool)
 
 
 def _column_range(table: Table, spans: list[slice]) -> tuple[FloatArray, FloatArray]:

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
 from latentclass.lcm._fit import fit_data, fit_lcm
+from latentclass.lcm._parted_fit import fit_lcm_parts
 
 
 class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
@@ -227,6 +229,10 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        settings = self._settings(self.n_latent, self.n_components)
+        return fit_lcm_parts(parted, settings, self._draw_seed, on_iteration=progress.step)
 
     # ------------------------------------------------------- rows seen once
 

@@ -209,6 +209,21 @@ class LCMProblem:
 
     def e_step(self, params: LCMParams) -> tuple[LCMStats, FloatArray]:
         """Expected moments of the complete data, and the objective per row."""
+        stats, log_likelihood = self.expect(params)
+        objective = log_likelihood + self.log_prior(params)
+        return stats, objective / self.data.total_weight[params.weighting]
+
+    def add(self, first: LCMStats, second: LCMStats) -> LCMStats:
+        """Moments of two disjoint sets of rows together; weighting and edges are those of both."""
+        sums = (one + other for one, other in zip(first[2:], second[2:], strict=True))
+        return LCMStats(first.weighting, first.edges, *sums)
+
+    def log_prior(self, params: LCMParams) -> FloatArray:
+        """log density of the prior up to a constant, shape (S,)."""
+        return log_prior(params, self.prior)
+
+    def expect(self, params: LCMParams) -> tuple[LCMStats, FloatArray]:
+        """Expected moments of the complete data, and the log-likelihood of all rows."""
         holes = any(group.patterns is not None for group in self.data.groups)
         components, regression = to_components(params, holes=holes)
         stats, log_likelihood = expect(self.data, components)
@@ -241,8 +256,7 @@ class LCMProblem:
             np.einsum("symii->smi", square),
             counts,
         )
-        objective = log_likelihood + log_prior(params, self.prior)
-        return expected, objective / self.data.total_weight[params.weighting]
+        return expected, log_likelihood
 
     def m_step(self, stats: LCMStats) -> LCMParams:
         """Return the parameters of highest expected penalised likelihood.

@@ -1,0 +1,114 @@
+"""Fits of the latent classification model to rows in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+import numpy as np
+
+from latentclass._types import FloatArray
+from latentclass.engine._class_components import ComponentData, add_known
+from latentclass.engine._em import run_restarts, take_starts
+from latentclass.engine._parted_problem import PartedProblem
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._gaussian_model import Measured, gather, measure_parts
+from latentclass.estimator._parted import PartedTraining
+from latentclass.estimator._reading import Training
+from latentclass.lcm._em import LCMParams, LCMProblem, LCMStats, canonical
+from latentclass.lcm._fit import LCMSettings, Step, fit_data, fit_lcm, training_accuracy
+from latentclass.lcm._model import LCMModel
+
+
+@dataclass(frozen=True, eq=False)
+class PartReader:
+    """Prepares the rows of a part for the E-step of `n_starts` starts."""
+
+    measured: Measured
+    settings: LCMSettings
+    n_starts: int
+
+    def data(self, part: Training) -> ComponentData:
+        """The rows of a part."""
+        n_components = self.settings.n_components
+        return gather(
+            part,
+            self.measured,
+            one_component=n_components == 1,
+            width=self.n_starts * n_components,
+            n_jobs=None,
+        )
+
+    def problem(self, data: ComponentData) -> LCMProblem:
+        """The EM problem of some rows."""
+        size = self.settings.n_components, self.settings.n_latent
+        return LCMProblem(
+            data, *size, self.settings.tied, self.settings.prior, self.settings.offset
+        )
+
+    def known(self, part: Training) -> tuple[ComponentData, bool]:
+        """Sums of the rows of which everything is known, and whether there are no others."""
+        data = self.data(part)
+        return replace(data, groups=[]), not data.groups
+
+    def expect(self, params: LCMParams, part: Training) -> tuple[LCMStats, FloatArray]:
+        """Expected moments and log-likelihood of the rows of a part."""
+        return self.problem(self.data(part)).expect(params)
+
+
+def fit_lcm_parts(
+    parted: PartedTraining,
+    settings: LCMSettings,
+    draw_seed: Callable[[], int],
+    *,
+    on_iteration: Step | None,
+) -> Learned:
+    """Fit the model to rows in parts: restarts on the sample, then EM from the best on all rows.
+
+    If sums over the rows are all that it needs, as with one component and nothing missing, there is
+    no need for a sample.
+    """
+    measured = measure_parts(parted)
+    reader = PartReader(measured, settings, settings.n_kept)
+    known, complete = reduce(_add, parted.map(reader.known))
+    if complete:
+        chosen = settings.select == "accuracy"
+        score = training_accuracy(parted.sample, measured, None) if chosen else None
+        return fit_data(
+            known, measured, settings, draw_seed(), score=score, on_iteration=on_iteration
+        )
+    start = fit_lcm(parted.sample, measured, settings, draw_seed, n_jobs=None, on_iteration=None)
+    assert isinstance(start.model, LCMModel)
+
+    def expect_parts(params: LCMParams) -> Iterator[tuple[LCMStats, FloatArray]]:
+        return parted.map(partial(reader.expect, params))
+
+    total_weight = float(known.total_weight[0])
+    problem = PartedProblem(reader.problem(_without_rows(known)), expect_parts, total_weight)
+    rules = {**settings.contest(), "halving": False}
+    result = run_restarts(problem, start.model.params, rngs=[], on_iteration=on_iteration, **rules)
+    params = canonical(result.params)
+    penalty = float(problem.known.log_prior(take_starts(result.params, [0]))[0])
+    log_likelihood = result.history[-1] * total_weight - penalty + measured.outside
+    return Learned(
+        LCMModel(measured.scaling, measured.level_offsets, params),
+        FitRecord.of(result, log_likelihood),
+        {"restart_histories_": result.histories},
+    )
+
+
+def _without_rows(data: ComponentData) -> ComponentData:
+    return replace(
+        data,
+        known=np.zeros_like(data.known),
+        known_counts=np.zeros_like(data.known_counts),
+        labelled=np.zeros_like(data.labelled),
+        total_weight=np.zeros_like(data.total_weight),
+    )
+
+
+def _add(
+    first: tuple[ComponentData, bool], second: tuple[ComponentData, bool]
+) -> tuple[ComponentData, bool]:
+    return add_known(first[0], second[0]), first[1] and second[1]
