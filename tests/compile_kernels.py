@@ -17,6 +17,7 @@ from latentclass import (
     LatentMixture,
     LatentTreeClassifier,
     LatentVariableClassifier,
+    LCMClassifier,
 )
 
 # The slowest to compile comes first, so that the other processes share the rest meanwhile.
@@ -29,6 +30,7 @@ MODELS = [
     BinaryLCMClassifier(2, n_init=2, max_iter=3, random_state=0),
     HybridLCMClassifier(2, n_init=2, max_iter=3, random_state=0),
     LatentVariableClassifier(max_iter=3, random_state=0),
+    *(LCMClassifier(2, m, n_init=2, max_iter=3, random_state=0) for m in (1, 2)),
     HNBClassifier(random_state=0),
     HNBClassifier(pair_measure="expected_kl", random_state=0),
 ]

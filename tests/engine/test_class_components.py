@@ -7,7 +7,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from latentclass.engine import _class_components as engine
+from latentclass.engine import _factored as factored
 from latentclass.engine import _gaussian as gaussian
+from latentclass.engine._expectation import expect, expect_factors
 
 N_LEVELS = (3, 2)
 OFFSETS = np.array([0, 3, 5])
@@ -24,18 +26,19 @@ def make_rows(rng, n_rows=60, n=3, *, holes=True, unlabelled=True):
     return values, codes, y, rng.uniform(0.5, 2.0, (2, n_rows))
 
 
-def make_components(rng, n_starts=2, n_components=2, n=3, *, factored=False):
+def make_components(rng, n_starts=2, n_components=2, n=3, *, rank=None):
     shape = (n_starts, N_CLASSES, n_components)
-    loadings, noise = rng.normal(size=(*shape, n, 1)), rng.uniform(0.5, 2.0, (*shape, n))
+    loadings, noise = rng.normal(size=(*shape, n, rank or 1)), rng.uniform(0.5, 2.0, (*shape, n))
     covariance = loadings @ np.swapaxes(loadings, -2, -1) + noise[..., None] * np.eye(n)
+    mean = rng.normal(size=(*shape, n))
     log_weight = np.log(rng.dirichlet(np.ones(N_CLASSES * n_components), n_starts))
     tables = [np.log(rng.dirichlet(np.ones(r), shape[:2])) for r in N_LEVELS]
     return engine.ClassComponents(
         np.arange(n_starts) % 2,
         log_weight.reshape(shape),
-        gaussian.from_covariance(rng.normal(size=(*shape, n)), covariance),
+        gaussian.from_covariance(mean, covariance),
         np.concatenate(tables, axis=-1),
-        gaussian.Factors(loadings, noise) if factored else None,
+        None if rank is None else factored.Factors(mean, loadings, noise),
     )
 
 
@@ -99,16 +102,70 @@ def slow_expect(components, values, codes, y, weights):
     return (weight, total, square, counts), log_likelihood
 
 
+def slow_latent(components, s, k, m, expected, second):
+    """E[u], E[u u'] and E[x u'] of a row, from E[x] and E[x x'] of its completion.
+
+    By the full covariance: u given all of x has mean G (x - mean) and covariance I - G loadings.
+    """
+    mean, loadings, _ = (array[s, k, m] for array in components.factors)
+    gain = loadings.T @ np.linalg.inv(components.gaussians.covariance[s, k, m])
+    latent = gain @ (expected - mean)
+    about = second - np.outer(mean, expected) - np.outer(expected, mean) + np.outer(mean, mean)
+    rest = np.eye(len(gain)) - gain @ loadings
+    return latent, gain @ about @ gain.T + rest, (second - np.outer(expected, mean)) @ gain.T
+
+
+def slow_factors(components, values, codes, y, weights):
+    """Moments of x and u, one row at a time."""
+    sums = factored.no_moments(components.factors)
+    for s, k, m in np.ndindex(components.log_weight.shape):
+        place = (s, k, m)
+        for i, x in enumerate(values):
+            if y[i] not in (k, -1):
+                continue
+            # the share of the row is that of the slow E-step for it alone
+            alone = (x[None], codes[i : i + 1], y[i : i + 1], weights[:, i : i + 1])
+            share = slow_expect(components, *alone)[0][0][place]
+            expected, second = slow_completion(components, *place, x)
+            latent, square, cross = slow_latent(components, *place, expected, second)
+            one = (1.0, latent, square, expected, cross, np.diagonal(second))
+            for whole, part in zip(sums, one, strict=True):
+                whole[place] += share * part
+    return sums
+
+
 @pytest.mark.parametrize("n_components", [1, 2])
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("unlabelled", [False, True])
-@pytest.mark.parametrize("factored", [False, True])
-def test_expectations_equal_those_of_a_loop(n_components, holes, unlabelled, factored):
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("summed_share", [0.0, np.inf])
+def test_moments_of_factors_equal_those_of_a_loop(
+    monkeypatch, n_components, holes, unlabelled, narrow, summed_share
+):
+    monkeypatch.setattr(factored, "is_narrow", lambda *_: narrow)
+    monkeypatch.setattr(engine, "SUMMED_SHARE", summed_share)
+    rng = np.random.default_rng(12)
+    rows = make_rows(rng, 20, holes=holes, unlabelled=unlabelled)
+    components = make_components(rng, n_components=n_components, rank=2)
+    data = gather(*rows, one_component=n_components == 1, rank=2)
+    assert bool(data.known_patterns) == (holes and n_components == 1 and summed_share == 0.0)
+    stats, log_likelihood = expect_factors(data, components)
+    expected, slow_likelihood = slow_expect(components, *rows)
+    assert_allclose(log_likelihood, slow_likelihood, rtol=1e-10)
+    assert_allclose(stats.counts, expected[3], rtol=1e-9, atol=1e-9)
+    for ours, theirs in zip(stats.moments, slow_factors(components, *rows), strict=True):
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("unlabelled", [False, True])
+def test_expectations_equal_those_of_a_loop(n_components, holes, unlabelled):
     rng = np.random.default_rng(0)
     rows = make_rows(rng, holes=holes, unlabelled=unlabelled)
-    components = make_components(rng, n_components=n_components, factored=factored)
+    components = make_components(rng, n_components=n_components)
     data = gather(*rows, one_component=n_components == 1)
-    stats, log_likelihood = engine.expect(data, components)
+    stats, log_likelihood = expect(data, components)
     expected, slow_likelihood = slow_expect(components, *rows)
     assert_allclose(log_likelihood, slow_likelihood, rtol=1e-10)
     for ours, theirs in zip(stats, expected, strict=True):
@@ -126,7 +183,7 @@ def test_with_everything_known_no_rows_are_kept():
 def test_small_blocks_change_rounding_only(monkeypatch, kept_features):
     rng = np.random.default_rng(2)
     rows, components = make_rows(rng, 200), make_components(rng)
-    whole, whole_likelihood = engine.expect(gather(*rows), components)
+    whole, whole_likelihood = expect(gather(*rows), components)
     joint = engine.log_joint_rows(components, rows[0], rows[1], OFFSETS)
     monkeypatch.setattr(engine, "BLOCK_FEATURES", 1)
     monkeypatch.setattr(engine, "BLOCK_ROWS", 3)
@@ -134,7 +191,7 @@ def test_small_blocks_change_rounding_only(monkeypatch, kept_features):
     monkeypatch.setattr(gaussian, "BLOCK_VALUES", 50)
     data = gather(*rows)
     assert len(data.groups) > 10
-    parts, parts_likelihood = engine.expect(data, components)
+    parts, parts_likelihood = expect(data, components)
     assert_allclose(parts_likelihood, whole_likelihood, rtol=1e-12)
     for ours, theirs in zip(parts, whole, strict=True):
         assert_allclose(ours, theirs, rtol=1e-10, atol=1e-11)
@@ -145,27 +202,31 @@ def test_small_blocks_change_rounding_only(monkeypatch, kept_features):
 def test_threads_change_nothing():
     rng = np.random.default_rng(3)
     rows, components = make_rows(rng), make_components(rng)
-    one, one_likelihood = engine.expect(gather(*rows), components)
-    two, two_likelihood = engine.expect(gather(*rows, n_jobs=2), components)
+    one, one_likelihood = expect(gather(*rows), components)
+    two, two_likelihood = expect(gather(*rows, n_jobs=2), components)
     assert_array_equal(one_likelihood, two_likelihood)
     for ours, theirs in zip(one, two, strict=True):
         assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("factored", [False, True])
-def test_joint_densities_equal_those_of_a_loop(holes, factored):
+@pytest.mark.parametrize("form", ["full", "factored", "both"])
+def test_joint_densities_equal_those_of_a_loop(holes, form):
     rng = np.random.default_rng(4)
     values, codes, _, _ = make_rows(rng, holes=holes)
-    components = make_components(rng, factored=factored)
+    whole = make_components(rng, rank=None if form == "full" else 2)
+    components = whole._replace(gaussians=None) if form == "factored" else whole
     found = engine.log_joint_rows(components, values, codes, OFFSETS)
     for (s, k, m, i), value in np.ndenumerate(found):
-        expected = slow_log_joint(components, s, k, m, values[i], codes[i])
+        expected = slow_log_joint(whole, s, k, m, values[i], codes[i])
         assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_values_whose_squares_overflow_have_finite_densities():
-    components = make_components(np.random.default_rng(5))
+@pytest.mark.parametrize("rank", [None, 2])
+def test_values_whose_squares_overflow_have_finite_densities(rank):
+    components = make_components(np.random.default_rng(5), rank=rank)
+    if rank is not None:
+        components = components._replace(gaussians=None)
     values = np.array([[1e200, 0.0, 0.0], [np.inf, np.nan, -1e300]])
     found = engine.log_joint_rows(components, values, np.full((2, 2), -1, np.int32), OFFSETS)
     assert np.isfinite(found).all()
@@ -180,7 +241,7 @@ def test_an_impossible_row_is_shared_equally_and_counts_only_with_weight():
     components = components._replace(log_weight=log_weight)
     values, codes = rng.normal(size=(1, 3)), np.full((1, 2), -1, dtype=np.int32)
     data = gather(values, codes, np.array([0]), np.array([[2.0], [0.0]]))
-    stats, log_likelihood = engine.expect(data, components)
+    stats, log_likelihood = expect(data, components)
     assert log_likelihood.tolist() == [-np.inf, 0.0]  # the second weighting leaves the row out
     assert stats.weight[:, 0].tolist() == [[1.0, 1.0], [0.0, 0.0]]
 
@@ -210,23 +271,28 @@ class TestData:
             for m in (half, ~half)
         ]
         whole, added = gather(*rows, one_component=True), engine.add_known(*parts)
-        for name in ("known", "known_counts", "labelled", "total_weight"):
+        for name in ("known_counts", "labelled", "total_weight"):
             assert_allclose(getattr(added, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
+        for one, other in zip(added.known, whole.known, strict=True):
+            assert_allclose(one, other, rtol=1e-12, atol=1e-12)
         made = engine.known_data(whole.known, OFFSETS, whole.known_counts)
         assert made.groups == []
         assert_allclose(made.labelled, whole.labelled, rtol=1e-12)
         assert_allclose(made.total_weight, whole.total_weight, rtol=1e-12)
 
-    def test_sums_of_features_are_those_of_a_loop(self):
+    def test_sums_by_class_are_those_of_a_loop(self, monkeypatch):
+        monkeypatch.setattr(engine, "BLOCK_ROWS", 2)
+        monkeypatch.setattr(engine, "BLOCK_FEATURES", 1)
         rng = np.random.default_rng(9)
-        block, weights = rng.normal(size=(7, 3)), rng.random((2, 7))
-        found = engine.sum_features(block, weights)
+        rows, weights, y = rng.normal(size=(9, 3)), rng.random((2, 9)), np.arange(9) % 2
+        found = engine.sum_classes(rows, y, weights, 3)
         for g in range(2):
-            expected = np.zeros(10)
-            for x, w in zip(block, weights[g], strict=True):
-                products = [x[i] * x[j] for i in range(3) for j in range(i, 3)]
-                expected += w * np.array([1.0, *x, *products])
-            assert_allclose(found[g], expected, rtol=1e-12)
+            for k in range(3):
+                mine = list(zip(rows[y == k], weights[g, y == k], strict=True))
+                assert_allclose(found.weight[g, k], sum(w for _, w in mine))
+                assert_allclose(found.total[g, k], sum((w * x for x, w in mine), np.zeros(3)))
+                square = sum((w * np.outer(x, x) for x, w in mine), np.zeros((3, 3)))
+                assert_allclose(found.square[g, k], square)
 
     @pytest.mark.parametrize("holes", [False, True])
     @pytest.mark.parametrize("one_component", [False, True])
@@ -237,6 +303,8 @@ class TestData:
         values, codes, y, weights = make_rows(rng, n=5, holes=holes)
         values *= [1.0, 2.0, 0.5, 1.5, 3.0]
         found = engine.column_ranks(gather(values, codes, y, weights, one_component))
+        by_patterns = gather(values, codes, y, weights, one_component, rank=2)
+        assert_array_equal(engine.column_ranks(by_patterns), found)
         assert_array_equal(np.sort(found, axis=1), [range(5)] * 2)
         turned = rng.permutation(5)
         renamed = np.where(y < 0, -1, (y + 1) % N_CLASSES)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
+from latentclass.engine import _factored as factored
 from latentclass.engine import _gaussian as gaussian
 
 
@@ -83,18 +84,48 @@ def test_rows_with_holes_are_conditioned_one_by_one(n_rows):
     assert_allclose(moments.square, square, atol=1e-9)
 
 
-def test_patterns_are_split_without_loss(monkeypatch):
+def test_patterns_are_split_without_loss():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(40, 3))
     rows[rng.random(rows.shape) < 0.4] = np.nan
     rows[:, 0] = np.where(np.isnan(rows).all(axis=1), 0.0, rows[:, 0])
     patterns, _ = gaussian.group_patterns(rows)
-    for limit in (1, 30, 200, 2**20):
-        monkeypatch.setattr(gaussian, "BLOCK_VALUES", limit)
-        parts = gaussian.split_patterns(patterns, 2)
+    for most_rows, most_patterns in ((1, None), (5, 2), (30, 3), (40, None)):
+        parts = gaussian.split_patterns(patterns, most_rows, most_patterns)
+        assert max(len(part.rows) for part in parts) <= most_rows
+        assert max(len(part.observed) for part in parts) <= (most_patterns or most_rows)
         assert_allclose(np.concatenate([part.rows for part in parts]), patterns.rows)
         for part in parts:
             assert np.array_equal(~np.isnan(part.rows), part.observed[part.pattern])
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 64, 65, 130])
+def test_rows_of_a_pattern_are_neighbours(n):
+    rng = np.random.default_rng(n)
+    kinds = rng.random((5, n)) < 0.5
+    rows = np.where(kinds[rng.integers(0, 5, 60)], np.nan, rng.normal(size=(60, n)))
+    patterns, order = gaussian.group_patterns(rows)
+    assert sorted(order) == list(range(60))
+    np.testing.assert_array_equal(patterns.rows, rows[order])
+    np.testing.assert_array_equal(~np.isnan(patterns.rows), patterns.observed[patterns.pattern])
+    assert np.all(np.diff(patterns.pattern) >= 0)
+    assert len(np.unique(patterns.observed, axis=0)) == len(patterns.observed)
+
+
+def test_sums_of_patterns_are_those_of_their_rows():
+    rng = np.random.default_rng(12)
+    rows = np.where(rng.random((40, 3)) < 0.4, np.nan, rng.normal(size=(40, 3)))
+    patterns, _ = gaussian.group_patterns(rows)
+    weights = rng.random((2, 40))
+    found = gaussian.sum_patterns(patterns, weights)
+    for p in range(len(patterns.observed)):
+        mine = patterns.pattern == p
+        block = np.nan_to_num(patterns.rows[mine])
+        for g in range(2):
+            weight = weights[g, mine]
+            assert_allclose(found.weight[g, p], weight.sum())
+            assert_allclose(found.total[g, p], weight @ block)
+            assert_allclose(found.square[g, p], (block.T * weight) @ block)
 
 
 def test_singular_matrices_do_not_stop_the_others():
@@ -106,35 +137,22 @@ def test_singular_matrices_do_not_stop_the_others():
     assert np.isfinite(log_det).all()
 
 
-@pytest.mark.parametrize("smallest", [0.1, 1e-6])
-def test_conditioning_by_factors_is_conditioning(smallest):
-    rng = np.random.default_rng(5)
-    loadings, noise = rng.normal(size=(3, 6, 2)), rng.uniform(smallest, 1.0, (3, 6))
-    noise[0, :2] = smallest
-    covariance = loadings @ np.swapaxes(loadings, 1, 2)
-    np.einsum("kii->ki", covariance)[...] += noise
-    many = gaussian.from_covariance(rng.normal(size=(3, 6)), covariance)
-    rows = np.where(rng.random((40, 6)) < 0.4, np.nan, rng.normal(size=(40, 6)))
-    rows[0] = np.nan
-    patterns, _ = gaussian.group_patterns(rows)
-    plain = gaussian.condition(many, patterns)
-    quick = gaussian.condition(many, patterns, gaussian.Factors(loadings, noise))
-    for one, other in zip(plain, quick, strict=True):
-        assert_allclose(other, one, rtol=1e-8, atol=1e-8 * np.abs(one).max())
-
-
 @pytest.mark.parametrize("hidden", [[], [1, 4]], ids=["complete", "with holes"])
-@pytest.mark.parametrize("factored", [True, False])
-def test_a_column_left_out_is_integrated_out(hidden, factored):
+@pytest.mark.parametrize("form", ["full", "factored"])
+def test_a_column_left_out_is_integrated_out(hidden, form):
     rng = np.random.default_rng(6)
-    loadings, noise = rng.normal(size=(3, 6, 2)), rng.uniform(0.1, 1.0, (3, 6))
-    covariance = loadings @ np.swapaxes(loadings, 1, 2)
-    np.einsum("kii->ki", covariance)[...] += noise
-    many = gaussian.from_covariance(rng.normal(size=(3, 6)), covariance)
+    factors = factored.Factors(
+        rng.normal(size=(3, 6)), rng.normal(size=(3, 6, 2)), rng.uniform(0.1, 1.0, (3, 6))
+    )
+    many = factored.to_gaussians(factors, factored.whiten(factors))
+    covariance = many.covariance
     rows = rng.normal(size=(4, 6))
     rows[:, hidden] = np.nan
-    factors = gaussian.Factors(loadings, noise) if factored else None
-    found = gaussian.leave_out(many, rows, factors)
+    leave_out = {
+        "full": lambda: gaussian.leave_out(many, rows),
+        "factored": lambda: factored.leave_out(factors, rows),
+    }[form]
+    found = leave_out()
     assert found.log_density.shape == found.exact.shape == (3, 4, 6)
     shown = np.setdiff1d(np.arange(6), hidden)
     assert found.exact[..., shown].all()

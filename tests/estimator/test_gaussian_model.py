@@ -201,12 +201,12 @@ def test_gathered_rows_hold_all_rows(one_component):
     data = gather(training, measured, one_component=one_component, width=1, n_jobs=None)
     complete = training.labelled & ~np.isnan(X).any(axis=1)
     in_sums = complete.sum() if one_component else 0
-    assert data.known[0, :, 0].sum() == in_sums
+    assert data.known.weight.sum() == in_sums
     assert sum(len(group.rows) for group in data.groups) == 50 - in_sums
     assert data.total_weight[0] == 50
     if one_component:
         values = measured.scaling.values(X)[complete & (training.y == 1)]
-        assert_allclose(gaussian.unpack_moments(data.known[0, 1]).total, values.sum(axis=0))
+        assert_allclose(data.known.total[0, 1], values.sum(axis=0))
 
 
 @pytest.mark.parametrize("n_starts", [1, 2])

@@ -36,7 +36,8 @@ def test_sums_of_chunks_are_those_of_all_rows():
         assert_allclose(found, right, rtol=1e-10)
     assert_allclose(measured.outside, expected.outside, rtol=1e-10)
     known = gather(whole, expected, one_component=True, width=1, n_jobs=None)
-    assert_allclose(data.known, known.known, rtol=1e-8, atol=1e-8)
+    for ours, theirs in zip(data.known, known.known, strict=True):
+        assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
     assert_allclose(data.total_weight, weight.sum())
 
 

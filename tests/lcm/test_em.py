@@ -239,9 +239,8 @@ def test_canonical_form_is_the_same_model():
     for _ in range(3):
         params = problem.m_step(problem.e_step(params)[0])
     after = lcm.canonical(params)
-    for old, new in zip(
-        lcm.to_components(params)[0].gaussians, lcm.to_components(after)[0].gaussians, strict=True
-    ):
+    before, now = (cells.add_full(lcm.to_components(one)[0]) for one in (params, after))
+    for old, new in zip(before.full, now.full, strict=True):
         assert_allclose(new, old, rtol=1e-8, atol=1e-10)
     share = np.exp(log_sum_exp(after.log_weight))[..., None]
     centre = (share * after.latent_mean).sum(axis=1)

@@ -109,7 +109,7 @@ def test_the_moments_of_parts_are_those_of_all_rows(n_components):
         parted.sample, measured, settings, lambda: 0, n_jobs=None, on_iteration=None
     ).model.params
     reader = PartReader(measured, settings, 2)
-    data = gather(whole, measured, one_component=n_components == 1, width=2, n_jobs=None)
+    data = gather(whole, measured, one_component=n_components == 1, width=2, rank=2, n_jobs=None)
     problem = reader.problem(data)
     stats, log_likelihood = problem.expect(params)
     total, reached = None, 0.0

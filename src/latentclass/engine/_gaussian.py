@@ -48,13 +48,6 @@ class Gaussians(NamedTuple):
     log_det: FloatArray
 
 
-class Factors(NamedTuple):
-    """Covariances loadings @ loadings' + diag(noise): `loadings` (K, n, q), `noise` (K, n)."""
-
-    loadings: FloatArray
-    noise: FloatArray
-
-
 class Moments(NamedTuple):
     """Weighted sums over rows: `weight` (K,), `total` (K, n) of x, `square` (K, n, n) of x x'."""
 
@@ -187,6 +180,16 @@ def unpack_moments(sums: FloatArray) -> Moments:
     return Moments(sums[..., 0], sums[..., 1 : n + 1], square)
 
 
+def no_moments(shape: tuple[int, ...], n: int) -> Moments:
+    """Return the moments of no rows, for Gaussians with some leading axes."""
+    return Moments(np.zeros(shape), np.zeros((*shape, n)), np.zeros((*shape, n, n)))
+
+
+def add_moments(one: Moments, other: Moments) -> Moments:
+    """Return the moments of the rows of both."""
+    return Moments(*(a + b for a, b in zip(one, other, strict=True)))
+
+
 def move_moments(moments: Moments, shift: FloatArray, scale: FloatArray) -> Moments:
     """Return the moments of (x - shift) / scale."""
     weight, total, square = moments
@@ -201,20 +204,28 @@ def move_moments(moments: Moments, shift: FloatArray, scale: FloatArray) -> Mome
 
 def group_patterns(rows: FloatArray) -> tuple[Patterns, IndexArray]:
     """Sort rows by which cells are observed; also return the order that sorts them."""
-    observed, pattern = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
-    pattern = pattern.reshape(-1)
-    order = np.argsort(pattern, kind="stable")
-    return Patterns(rows[order], observed, pattern[order]), order
+    observed = ~np.isnan(rows)
+    # 64 cells make one number, which is sorted much faster
+    bits = np.packbits(observed, axis=1)
+    padded = np.zeros((len(rows), 8 * (bits.shape[1] // 8 + 1)), dtype=np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    keys = padded.view(np.uint64)
+    order = np.lexsort(keys.T)
+    keys = keys[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    pattern = np.cumsum(new) - 1
+    return Patterns(rows[order], observed[order[new]], pattern), order
 
 
-def split_patterns(patterns: Patterns, n_gaussians: int) -> list[Patterns]:
-    """Split into parts whose temporary arrays stay within BLOCK_VALUES.
+def split_patterns(
+    patterns: Patterns, most_rows: int, most_patterns: int | None = None
+) -> list[Patterns]:
+    """Split into parts of some rows and patterns at most.
 
     A part holds whole patterns, or some rows of a single pattern.
     """
-    n = patterns.rows.shape[1]
-    most_patterns = max(1, BLOCK_VALUES // max(1, n_gaussians * n * n))
-    most_rows = max(1, BLOCK_VALUES // max(1, n_gaussians * n))
+    most_patterns = most_rows if most_patterns is None else most_patterns
     counts = np.bincount(patterns.pattern, minlength=len(patterns.observed))
     edges = np.concatenate([[0], np.cumsum(counts)])
     parts = []
@@ -240,6 +251,24 @@ def split_patterns(patterns: Patterns, n_gaussians: int) -> list[Patterns]:
     return parts
 
 
+def sum_patterns(patterns: Patterns, weights: FloatArray) -> Moments:
+    """Return the moments of the rows of each pattern, with leading axes (G, P).
+
+    `weights` has shape (G, n_rows). Missing cells count as 0.
+    """
+    n_patterns, n = patterns.observed.shape
+    out = no_moments((len(weights), n_patterns), n)
+    rows = np.nan_to_num(patterns.rows)
+    first = np.searchsorted(patterns.pattern, np.arange(n_patterns))
+    for g, weight in enumerate(weights):
+        out.weight[g] = np.add.reduceat(weight, first)
+        for i in range(n):
+            weighted = rows * (weight * rows[:, i])[:, None]
+            out.square[g, :, i] = np.add.reduceat(weighted, first)
+        out.total[g] = np.add.reduceat(rows * weight[:, None], first)
+    return out
+
+
 class Conditioned(NamedTuple):
     """K Gaussians, conditioned on the observed cells of rows.
 
@@ -255,13 +284,10 @@ class Conditioned(NamedTuple):
     log_det: FloatArray
 
 
-def condition(gaussians: Gaussians, part: Patterns, factors: Factors | None = None) -> Conditioned:
-    """Condition each Gaussian on the observed cells of each row.
-
-    With `factors`, the same covariances in factored form, it costs less.
-    """
+def condition(gaussians: Gaussians, part: Patterns) -> Conditioned:
+    """Condition each Gaussian on the observed cells of each row."""
     shown = part.observed.astype(np.float64)
-    inverse, log_det = _invert_patterns(gaussians, shown, factors)
+    inverse, log_det = _invert_shown(gaussians.covariance, shown)
     distance = np.nan_to_num(part.rows[:, None, :] - gaussians.mean)
     pull = _by_pattern(inverse, distance, part.pattern)
     squares = (distance * pull).sum(axis=-1)
@@ -271,16 +297,19 @@ def condition(gaussians: Gaussians, part: Patterns, factors: Factors | None = No
 
 
 def condition_parts(
-    gaussians: Gaussians, patterns: Patterns, factors: Factors | None = None
+    gaussians: Gaussians, patterns: Patterns
 ) -> Iterator[tuple[slice, Patterns, Conditioned]]:
     """Condition on many rows, one part of `split_patterns` at a time.
 
     Yields the place of the part in `patterns.rows`, the part, and the conditioned Gaussians.
     """
+    n_gaussians, n = gaussians.mean.shape
+    most_rows = max(1, BLOCK_VALUES // max(1, n_gaussians * n))
+    most_patterns = max(1, BLOCK_VALUES // max(1, n_gaussians * n * n))
     first = 0
-    for part in split_patterns(patterns, len(gaussians.mean)):
+    for part in split_patterns(patterns, most_rows, most_patterns):
         place = slice(first, first + len(part.rows))
-        yield place, part, condition(gaussians, part, factors)
+        yield place, part, condition(gaussians, part)
         first = place.stop
 
 
@@ -295,32 +324,32 @@ class LeftOut(NamedTuple):
     exact: BoolArray
 
 
-def leave_out(gaussians: Gaussians, rows: FloatArray, factors: Factors | None = None) -> LeftOut:
-    """Leave out each column in turn, of rows in which the same cells are observed.
-
-    log p(x without x_j) = log p(x) - log p(x_j | the others), and the precision matrix P of the
-    observed cells has the latter: x_j is Gaussian with variance 1 / P_jj.
-    """
+def leave_out(gaussians: Gaussians, rows: FloatArray) -> LeftOut:
+    """Leave out each column in turn, of rows in which the same cells are observed."""
     shown = ~np.isnan(rows[:1])
     inverse, log_det = gaussians.precision, gaussians.log_det
     if not shown.all():
-        inverses, log_dets = _invert_patterns(gaussians, shown.astype(np.float64), factors)
+        inverses, log_dets = _invert_shown(gaussians.covariance, shown.astype(np.float64))
         inverse, log_det = inverses[0], log_dets[0]
     distance = np.nan_to_num(rows - gaussians.mean[:, None])
-    pull = distance @ inverse
+    own = np.einsum("kii->ki", inverse)[:, None]
+    return leave_out_by(shown, distance, distance @ inverse, own, log_det)
+
+
+def leave_out_by(
+    shown: BoolArray, distance: FloatArray, pull: FloatArray, own: FloatArray, log_det: FloatArray
+) -> LeftOut:
+    """Leave out columns, given the precision matrix P of the observed cells: P d and P_jj.
+
+    log p(x without x_j) = log p(x) - log p(x_j | the others), and x_j is Gaussian with variance
+    1 / P_jj given the others. `distance` d from the mean and `pull` P d have shape (K, n_rows, n),
+    `own` P_jj (K, 1, n), `shown` (1, n); `log_det` (K,) is that of the covariance.
+    """
     squares = (distance * pull).sum(axis=-1, keepdims=True)
-    own = np.where(shown, np.einsum("kii->ki", inverse), 1.0)[:, None]
+    own = np.where(shown, own, 1.0)
     rest = squares - pull**2 / own
     constant = (shown.sum() - 1) * LOG_2PI + log_det[:, None, None] + np.log(own)
     return LeftOut(-0.5 * (constant + rest), squares <= MOST_LOST * (1.0 + rest))
-
-
-def _invert_patterns(
-    gaussians: Gaussians, shown: FloatArray, factors: Factors | None
-) -> tuple[FloatArray, FloatArray]:
-    if factors is None:
-        return _invert_shown(gaussians.covariance, shown)
-    return _invert_factors(factors, shown)
 
 
 def _invert_shown(covariance: FloatArray, shown: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -332,23 +361,6 @@ def _invert_shown(covariance: FloatArray, shown: FloatArray) -> tuple[FloatArray
     diagonal += (1.0 - shown)[:, None, :]
     inverse, log_det = invert(masked)
     inverse *= both
-    return inverse, log_det
-
-
-def _invert_factors(factors: Factors, shown: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Do the same by the Woodbury identity, which inverts q x q instead of n x n matrices."""
-    precision = shown[:, None] / factors.noise
-    root = np.sqrt(precision)[..., None]
-    scaled = factors.loadings * root
-    inner = np.swapaxes(scaled, 2, 3) @ scaled
-    np.einsum("pkqq->pkq", inner)[...] += 1.0
-    factor, log_det = inverse_factor(inner)
-    log_det = log_det + (shown[:, None] * np.log(factors.noise)).sum(axis=-1)
-    scaled *= root
-    whitened = factor @ np.swapaxes(scaled, 2, 3)
-    inverse = np.swapaxes(whitened, 2, 3) @ whitened
-    np.negative(inverse, out=inverse)
-    np.einsum("pkii->pki", inverse)[...] += precision
     return inverse, log_det
 
 

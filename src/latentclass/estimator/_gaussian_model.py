@@ -17,15 +17,18 @@ import numpy as np
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Schema, Table, join_tables
+from latentclass.engine import _factored as factored
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
     VALUE_LIMIT,
     ClassComponents,
     ComponentData,
+    DensityPart,
     add_known,
     density_parts,
     discrete_log_density,
+    flatten_components,
     gather_rows,
     leave_out_rows,
     log_joint_rows,
@@ -207,9 +210,10 @@ def gather(
     *,
     one_component: bool,
     width: int,
+    rank: int | None = None,
     n_jobs: int | None,
 ) -> ComponentData:
-    """Prepare rows for the E-step (see `gather_rows` for `one_component` and `width`)."""
+    """Prepare rows for the E-step (see `gather_rows` for `one_component`, `width` and `rank`)."""
     known: list[ComponentData] = []
     if one_component:
         known, hidden = _sum_known(training, measured, n_jobs)
@@ -224,6 +228,7 @@ def gather(
         one_component=one_component,
         offsets=measured.level_offsets,
         width=width,
+        rank=rank,
         n_jobs=n_jobs,
     )
     for part in known:
@@ -282,14 +287,23 @@ class GaussianModel(FittedModel):
         shape = components.log_weight.shape
         n = self.scaling.n_varying
         check_shape("log_weight", components.log_weight, (None, None, None))
-        check_shape("mean", components.gaussians.mean, (*shape, n))
-        check_shape("covariance", components.gaussians.covariance, (*shape, n, n))
+        for form in self._forms:
+            check_shape("mean", form.mean, (*shape, n))
+        if components.gaussians is not None:
+            check_shape("covariance", components.gaussians.covariance, (*shape, n, n))
         check_shape("log_prob", components.log_prob, (*shape[:2], int(self.level_offsets[-1])))
         for name in ("log_weight", "log_prob"):
             check_no_nan(name, getattr(components, name))
-        for name in ("mean", "covariance", "precision", "log_det"):
-            check_no_nan(name, getattr(components.gaussians, name))
+        for form in self._forms:
+            for name in form._fields:
+                check_no_nan(name, getattr(form, name))
         object.__setattr__(self, "class_prior", self.average.class_prior)
+
+    @property
+    def _forms(self) -> list[gaussian.Gaussians | factored.Factors]:
+        """The forms in which there are Gaussians."""
+        both = (self.components.gaussians, self.components.factors)
+        return [form for form in both if form is not None]
 
     @property
     def average(self) -> Average:
@@ -362,10 +376,7 @@ class GaussianModel(FittedModel):
             component = rng.choice(share.shape[1], size=len(rows), p=share[k])
             for m in np.unique(component):
                 mine = rows[component == m]
-                spread, axes = np.linalg.eigh(components.gaussians.covariance[0, k, m])
-                root = axes * np.sqrt(np.maximum(spread, 0.0))
-                noise = rng.standard_normal((len(mine), values.shape[1]))
-                values[mine] = components.gaussians.mean[0, k, m] + noise @ root.T
+                values[mine] = _draw(components, k, m, len(mine), rng)
             for place, log_prob in enumerate(self.level_log_probs):
                 if log_prob.shape[1]:
                     edges = np.cumsum(np.exp(log_prob[k]))[:-1]
@@ -393,33 +404,32 @@ class GaussianModel(FittedModel):
     def _complete(self, table: Table, n_jobs: int | None, *, best: bool) -> Table:
         """Fill missing cells by the mean over components, or by the mode of the best one."""
         components = flatten_starts(self.components)
-        n_components, n = components.gaussians.mean.shape[2:]
+        n_components = components.log_weight.shape[2]
         n_all = self.n_classes * n_components
         log_probs = self.level_log_probs
-        centre = components.gaussians.mean.reshape(n_all, n)
 
         def visit(span: slice) -> Table:
             numeric, codes = table.block(span)
             values = self.scaling.values(numeric)
             filled = values.copy()  # complete rows stay as they are
             by_class = np.empty((len(values), self.n_classes))
-            for rows, joint, shift, peak in visit_rows(
-                components, values, codes, self.level_offsets
-            ):
+            for part, joint in joint_parts(components, values, codes, self.level_offsets):
+                rows, hidden_cells = part.rows, part.conditioned is not None
                 if best:
                     for place, log_prob in enumerate(log_probs):
                         if log_prob.shape[1]:
                             hidden = codes[rows, place] < 0
                             top = np.repeat(log_prob.max(axis=1), n_components)
                             joint[hidden] += top
-                    joint += peak
+                    if hidden_cells:
+                        joint += _log_peak(components, part)
                     share = np.zeros_like(joint)
                     share[np.arange(len(joint)), joint.argmax(axis=1)] = 1.0
                 else:
                     share = np.exp(log_normalise(joint))
                 by_class[rows] = share.reshape(-1, self.n_classes, n_components).sum(axis=2)
-                if shift is not None:
-                    filled[rows] = share @ centre + weigh(share, shift)
+                if hidden_cells:
+                    filled[rows] = _expected_rows(components, part, share)
             levels = np.full(codes.shape, -1, dtype=np.int32)
             for place, log_prob in enumerate(log_probs):
                 if log_prob.shape[1]:
@@ -428,6 +438,21 @@ class GaussianModel(FittedModel):
 
         spans = table.spans(extra_columns=n_all // 8)
         return join_tables(list(map_blocks(visit, spans, n_jobs)))
+
+
+def _draw(
+    components: ClassComponents, k: int, m: int, n_rows: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw rows from a class component of the only start."""
+    if components.factors is not None:
+        mean, loadings, noise = (array[0, k, m] for array in components.factors)
+        latent = rng.standard_normal((n_rows, loadings.shape[1]))
+        own = rng.standard_normal((n_rows, len(mean)))
+        return np.asarray(mean + latent @ loadings.T + own * np.sqrt(noise))
+    spread, axes = np.linalg.eigh(components.full.covariance[0, k, m])
+    root = axes * np.sqrt(np.maximum(spread, 0.0))
+    own = rng.standard_normal((n_rows, len(spread)))
+    return np.asarray(components.full.mean[0, k, m] + own @ root.T)
 
 
 def flatten_starts(components: ClassComponents) -> ClassComponents:
@@ -440,48 +465,55 @@ def flatten_starts(components: ClassComponents) -> ClassComponents:
         moved = np.moveaxis(array, 0, 1)
         return moved.reshape(1, n_classes, n_starts * n_components, *array.shape[3:])
 
-    factors = components.factors
+    gaussians, factors = components.gaussians, components.factors
     return ClassComponents(
         components.weighting[:1],
         flatten(components.log_weight) - np.log(n_starts),
-        gaussian.Gaussians(*(flatten(array) for array in components.gaussians)),
+        None if gaussians is None else gaussian.Gaussians(*map(flatten, gaussians)),
         log_mean(components.log_prob)[None],
-        None if factors is None else gaussian.Factors(*map(flatten, factors)),
+        None if factors is None else factored.Factors(*map(flatten, factors)),
     )
 
 
-def weigh(share: FloatArray, shift: FloatArray) -> FloatArray:
-    """Sum over class components of share (n_rows, K) times shift (n_rows, K, n)."""
-    return np.asarray((share[:, None] @ shift)[:, 0])
-
-
-class Visit(NamedTuple):
-    """Some rows of a block: their places, and log p(row, class component), shape (n_rows, K).
-
-    Incomplete rows also have `shift` (n_rows, K, n), the expected distance from the mean of each
-    component, and `peak` (n_rows, K), the log-density of the missing cells at their mode.
-    """
-
-    rows: IndexArray
-    joint: FloatArray
-    shift: FloatArray | None
-    peak: FloatArray | float
-
-
-def visit_rows(
+def joint_parts(
     components: ClassComponents, values: FloatArray, codes: CodeArray, offsets: IndexArray
-) -> Iterator[Visit]:
-    """Yield all rows in parts that fit into memory, incomplete rows by their patterns."""
+) -> Iterator[tuple[DensityPart, FloatArray]]:
+    """Yield all rows in parts that fit into memory, and their log p(row, class component).
+
+    The latter have shape (n_rows, K).
+    """
     n_components = components.log_weight.shape[2]
-    log_det = components.gaussians.log_det.reshape(-1)
-    for rows, log_density, patterns, conditioned in density_parts(components, values):
-        joint = log_density.T + components.log_weight.reshape(-1)
+    for part in density_parts(components, values):
+        joint = part.log_density.T + components.log_weight.reshape(-1)
         if codes.shape[1]:
-            discrete = discrete_log_density(components.log_prob, codes[rows], offsets)
-            joint += np.repeat(discrete.reshape(-1, len(rows)), n_components, axis=0).T
-        if patterns is None or conditioned is None:
-            yield Visit(rows, joint, None, 0.0)
-            continue
-        n_hidden = np.sum(~patterns.observed, axis=1)[:, None]
-        peak = -0.5 * (n_hidden * LOG_2PI + log_det - conditioned.log_det)
-        yield Visit(rows, joint, conditioned.shift, peak[patterns.pattern])
+            discrete = discrete_log_density(components.log_prob, codes[part.rows], offsets)
+            joint += np.repeat(discrete.reshape(-1, len(part.rows)), n_components, axis=0).T
+        yield part, joint
+
+
+def _expected_rows(components: ClassComponents, part: DensityPart, share: FloatArray) -> FloatArray:
+    """Incomplete rows with their expected cells, given the shares (n_rows, K) of the components."""
+    conditioned = part.conditioned
+    if isinstance(conditioned, gaussian.Conditioned):
+        mean = flatten_components(components.full).mean
+        return np.asarray(share @ mean + (share[:, None] @ conditioned.shift)[:, 0])
+    assert isinstance(conditioned, factored.Posterior)
+    assert components.factors is not None
+    assert part.patterns is not None
+    mean, loadings, _ = flatten_components(components.factors)
+    latent = (conditioned.latent * share[:, None]).reshape(len(share), -1)
+    expected = share @ mean + latent @ loadings.transpose(2, 0, 1).reshape(-1, mean.shape[1])
+    return np.where(np.isnan(part.patterns.rows), expected, part.patterns.rows)
+
+
+def _log_peak(components: ClassComponents, part: DensityPart) -> FloatArray:
+    """Log-density of the missing cells at their mode, shape (n_rows, K)."""
+    assert part.patterns is not None
+    assert part.conditioned is not None
+    if components.factors is None:
+        log_det = components.full.log_det
+    else:
+        log_det = factored.whiten(components.factors).log_det
+    n_hidden = np.sum(~part.patterns.observed, axis=1)[:, None]
+    peak = -0.5 * (n_hidden * LOG_2PI + log_det.reshape(-1) - part.conditioned.log_det)
+    return np.asarray(peak[part.patterns.pattern])

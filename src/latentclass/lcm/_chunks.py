@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._schema import Schema, Table
-from latentclass.engine._class_components import ComponentData, known_data, sum_features
-from latentclass.engine._gaussian import (
-    Moments,
-    count_features,
-    move_moments,
-    pack_moments,
-    unpack_moments,
-)
+from latentclass.engine._class_components import ComponentData, known_data, sum_classes
+from latentclass.engine._gaussian import Moments, add_moments, move_moments, no_moments
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._gaussian_model import ColumnSums, Measured, measure
 from latentclass.estimator._reading import Training
@@ -29,23 +24,23 @@ class Chunks(NamedTuple):
     about : Training
         Schema and classes, without any row.
     centre, unit : arrays of shape (n_columns,)
-    sums : array of shape (n_classes, n_features)
-        Sums of the features of (x - centre) / unit by class.
+    sums : Moments with leading axes (1, n_classes)
+        Those of (x - centre) / unit.
     """
 
     about: Training
     centre: FloatArray
     unit: FloatArray
-    sums: FloatArray
+    sums: Moments
 
 
 def begin_chunks(first: Training, n_jobs: int | None) -> Chunks:
     """No rows yet, in the units of the first chunk's columns."""
     _refuse_discrete(first.schema)
     scaling = measure(first, n_jobs).scaling
-    shape = (first.n_classes, count_features(len(scaling.centre)))
     about = first.take(np.arange(0))
-    return Chunks(about, scaling.centre, scaling.unit, np.zeros(shape))
+    nothing = no_moments((1, first.n_classes), len(scaling.centre))
+    return Chunks(about, scaling.centre, scaling.unit, nothing)
 
 
 def _refuse_discrete(schema: Schema) -> None:
@@ -63,7 +58,7 @@ def add_chunk(
     """Add complete rows with class codes and weights."""
     schema, n_classes = chunks.about.schema, chunks.about.n_classes
 
-    def visit(span: slice) -> FloatArray:
+    def visit(span: slice) -> Moments:
         numeric = table.block(span).numeric
         if np.isnan(numeric).any():
             row, column = np.argwhere(np.isnan(numeric))[0]
@@ -73,30 +68,23 @@ def add_chunk(
                 "must be complete. Use fit, which integrates missing cells out."
             )
         rows = (numeric - chunks.centre) / chunks.unit
-        return np.stack(
-            [
-                sum_features(rows[codes[span] == k], weight[None, span][:, codes[span] == k])[0]
-                for k in range(n_classes)
-            ]
-        )
+        return sum_classes(rows, codes[span], weight[None, span], n_classes)
 
     parts = map_blocks(visit, table.spans(least=n_classes), n_jobs)
-    return chunks._replace(sums=chunks.sums + sum(parts, np.zeros_like(chunks.sums)))
+    return chunks._replace(sums=reduce(add_moments, parts, chunks.sums))
 
 
 def chunk_data(chunks: Chunks) -> tuple[ComponentData, Measured]:
     """The sums as the E-step wants them, and how the columns are scaled."""
-    moments = unpack_moments(chunks.sums)
-    weight, total, square = (part.sum(axis=0) for part in moments)
+    weight, total, square = (part[0].sum(axis=0) for part in chunks.sums)
     seen = np.full(len(total), weight)
     columns = ColumnSums(chunks.centre, chunks.unit, seen, total, np.diagonal(square))
     scaling = columns.scaling(np.ones(len(total), dtype=bool))
     varies = scaling.varies
-    inside = Moments(
-        moments.weight, moments.total[:, varies], moments.square[:, varies][:, :, varies]
-    )
-    moved = move_moments(inside, columns.mean[varies], columns.spread[varies])
+    sums = chunks.sums
+    inside = Moments(sums.weight, sums.total[..., varies], sums.square[..., varies, :][..., varies])
+    known = move_moments(inside, columns.mean[varies], columns.spread[varies])
     offsets = np.zeros(1, dtype=np.intp)
     no_levels = np.zeros((1, chunks.about.n_classes, 0))
-    data = known_data(pack_moments(moved)[None], offsets, no_levels)
+    data = known_data(known, offsets, no_levels)
     return data, Measured(scaling, offsets, scaling.outside_log_likelihood(seen))

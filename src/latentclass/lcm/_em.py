@@ -4,10 +4,10 @@
 
 z are q latent variables, m is one of M components, and theta is the noise, one for all components
 (tied) or one for each (untied). Given the class and the component, x is Gaussian with mean
-L mu + eta and covariance L diag(gamma) L' + diag(theta), and E[z | x] is linear in x. So the M-step
-of Langseth and Nielsen (2005, section 4.2 and Appendix B) needs only the moments of each class
-component (`engine._class_components.expect`), and its cost does not depend on the number of rows.
-There are S starts, on the first axis of all arrays.
+L mu + eta and covariance L diag(gamma) L' + diag(theta): a Gaussian of low rank. The M-step of
+Langseth and Nielsen (2005, section 4.2 and Appendix B) needs only the moments of x and z in each
+class component (`engine._expectation.expect_factors`), and its cost does not depend on the number
+of rows. There are S starts, on the first axis of all arrays.
 
 The prior (MAP) is in units of pseudo-rows of a standardised column: see `Prior`.
 """
@@ -21,15 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass.engine import _gaussian as gaussian
+from latentclass.engine import _factored as factored
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
     ClassComponents,
     ComponentData,
     column_ranks,
     draw_rows,
-    expect,
 )
+from latentclass.engine._expectation import expect_factors
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._numeric import divide
 
@@ -38,10 +38,6 @@ NOISE_FLOOR = 1e-6
 
 LATENT_FLOOR = 1e-8
 """Smallest variance of a latent variable in a class."""
-
-STEEP = 1e7
-"""Signal-to-noise ratio above which the factored form loses too many digits for rows with few
-observed cells."""
 
 PARAMETER_LIMIT = 1e4
 """Bound on extrapolated parameters."""
@@ -112,74 +108,57 @@ class LCMStats(NamedTuple):
     counts: FloatArray
 
 
-class Regression(NamedTuple):
-    """z given x in each class component: mean `intercept` + `slope` x, covariance `spread`.
+class Latent(NamedTuple):
+    """How z follows from the latent variables u of the factors: z = mean + root (basis' u).
 
-    Shapes (S, Y, M, q), (S, Y, M, q, n), (S, Y, M, q, q).
+    `mean`, `root` (S, Y, 1, q). `basis` is None if u has q dimensions. If there are fewer columns,
+    u has as many as columns, and `basis` (S, Y, M, n, q) has orthonormal rows; at right angles to
+    them z keeps its prior variance.
     """
 
-    intercept: FloatArray
-    slope: FloatArray
-    spread: FloatArray
+    mean: FloatArray
+    root: FloatArray
+    basis: FloatArray | None
+
+    def expected(self, u: FloatArray, weight: npt.ArrayLike = 1.0) -> FloatArray:
+        """Sum of E[z] over rows of some weight, from that of E[u]."""
+        turned = u if self.basis is None else (u[..., None, :] @ self.basis)[..., 0, :]
+        return np.asarray(np.asarray(weight)[..., None] * self.mean + self.root * turned)
+
+    def moments(self, sums: factored.FactorMoments) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sums of E[z], E[z z'] and E[x z'] in each class component, from those of u."""
+        weight, mean, root = sums.weight[..., None], self.mean, self.root
+        total = self.expected(sums.latent, sums.weight)
+        square, cross = sums.latent_square, sums.cross
+        if self.basis is not None:
+            turned = np.swapaxes(self.basis, -2, -1)
+            rest = np.eye(self.basis.shape[-1]) - turned @ self.basis
+            square = turned @ square @ self.basis + weight[..., None] * rest
+            cross = cross @ self.basis
+        square = square * (root[..., :, None] * root[..., None, :])
+        square += total[..., :, None] * mean[..., None, :]
+        square += mean[..., :, None] * (total - weight * mean)[..., None, :]
+        cross = cross * root[..., None, :] + sums.total[..., :, None] * mean[..., None, :]
+        return total, square, cross
 
 
-def to_components(params: LCMParams, *, holes: bool = True) -> tuple[ClassComponents, Regression]:
-    """Return the Gaussian of x, and the regression of z on x, in each class component.
-
-    The regression is E[Z | x, y, m] of Langseth and Nielsen (2005, Appendix B), with the offset
-    that is missing there. Without `holes` the covariances of x are not computed: only conditioning
-    on some of the columns needs them.
-    """
-    loadings, noise, gamma = params.loadings, params.noise, params.latent_variance
-    n, q = loadings.shape[2:]
-    if q <= n:
-        # Woodbury in A = theta^-1/2 L gamma^1/2: no latent variance is divided by, so it may
-        # vanish, and as W' W with W = F A', F' F = (I + A' A)^-1, rounding stays small
-        deviation, root = np.sqrt(noise), np.sqrt(gamma)[:, :, None]
-        scaled = loadings / deviation[..., None]
-        inner = (np.swapaxes(scaled, 2, 3) @ scaled)[:, None]
-        inner = inner * (root[..., :, None] * root[..., None, :])
-        np.einsum("symqq->symq", inner)[...] += 1.0
-        factor, log_det = gaussian.inverse_factor(inner)
-        log_det = log_det + np.log(noise).sum(axis=-1)[:, None]
-        factor = factor * root[..., None, :]
-        turned = np.swapaxes(factor, 3, 4)
-        spread = turned @ factor
-        scaled = scaled / deviation[..., None]
-        whitened = factor @ np.swapaxes(scaled, 2, 3)[:, None]
-        slope = turned @ whitened
-        precision = np.swapaxes(whitened, 3, 4) @ whitened
-        np.negative(precision, out=precision)
-        np.einsum("symii->symi", precision)[...] += (1.0 / noise)[:, None]
-        covariance = _covariance(loadings, noise, gamma) if holes else precision
-    else:
-        covariance = _covariance(loadings, noise, gamma)
-        precision, log_det = gaussian.invert(covariance)
-        weighted = gamma[:, :, None, :, None] * np.swapaxes(loadings, 2, 3)[:, None]  # gamma L'
-        slope = weighted @ precision
-        spread = -(slope @ np.swapaxes(weighted, 3, 4))
-        np.einsum("symqq->symq", spread)[...] += gamma[:, :, None]
-    latent_mean = params.latent_mean[:, :, None]
-    mean = (loadings[:, None] @ latent_mean[..., None])[..., 0] + params.offsets[:, None]
-    intercept = latent_mean - (slope @ mean[..., None])[..., 0]
-    gaussians = gaussian.Gaussians(mean, covariance, precision, log_det)
-    factors = None
-    if holes and 2 * q <= n and np.einsum("symqq->symq", inner).max(initial=0.0) < STEEP:
-        factors = gaussian.Factors(
-            loadings[:, None] * np.sqrt(gamma)[:, :, None, None],
-            np.broadcast_to(noise[:, None], mean.shape),
-        )
-    return (
-        ClassComponents(params.weighting, params.log_weight, gaussians, params.log_prob, factors),
-        Regression(intercept, slope, spread),
+def to_components(params: LCMParams) -> tuple[ClassComponents, Latent]:
+    """Return the Gaussian of x in each class component, and z as a function of its factors."""
+    mean, root = params.latent_mean[:, :, None], np.sqrt(params.latent_variance)[:, :, None]
+    loadings = params.loadings[:, None] * root[..., None, :]
+    n, q = loadings.shape[3:]
+    basis = None
+    if q > n:
+        # loadings = R' Q' with orthonormal Q: x depends on n combinations of z only
+        axes, triangle = np.linalg.qr(np.swapaxes(loadings, 3, 4))
+        loadings, basis = np.swapaxes(triangle, 3, 4), np.swapaxes(axes, 3, 4)
+    centre = (params.loadings[:, None] @ mean[..., None])[..., 0] + params.offsets[:, None]
+    noise = np.broadcast_to(params.noise[:, None], centre.shape)
+    factors = factored.Factors(centre, loadings, noise)
+    components = ClassComponents(
+        params.weighting, params.log_weight, None, params.log_prob, factors
     )
-
-
-def _covariance(loadings: FloatArray, noise: FloatArray, gamma: FloatArray) -> FloatArray:
-    wide = loadings[:, None] * gamma[:, :, None, None, :]
-    covariance: FloatArray = wide @ np.swapaxes(loadings, 2, 3)[:, None]
-    np.einsum("symii->symi", covariance)[...] += noise[:, None]
-    return covariance
+    return components, Latent(mean, root, basis)
 
 
 @dataclass(frozen=True)
@@ -224,22 +203,12 @@ class LCMProblem:
 
     def expect(self, params: LCMParams) -> tuple[LCMStats, FloatArray]:
         """Expected moments of the complete data, and the log-likelihood of all rows."""
-        holes = any(group.patterns is not None for group in self.data.groups)
-        components, regression = to_components(params, holes=holes)
-        stats, log_likelihood = expect(self.data, components)
-        weight, total, square, counts = stats
-        intercept, slope, spread = regression
-        q = intercept.shape[-1]
-        # E z, E x z' and E z z' of each class component, from its moments of x
-        moved = (slope @ total[..., None])[..., 0]
-        z_total = weight[..., None] * intercept + moved
-        cross = square @ np.swapaxes(slope, 3, 4)
-        z_square = slope @ cross + weight[..., None, None] * spread
-        z_square += z_total[..., :, None] * intercept[..., None, :]
-        z_square += intercept[..., :, None] * moved[..., None, :]
-        cross += total[..., :, None] * intercept[..., None, :]
-
+        components, latent = to_components(params)
+        stats, log_likelihood = expect_factors(self.data, components)
+        weight, total, square = stats.moments.weight, stats.moments.total, stats.moments.square
+        z_total, z_square, cross = latent.moments(stats.moments)
         shape = params.loadings.shape
+        q = self.n_latent
         gram = np.empty((shape[0], shape[1], q + 1, q + 1))
         gram[..., :q, :q] = z_square.sum(axis=1)
         gram[..., :q, q] = gram[..., q, :q] = z_total.sum(axis=1)
@@ -253,8 +222,8 @@ class LCMProblem:
             np.einsum("symqq->syq", z_square),
             gram,
             by_component,
-            np.einsum("symii->smi", square),
-            counts,
+            square.sum(axis=1),
+            stats.counts,
         )
         return expected, log_likelihood
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_memory
-from latentclass.engine._class_components import ComponentData, expect, log_joint_rows
+from latentclass.engine._class_components import ComponentData, add_full, log_joint_rows
 from latentclass.engine._em import EMResult, Problem, run_restarts, take_starts
+from latentclass.engine._expectation import expect_factors
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FitRecord, Learned
@@ -78,7 +79,14 @@ def fit_lcm(
     """Fit the model to rows."""
     n_components = settings.n_components
     width = settings.n_init * n_components
-    data = gather(training, measured, one_component=n_components == 1, width=width, n_jobs=n_jobs)
+    data = gather(
+        training,
+        measured,
+        one_component=n_components == 1,
+        width=width,
+        rank=settings.n_latent,
+        n_jobs=n_jobs,
+    )
     score = training_accuracy(training, measured, n_jobs) if settings.select == "accuracy" else None
     return fit_data(data, measured, settings, draw_seed(), score=score, on_iteration=on_iteration)
 
@@ -113,7 +121,7 @@ def fit_data(
         starts = learn_structure(problem, starts, rngs, settings.max_iter)
     result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
     params = canonical(result.params)
-    inside = expect(data, to_components(take_starts(params, [0]))[0])[1][0]
+    inside = expect_factors(data, to_components(take_starts(params, [0]))[0])[1][0]
     return Learned(
         LCMModel(measured.scaling, measured.level_offsets, params),
         FitRecord.of(result, float(inside) + measured.outside),
@@ -154,7 +162,7 @@ def training_accuracy(
     table, y, weight = labelled.table, labelled.y, labelled.weight
 
     def score(params: LCMParams) -> FloatArray:
-        components, _ = to_components(params)
+        components = add_full(to_components(params)[0])
 
         def visit(span: slice) -> FloatArray:
             numeric, codes = table.block(span)

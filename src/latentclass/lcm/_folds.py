@@ -12,9 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
-from latentclass.engine._class_components import ComponentData, gather_rows, log_joint_rows
+from latentclass.engine._class_components import (
+    ComponentData,
+    add_full,
+    gather_rows,
+    log_joint_rows,
+)
 from latentclass.engine._content_holdout import SLIVER
 from latentclass.engine._em import run_groups
+from latentclass.engine._gaussian import Moments
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.lcm._edges import learn_structure
@@ -45,35 +51,49 @@ class FoldedRows:
     n_classes: int
     offsets: IndexArray
 
-    def gather(self, n_components: int, width: int) -> ComponentData:
+    def gather(self, n_latent: int, n_components: int, width: int) -> ComponentData:
         """Prepare the rows for the E-step, with one weighting per fold."""
         folds, every = self.folds, np.arange(len(self.y))
-        if n_components > 1 or folds.left_out is not None:
-            return self._gather(every, self._training_weights(), n_components == 1, width)
+        weights, one_component = self._training_weights(), n_components == 1
+
+        def gather(rows: IndexArray, weights: FloatArray) -> ComponentData:
+            return gather_rows(
+                self.values[rows],
+                self.codes[rows],
+                self.y[rows],
+                weights[:, rows],
+                n_classes=self.n_classes,
+                one_component=one_component,
+                offsets=self.offsets,
+                width=width,
+                rank=n_latent,
+            )
+
+        if not one_component or folds.left_out is not None:
+            return gather(every, weights)
         # rows that are not tested in full are gathered with their weights, like incomplete rows
         tested = np.bincount(folds.row, folds.weight, len(every))
         hidden = np.isnan(self.values).any(axis=1) | (tested < (1.0 - SLIVER) * self.weight)
-        data = self._gather(np.flatnonzero(hidden), self._training_weights(), True, width)
+        data = gather(np.flatnonzero(hidden), weights)
         parts = []
         for number in range(folds.n_folds):
             known = (folds.fold == number) & ~hidden[folds.row]
             weight = np.zeros(len(self.y))
             weight[folds.row[known]] = folds.weight[known]
-            parts.append(self._gather(folds.row[known], weight[None], True, width))
-        # each fold learns from the sums of all rows minus those of its test rows
-        sums, counts, labelled, weight = (
-            np.concatenate(arrays)
-            for arrays in zip(
-                *((p.known, p.known_counts, p.labelled, p.total_weight) for p in parts),
-                strict=True,
-            )
-        )
+            parts.append(gather(folds.row[known], weight[None]))
+
+        def add_others(own: FloatArray, tested: list[FloatArray]) -> FloatArray:
+            """Each fold learns from the sums of all rows minus those of its test rows."""
+            sums = np.concatenate(tested)
+            return np.asarray(own + sums.sum(axis=0) - sums)
+
+        known = zip(data.known, *(part.known for part in parts), strict=True)
         return replace(
             data,
-            known=data.known + sums.sum(axis=0) - sums,
-            known_counts=data.known_counts + counts.sum(axis=0) - counts,
-            labelled=data.labelled + labelled.sum(axis=0) - labelled,
-            total_weight=data.total_weight + weight.sum(axis=0) - weight,
+            known=Moments(*(add_others(own, tested) for own, *tested in known)),
+            known_counts=add_others(data.known_counts, [part.known_counts for part in parts]),
+            labelled=add_others(data.labelled, [part.labelled for part in parts]),
+            total_weight=add_others(data.total_weight, [part.total_weight for part in parts]),
         )
 
     def _training_weights(self) -> FloatArray:
@@ -82,23 +102,9 @@ class FoldedRows:
             [folds.training_weight(self.weight, number) for number in range(folds.n_folds)]
         )
 
-    def _gather(
-        self, rows: IndexArray, weights: FloatArray, one_component: bool, width: int
-    ) -> ComponentData:
-        return gather_rows(
-            self.values[rows],
-            self.codes[rows],
-            self.y[rows],
-            weights[:, rows],
-            n_classes=self.n_classes,
-            one_component=one_component,
-            offsets=self.offsets,
-            width=width,
-        )
-
     def log_joint(self, params: LCMParams, rows: IndexArray) -> FloatArray:
         """log p(x, class) of some rows under each start, shape (S, n_rows, Y)."""
-        components, _ = to_components(params)
+        components = add_full(to_components(params)[0])
         joint = log_joint_rows(components, self.values[rows], self.codes[rows], self.offsets)
         return log_sum_exp(np.moveaxis(joint, 2, -1)).transpose(0, 2, 1)
 
@@ -111,7 +117,7 @@ def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -
     folds, n_folds, n_init = rows.folds, rows.folds.n_folds, settings.n_init
     width = n_folds * n_init * settings.n_components
     problem = LCMProblem(
-        rows.gather(settings.n_components, width),
+        rows.gather(settings.n_latent, settings.n_components, width),
         settings.n_components,
         settings.n_latent,
         settings.tied,

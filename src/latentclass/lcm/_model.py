@@ -10,16 +10,18 @@ import numpy as np
 
 from latentclass._types import BoolArray, FloatArray
 from latentclass.data._schema import Table
+from latentclass.engine import _factored as factored
 from latentclass.engine._class_components import (
     VALUE_LIMIT,
     ClassComponents,
-    flatten_gaussians,
+    add_full,
+    flatten_components,
 )
 from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_normalise
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
-from latentclass.estimator._gaussian_model import GaussianModel, Scaling, visit_rows, weigh
+from latentclass.estimator._gaussian_model import GaussianModel, Scaling, joint_parts
 from latentclass.lcm._em import LCMParams, to_components
 
 
@@ -124,7 +126,7 @@ class LCMModel(LatentModel, GaussianModel):
         check_shape("latent_variance", self.params.latent_variance, (n_starts, n_classes, q))
         for name in ("loadings", "offsets", "noise", "latent_mean", "latent_variance"):
             check_no_nan(name, getattr(self.params, name))
-        object.__setattr__(self, "components", to_components(self.params)[0])
+        object.__setattr__(self, "components", add_full(to_components(self.params)[0]))
         super().__post_init__()
 
     @property
@@ -146,30 +148,31 @@ class LCMModel(LatentModel, GaussianModel):
 
     def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
         """E[z | observed cells] under the best start."""
-        components, regression = to_components(take_starts(self.params, [0]))
-        n_all = components.log_weight.size
-        n, q = self.params.loadings.shape[2:]
-        flat = flatten_gaussians(components.gaussians)
-        intercept = regression.intercept.reshape(n_all, q)
-        slope = regression.slope.reshape(n_all, q, n)
-        at_mean = intercept + (slope @ flat.mean[..., None])[..., 0]
-        turned = np.swapaxes(slope, 1, 2)
+        components, latent = to_components(take_starts(self.params, [0]))
+        assert components.factors is not None
+        factors = flatten_components(components.factors)
+        white = factored.whiten(factors)
+        n_all, _, rank = factors.loadings.shape
+        # E[z] of each class component is linear in u: at u = 0, and what each of u adds
+        unit = np.zeros((rank + 1, *components.log_weight.shape, rank))
+        unit[np.arange(rank), ..., np.arange(rank)] = 1.0
+        steps = np.stack([latent.expected(one).reshape(n_all, -1) for one in unit])
+        centre = steps[rank]
+        steps = (steps[:rank] - centre).reshape(rank * n_all, -1)
 
         def visit(span: slice) -> FloatArray:
             numeric, codes = table.block(span)
             values = self.scaling.values(numeric)
-            out = np.empty((len(values), q))
-            for rows, joint, shift, _ in visit_rows(components, values, codes, self.level_offsets):
+            out = np.empty((len(values), centre.shape[1]))
+            for part, joint in joint_parts(components, values, codes, self.level_offsets):
                 share = np.exp(log_normalise(joint))
-                if shift is None:
-                    # linear in x: mix the slopes of the components by the shares of the row
-                    near = np.clip(values[rows], -VALUE_LIMIT, VALUE_LIMIT)
-                    moved = weigh(share, (near @ turned).transpose(1, 0, 2))
-                    out[rows] = share @ intercept + moved
+                if isinstance(part.conditioned, factored.Posterior):
+                    u = part.conditioned.latent
                 else:
-                    moved = np.matmul(shift.transpose(1, 0, 2), turned).transpose(1, 0, 2)
-                    out[rows] = share @ at_mean + weigh(share, moved)
+                    near = np.clip(values[part.rows], -VALUE_LIMIT, VALUE_LIMIT)
+                    u = factored.latent_rows(factors, white, near)
+                out[part.rows] = share @ centre + (u * share[:, None]).reshape(len(u), -1) @ steps
             return out
 
-        spans = table.spans(extra_columns=n_all * q // 8)
+        spans = table.spans(extra_columns=n_all * rank // 8)
         return np.concatenate(list(map_blocks(visit, spans, n_jobs)))

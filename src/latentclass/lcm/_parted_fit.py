@@ -11,6 +11,7 @@ import numpy as np
 from latentclass._types import FloatArray
 from latentclass.engine._class_components import ComponentData, add_known
 from latentclass.engine._em import run_restarts, take_starts
+from latentclass.engine._gaussian import Moments
 from latentclass.engine._parted_problem import PartedProblem
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, gather, measure_parts
@@ -37,6 +38,7 @@ class PartReader:
             self.measured,
             one_component=n_components == 1,
             width=self.n_starts * n_components,
+            rank=self.settings.n_latent,
             n_jobs=None,
         )
 
@@ -50,7 +52,8 @@ class PartReader:
     def known(self, part: Training) -> tuple[ComponentData, bool]:
         """Sums of the rows of which everything is known, and whether there are no others."""
         data = self.data(part)
-        return replace(data, groups=[]), not data.groups
+        known = replace(data, groups=[], known_patterns=[])
+        return known, not data.groups and not data.known_patterns
 
     def expect(self, params: LCMParams, part: Training) -> tuple[LCMStats, FloatArray]:
         """Expected moments and log-likelihood of the rows of a part."""
@@ -101,7 +104,7 @@ def fit_lcm_parts(
 def _without_rows(data: ComponentData) -> ComponentData:
     return replace(
         data,
-        known=np.zeros_like(data.known),
+        known=Moments(*map(np.zeros_like, data.known)),
         known_counts=np.zeros_like(data.known_counts),
         labelled=np.zeros_like(data.labelled),
         total_weight=np.zeros_like(data.total_weight),

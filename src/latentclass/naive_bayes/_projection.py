@@ -27,10 +27,10 @@ from latentclass.engine._class_components import (
     UNLABELLED,
     ClassComponents,
     ComponentData,
-    ComponentStats,
-    expect,
     square_root,
+    sum_classes,
 )
+from latentclass.engine._expectation import ComponentStats, expect
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.lcm._em import PARAMETER_LIMIT, LCMParams
 
@@ -120,8 +120,9 @@ class FullProblem:
         out = np.zeros(len(components.log_weight))
         if self.strength > 0:
             # rows with covariance `target`: log N(x; mean, covariance) without its constant
-            spread = np.einsum("symij,ij->sym", components.gaussians.precision, self.target)
-            out -= 0.5 * self.strength * (components.gaussians.log_det + spread).sum(axis=(1, 2))
+            gaussians = components.full
+            spread = np.einsum("symij,ij->sym", gaussians.precision, self.target)
+            out -= 0.5 * self.strength * (gaussians.log_det + spread).sum(axis=(1, 2))
         if self.alpha > 0:
             out += self.alpha * components.log_prob.sum(axis=(1, 2))
         return out
@@ -241,19 +242,19 @@ def pool_classes(data: ComponentData, *, one_component: bool) -> ComponentData:
 
     With `one_component` complete rows are summed, since nothing about them is unknown.
     """
-    known = data.known.sum(axis=1, keepdims=True)
+    known = gaussian.Moments(*(array.sum(axis=1, keepdims=True) for array in data.known))
     groups = []
     for group in data.groups:
         if one_component and group.patterns is None:
-            table = gaussian.features(group.rows) if group.table is None else group.table
-            known[:, 0] += group.weight @ table.T
+            one_class = np.zeros(len(group.rows), dtype=np.intp)
+            known = gaussian.add_moments(known, sum_classes(group.rows, one_class, group.weight, 1))
         else:
             groups.append(group._replace(label=0, codes=group.codes[:, :0]))
     return replace(
         data,
         groups=groups,
         known=known,
-        known_counts=np.zeros((len(known), 1, 0)),
+        known_counts=np.zeros((len(known.weight), 1, 0)),
         labelled=data.total_weight[:, None],
         offsets=np.zeros(1, dtype=np.intp),
     )
