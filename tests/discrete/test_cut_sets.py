@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from latentclass import LatentTreeClassifier
 from latentclass.discrete._cut_sets import learn_cut_sets
-from latentclass.latent_tree._arrange import with_leaves
+from latentclass.latent_tree._arrange import leaf_counts, with_leaves
 from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes
 
 
@@ -100,11 +100,16 @@ def test_leaves_for_other_codes_are_counted_within_the_states_above():
     other = codes.copy()
     other[:, 1] = 2 * codes[:, 1] + np.random.default_rng(1).integers(0, 2, len(codes))
     other[::7, 1] = -1
-    new = with_leaves(tree, codes, other, np.ones(len(codes)), [2, 4, 2])
+    counts = leaf_counts(tree, codes, other, np.ones(len(codes)), [2, 4, 2])
+    assert_allclose(counts[2].sum(), np.count_nonzero(other[:, 1] >= 0))
+    every = [np.arange(k, dtype=np.int32) for k in (2, 4, 2)]
+    new = with_leaves(tree, counts, every)
     assert new.cardinalities == (2, 2, 4, 2)
     halves = np.repeat(sharp, 2, axis=1) / 2
     assert_allclose(new.tables[2], halves, atol=0.02)
     assert_allclose(new.tables[1], sharp, atol=0.02)
+    joined = with_leaves(tree, counts, [every[0], np.array([0, 0, 1, 1], np.int32), every[2]])
+    assert_allclose(joined.tables[2], sharp, atol=0.02)
 
 
 @pytest.mark.parametrize("value", [0, 1.5, "two"])

@@ -13,6 +13,7 @@ from latentclass.engine._content_folds import (
     level_words,
     mix_key,
     row_keys,
+    sample_units,
 )
 
 N_LEVELS = (2, 3, 2)
@@ -206,3 +207,28 @@ def test_given_parts_are_summed_by_row_and_part():
     assert found.n_parts == 3
     places = zip(found.row.tolist(), found.part.tolist(), strict=True)
     assert dict(zip(places, found.weight.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("n_units", [1, 7, 30, 31, 200])
+def test_a_sample_draws_units_at_equal_distances(n_units):
+    codes, _, weight = make_rows()
+    rows = join(codes, np.zeros(80, dtype=int), weight)
+    units = np.repeat(np.arange(len(rows.weight)), rows.weight.astype(int))
+    expected = rows.weight
+    if n_units < len(units):
+        drawn = [units[int(i * len(units) / n_units)] for i in range(n_units)]
+        expected = np.bincount(drawn, minlength=len(rows.weight))
+    assert_allclose(sample_units(rows, n_units), expected)
+
+
+def test_a_sample_of_light_rows_is_that_of_whole_ones_and_fractions_add_up():
+    codes, _, _ = make_rows()
+    rows = join(codes, np.zeros(80, dtype=int), np.ones(80))
+    rows = rows._replace(weight=np.ones(len(rows.weight)))
+    whole = sample_units(rows, 9)
+    assert_allclose(sample_units(rows._replace(weight=0.01 * rows.weight), 9), 0.01 * whole)
+    odd = rows._replace(weight=np.random.default_rng(0).uniform(0.1, 3.0, len(rows.weight)))
+    assert_allclose(sample_units(odd, 9).sum(), 9.0)
+    assert np.all(sample_units(odd, 9) <= odd.weight * (1 + 1e-9))
+    nothing = rows._replace(weight=np.zeros(len(rows.weight)))
+    assert_array_equal(sample_units(nothing, 9), 0.0)

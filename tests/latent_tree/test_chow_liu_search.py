@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass.latent_tree import _chow_liu_search as fast
 from latentclass.latent_tree._chow_liu_search import _apart, hidden_chow_liu, search_fast
 from latentclass.latent_tree._east import Climb, EastSettings, search
-from latentclass.latent_tree._east_messages import Base
 from latentclass.latent_tree._east_moves import Judged, Move
 from latentclass.latent_tree._inference import row_log_likelihood
 from latentclass.latent_tree._tree import (
@@ -66,23 +64,6 @@ def test_it_comes_close_to_east(chain):
     total = row_log_likelihood(quick.tree, chain).sum()
     assert_allclose(quick.log_likelihood, total, rtol=1e-7)
     assert sum(s.n_judged for s in quick.steps) < sum(s.n_judged for s in slow.steps)
-
-
-def test_many_rows_are_judged_by_some(chain, monkeypatch):
-    monkeypatch.setattr(fast, "MOST_ROWS", 300)
-    sizes = []
-    init = Base.__init__
-
-    def watch(self, tree, data):
-        sizes.append((len(data.weight), data.weight.sum()))
-        init(self, tree, data)
-
-    monkeypatch.setattr(Base, "__init__", watch)
-    found = search_fast(chain, np.ones(len(chain)), [3] * 12, EastSettings())
-    assert {n for n, _ in sizes} == {300}
-    assert_allclose([total for _, total in sizes], 1200.0)
-    total = row_log_likelihood(found.tree, chain).sum()
-    assert_allclose(found.log_likelihood, total, rtol=1e-7)
 
 
 def test_a_round_that_does_not_help_tries_its_best_move_alone(chain, monkeypatch):

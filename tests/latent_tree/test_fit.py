@@ -1,6 +1,7 @@
 """Learning all trees: what the search, EM and the sets of cut points are given, and give back."""
 
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +11,9 @@ from tree_reference import same_up_to_states, slow_counts
 
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._cut_sets import CutSet
-from latentclass.latent_tree._fit import learn_class_shares, learn_class_trees
+from latentclass.latent_tree._fit import learn_class_shares, learn_class_trees, sample_rows
 from latentclass.latent_tree._settings import TreeSettings
-from latentclass.latent_tree._tree import Tree
+from latentclass.latent_tree._tree import Tree, marginals
 
 SETTINGS = TreeSettings(
     criterion="aic",
@@ -22,11 +23,13 @@ SETTINGS = TreeSettings(
     alpha_once=False,
     max_states=2,
     max_latent=sys.maxsize,
+    search_rows=None,
     time_budget=None,
     n_init=2,
     n_full_init=1,
     max_iter=50,
     tol=1e-8,
+    accelerate=False,
     seed=0,
     n_jobs=None,
 )
@@ -187,3 +190,76 @@ def test_trees_are_shown_with_their_largest_state_first():
     for tree in learn(make_rows()).trees[0]:
         assert isinstance(tree, Tree)
         assert np.all(np.diff(tree.tables[0][0]) <= 0)
+
+
+# ------------------------------------------------------------------ search on a sample
+
+
+def drawn(rows):
+    """Total weight of each distinct row."""
+    total = Counter()
+    for y, codes, weight in zip(rows.y.tolist(), rows.codes.tolist(), rows.weight, strict=True):
+        total[y, *codes] += round(weight, 9)
+    return total
+
+
+def test_a_sample_has_as_many_rows_of_each_class_as_asked_for():
+    rows = make_rows(600, n_unlabelled=5)._replace(weight=np.ones(600))
+    some = sample_rows(rows, 20, 0)
+    assert_allclose(np.bincount(some.y, some.weight), 20.0)
+    assert (len(some.unlabelled), len(some.unlabelled_weight)) == (0, 0)
+    assert set(map(tuple, some.codes)) <= set(map(tuple, rows.codes))
+    assert drawn(sample_rows(rows, 20, 1)) != drawn(some)
+    assert sample_rows(rows, None, 0) is rows
+    # there are more rows than that, but not more distinct ones
+    assert sample_rows(rows, 100, 0) is rows
+
+
+def test_a_sample_does_not_depend_on_order_and_weight_two_is_the_row_twice():
+    rows = make_rows(400)
+    heavy = np.random.default_rng(1).integers(1, 3, 400)
+    rows = rows._replace(weight=heavy.astype(float))
+    some = drawn(sample_rows(rows, 25, 0))
+    twice = np.random.default_rng(2).permutation(np.repeat(np.arange(400), heavy))
+    copies = rows._replace(codes=rows.codes[twice], y=rows.y[twice], weight=np.ones(len(twice)))
+    assert drawn(sample_rows(copies, 25, 0)) == some
+    order = [2, 0, 3, 1]
+    turned = rows._replace(codes=rows.codes[:, order], n_levels=tuple(LEVELS[j] for j in order))
+    found = sample_rows(turned, 25, 0)
+    assert drawn(found._replace(codes=found.codes[:, np.argsort(order)])) == some
+
+
+def test_trees_come_from_the_sample_and_tables_from_all_rows():
+    rows = make_rows(600)
+    settings = replace(SETTINGS, search_rows=40, max_iter=2000, tol=1e-13)
+    found = learn(rows, settings, (FINE, COARSE))
+    alone = learn(sample_rows(rows, 40, 0), settings)
+    for one, other in zip(found.found, alone.found, strict=True):
+        assert np.array_equal(one.tree.theta, other.tree.theta)
+    # EM on all rows does not move the tables any more
+    again = learn(rows, replace(settings, search_rows=None, max_states=1), before=found.trees[0])
+    assert_allclose(again.priors[0], found.priors[0])
+    assert_allclose(found.result.history[-1], again.result.history[-1], rtol=1e-6)
+    for cuts, trees in zip((FINE, COARSE), found.trees, strict=True):
+        assert [tree.columns.index(2) for tree in trees] == [
+            tree.columns.index(2) for tree in found.trees[0]
+        ]
+        assert {tree.cardinalities[tree.columns.index(2)] for tree in trees} == {cuts.n_levels[2]}
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_level_that_the_sample_lacks_is_learned(alpha):
+    rows = make_rows(600)
+    rows.codes[:, 3] = 0
+    rows.codes[7, 3] = 1
+    k = rows.y[7]
+    assert not (sample_rows(rows, 10, 0).codes[:, 3] == 1).any()
+    found = learn(rows, replace(SETTINGS, search_rows=10, alpha=alpha, max_latent=1))
+    tree = found.trees[0][k]
+    share = marginals(tree)[tree.columns.index(3)]
+    total = rows.weight[rows.y == k].sum()
+    n_states = tree.latent_cardinalities[0]
+    if alpha == 0.0:
+        assert_allclose(share[1], rows.weight[7] / total, rtol=1e-3)
+    else:
+        assert n_states / (total + 2) < share[1] < (n_states + 2) / total

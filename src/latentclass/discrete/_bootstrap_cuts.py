@@ -50,12 +50,14 @@ def redrawn_cuts(
     ]
     value, label = np.nonzero(counts > 0)
     mean = counts[value, label]
+    other = np.flatnonzero(mean != 1.0)
     found = []
     for seed in seeds:
         words = np.array([level_words([seed, mark], np.zeros(1, int))[0] for mark in marks])
         key = level_words([seed, *sorted(marks)], value) + words[label]
         chance = (mix_key(key) >> np.uint64(11)) * 2.0**-53
-        drawn = gammaincinv(mean, chance)
+        drawn = -np.log1p(-chance)  # Gamma with mean 1 is the exponential distribution
+        drawn[other] = gammaincinv(mean[other], chance[other])
         kept = drawn > 0
         found.append(
             mdl_cut_points(distinct[value[kept]], label[kept], drawn[kept], n_classes)

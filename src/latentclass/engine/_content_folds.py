@@ -196,6 +196,36 @@ def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
     return np.asarray(rounds + np.clip(rest - part, 0.0, 1.0))
 
 
+def sample_units(rows: DistinctRows, n_units: int) -> FloatArray:
+    """Return the weight of each row in a sample of `n_units` units, drawn in hashed order.
+
+    Units are those of `assign_folds`, and the rows must all be of one class. With T the number of
+    all units per unit of the sample, unit 0, T, 2 T, ... is drawn, rounded down. So a heavy row is
+    drawn as often as its weight says. All rows are returned with their weights if they have no more
+    units than asked for.
+
+    Examples
+    --------
+    >>> y = np.zeros(3, dtype=np.intp)
+    >>> rows = DistinctRows(np.zeros((3, 1), np.int32), y, np.array([6.0, 1.0, 1.0]), y, y)
+    >>> sample_units(rows, 4)
+    array([3., 1., 0.])
+    """
+    unit = min(float(rows.weight.max(initial=0.0)), 1.0)
+    end = np.cumsum(rows.weight / unit) if unit > 0 else np.zeros(len(rows.weight))
+    if not end.size or end[-1] <= n_units:
+        return rows.weight
+    drawn = np.floor(np.arange(n_units) * (end[-1] / n_units))
+
+    def n_before(amount: FloatArray) -> FloatArray:
+        """Drawn units among the first `amount` units."""
+        last = np.searchsorted(drawn, amount, side="right") - 1
+        return np.asarray(last + np.minimum(amount - drawn[last], 1.0))
+
+    share = np.diff(n_before(np.concatenate([[0.0], end])))
+    return np.asarray(np.where(share > 1e-9, share * unit, 0.0))
+
+
 def given_parts(
     rows: DistinctRows, part: IndexArray, weight: FloatArray, n_parts: int
 ) -> FoldWeights:

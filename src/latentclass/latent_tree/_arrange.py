@@ -20,35 +20,44 @@ def with_columns(tree: Tree, columns: Sequence[int]) -> Tree:
     return replace(tree, columns=tuple(columns[c] if c >= 0 else -1 for c in tree.columns))
 
 
-def with_leaves(
-    tree: Tree,
-    codes: CodeArray,
-    other: CodeArray,
-    weight: FloatArray,
-    n_levels: Sequence[int],
-) -> Tree:
-    """The tree with new leaf tables, for the same columns in another coding, as a start for EM.
+def leaf_counts(
+    tree: Tree, codes: CodeArray, fine: CodeArray, weight: FloatArray, n_levels: Sequence[int]
+) -> dict[int, FloatArray]:
+    """Expected weight of each level of a finer coding, for each leaf and state of its parent.
 
-    `codes` and `other`, of shape (n_rows, n_columns), code the same rows; -1 is a missing cell.
-    `n_levels` has the number of levels of each column in `other`. The table of a leaf is counted
-    with the posteriors of its parent's states.
+    `codes` and `fine`, of shape (n_rows, n_columns), code the same rows; -1 is a missing cell.
+    `n_levels` has the number of fine levels of each column. The counts of a leaf, of shape (states
+    of its parent, levels), are made with the posteriors of these states.
     """
     from latentclass.latent_tree._inference import group_rows, node_posteriors
 
     share = {node: np.empty((0, tree.cardinalities[node])) for node in tree.latent}
     if len(codes):
         share = dict(zip(tree.latent, node_posteriors(tree, group_rows(codes)), strict=True))
-    cardinalities, tables = list(tree.cardinalities), list(tree.tables)
+    found = {}
     for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
-        if column < 0:
-            continue
+        if column >= 0:
+            n = n_levels[column]
+            # missing cells are counted as an extra level
+            place = np.where(fine[:, column] < 0, n, fine[:, column])
+            shares = share[parent] * weight[:, None]
+            found[node] = np.stack([np.bincount(place, own, n + 1)[:n] for own in shares.T])
+    return found
+
+
+def with_leaves(tree: Tree, counts: dict[int, FloatArray], level: Sequence[CodeArray]) -> Tree:
+    """The tree with new leaf tables, for the same columns in another coding, as a start for EM.
+
+    `counts` are the `leaf_counts` of a coding that is finer than both. `level` has, for each
+    column, the level in the other coding of each fine one.
+    """
+    cardinalities, tables = list(tree.cardinalities), list(tree.tables)
+    for node, own in counts.items():
+        column = level[tree.columns[node]]
         # half a row is added to each count, because EM cannot leave a probability of zero
-        counts = np.full((tree.cardinalities[parent], n_levels[column]), 0.5)
-        seen = other[:, column] >= 0
-        for state, own in enumerate((share[parent] * weight[:, None])[seen].T):
-            counts[state] += np.bincount(other[seen, column], own, n_levels[column])
-        cardinalities[node] = n_levels[column]
-        tables[node] = counts / counts.sum(axis=1, keepdims=True)
+        total = 0.5 + own @ np.eye(int(column.max()) + 1)[column]
+        cardinalities[node] = total.shape[1]
+        tables[node] = total / total.sum(axis=1, keepdims=True)
     return replace(tree, cardinalities=tuple(cardinalities), tables=tuple(tables))
 
 

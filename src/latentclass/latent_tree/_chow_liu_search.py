@@ -35,7 +35,6 @@ from latentclass.latent_tree._east import (
     first_tree,
     move_key,
 )
-from latentclass.latent_tree._east_messages import Data
 from latentclass.latent_tree._east_moves import (
     Judged,
     LocalEM,
@@ -49,9 +48,6 @@ from latentclass.latent_tree._tree import Tree, irregular_nodes, n_parameters
 
 BLUR = 0.2
 """Share of the uniform distribution in the tables that EM starts from."""
-
-MOST_ROWS = 4000
-"""Moves are judged on at most this many distinct rows, a random sample if there are more."""
 
 STARTS = 4
 """Maximum number of starts from which a move is judged."""
@@ -182,16 +178,10 @@ class _Rounds(Climb):
     ) -> None:
         super().__init__(codes, weight, n_levels, settings, on_step)
         self.how = LocalEM(min(settings.n_init, STARTS), STEPS, self.full_tol, settings.seed)
-        self.whole = self.data
-        if len(self.data.weight) > MOST_ROWS:
-            rng = np.random.default_rng(settings.seed)
-            rows = np.sort(rng.choice(len(self.data.weight), MOST_ROWS, replace=False))
-            part = self.data.weight[rows]
-            self.data = Data(self.data.codes[rows], part * (weight.sum() / part.sum()))
 
     def first(self) -> Tree:
         return hidden_chow_liu(
-            self.whole.codes, self.whole.weight, self.n_levels, self.settings.max_latent
+            self.data.codes, self.data.weight, self.n_levels, self.settings.max_latent
         )
 
     def run(self) -> None:

@@ -58,7 +58,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     ----------
     criterion : {"aic", "bic"}, default="aic"
         The score that the search maximises: the log-likelihood minus a penalty per parameter. The
-        penalty is 1 for AIC, and half the logarithm of the number of rows of the class for BIC.
+        penalty is 1 for AIC, and half the logarithm of the number of rows searched with for BIC.
     search : {"east", "fast"}, default="east"
         "east": nodes and states are added, moved and removed one at a time as long as the score
         rises [2]_. "fast": the search starts from the mutual information of the columns and makes
@@ -82,6 +82,10 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         Maximum number of states of a latent variable.
     max_latent : int or None, default=None
         Maximum number of latent variables in a tree; None sets no limit.
+    search_rows : int or None, default=5000
+        Maximum number of rows that the search in each class looks at. If more of them are distinct,
+        it gets a random sample of this many; the tables are then learned from all rows. None
+        searches with all rows.
     time_budget : float or None, default=None
         Seconds after which the search in each class stops with the best tree so far.
     warm_start : bool, default=False
@@ -106,6 +110,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         Maximum number of EM iterations on a whole tree.
     tol : float, default=1e-5
         The last EM, on all rows, stops when the objective per row gains no more than this.
+    accelerate : bool, default=True
+        Extrapolate EM steps (SQUAREM). The objective still never falls.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
@@ -129,8 +135,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     latent_names_ : dict of label to tuple of str
         Names of the latent variables of each class; see `rename_latents`.
     search_steps_ : dict of label to list of Step
-        The steps of the search in each class: move, score, n_latent, n_parameters, n_judged,
-        seconds.
+        The steps of the search in each class: move, score (on the rows searched with), n_latent,
+        n_parameters, n_judged, seconds.
     search_ended_ : dict of label to str
         "done", "time" (out of `time_budget`) or "interrupt".
     schema_ : Schema
@@ -170,14 +176,17 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     first set, but have their own tables. Everything that describes the trees (`trees_`,
     `latent_groups`, `transform`, `to_bif`) refers to the first set.
 
-    The structure of the trees is learned from the labelled rows. Then EM learns all tables from all
-    rows, with `alpha` added to the counts. An unlabelled row counts for each class in proportion to
+    The structure of the trees is learned from the labelled rows, or a sample of them: which rows it
+    has depends on their contents and on `random_state`, not on their order, and a row of weight 2
+    counts as two. Then EM learns all tables, first from the sample and then from all rows, with
+    `alpha` added to the counts. An unlabelled row counts for each class in proportion to
     P(class | x). Missing cells are summed out exactly. `transform` gives P(class, state | x) for
     every state of every latent variable of every class.
 
     The paper [1]_ judges all steps from all starts (`lazy=False`), runs EM on a whole tree from 64
-    starts (`n_full_init=64`), adds `alpha` once, after EM (`alpha_once=True`), and cuts the
-    columns once (`n_cuts=1`): see `as_published`.
+    starts (`n_full_init=64`), searches with all rows (`search_rows=None`), adds `alpha` once, after
+    plain EM (`alpha_once=True`, `accelerate=False`), and cuts the columns once (`n_cuts=1`): see
+    `as_published`.
 
     References
     ----------
@@ -205,6 +214,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         "alpha_once": True,
         "n_cuts": 1,
         "n_full_init": 64,
+        "search_rows": None,
+        "accelerate": False,
     }
 
     _model: LatentTreeModel
@@ -225,6 +236,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         n_cuts: int = 10,
         max_states: int = 20,
         max_latent: int | None = None,
+        search_rows: int | None = 5000,
         time_budget: float | None = None,
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
@@ -234,6 +246,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         n_full_init: int = 1,
         max_iter: int = 500,
         tol: float = 1e-5,
+        accelerate: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -246,6 +259,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         self.n_cuts = n_cuts
         self.max_states = max_states
         self.max_latent = max_latent
+        self.search_rows = search_rows
         self.time_budget = time_budget
         self.warm_start = warm_start
         self.categorical_features = categorical_features
@@ -255,6 +269,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         self.n_full_init = n_full_init
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -265,12 +280,15 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         check_option("search", self.search, ("east", "fast"))
         check_option("lazy", self.lazy, (True, False))
         check_option("alpha_once", self.alpha_once, (True, False))
+        check_option("accelerate", self.accelerate, (True, False))
         check_option("warm_start", self.warm_start, (True, False))
         check_number("n_full_init", self.n_full_init, low=1, whole=True)
         check_number("n_cuts", self.n_cuts, low=1, whole=True)
         check_number("max_states", self.max_states, low=1, whole=True)
         if self.max_latent is not None:
             check_number("max_latent", self.max_latent, low=1, whole=True)
+        if self.search_rows is not None:
+            check_number("search_rows", self.search_rows, low=1, whole=True)
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, low=0)
 
@@ -340,11 +358,13 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             alpha_once=self.alpha_once,
             max_states=int(self.max_states),
             max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
+            search_rows=None if self.search_rows is None else int(self.search_rows),
             time_budget=self.time_budget,
             n_init=int(self.n_init),
             n_full_init=int(self.n_full_init),
             max_iter=int(self.max_iter),
             tol=self.tol,
+            accelerate=self.accelerate,
             seed=int(check_random_state(self.random_state).randint(2**31)),
             n_jobs=self.n_jobs,
         )

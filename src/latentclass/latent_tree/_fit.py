@@ -1,5 +1,8 @@
 """How a latent tree classifier is learned: a search in each class, then EM on all rows.
 
+Trees and tables are learned apart. The search may use a sample of the rows (`sample_rows`). Then
+`_refit` learns the tables of the trees that it found.
+
 The search follows section 3 of Wang, Zhang, Chen and Poon (2011): the labelled rows are split by
 class, and a tree is learned from each part independently.
 """
@@ -18,13 +21,18 @@ import numpy as np
 from latentclass._types import BoolArray, CodeArray, FloatArray
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._cut_sets import CutSet
-from latentclass.engine._content_folds import column_fingerprints
+from latentclass.engine._content_folds import (
+    column_fingerprints,
+    distinct_rows,
+    sample_units,
+)
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.engine._parallel import count_threads, run_interruptible
-from latentclass.latent_tree._arrange import arranged, with_columns, with_leaves
+from latentclass.latent_tree._arrange import arranged, leaf_counts, with_columns, with_leaves
 from latentclass.latent_tree._chow_liu_search import search_fast
 from latentclass.latent_tree._class_trees_em import ClassTreesProblem
 from latentclass.latent_tree._east import EastSettings, FoundTree, first_tree, search
+from latentclass.latent_tree._east_messages import floored
 from latentclass.latent_tree._inference import group_rows
 from latentclass.latent_tree._settings import TreeSettings
 from latentclass.latent_tree._tree import Tree
@@ -57,7 +65,7 @@ def learn_class_shares(
     """Learn only the class probabilities, for tables in which no column varies."""
     rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
     nothing = [Tree.even((-1,), (1,), (0,))] * rows.n_classes
-    _, prior, result = _learn_tables(nothing, rows, _own_rows(rows), settings, on_iteration)
+    _, prior, result = _learn_tables(nothing, rows, settings, on_iteration)
     return ClassTrees([], [prior], result, [])
 
 
@@ -76,25 +84,93 @@ def learn_class_trees(
     search. `on_step` is called with the class and each step of its search, `on_iteration` with each
     step of EM for the first set. After an interrupt only the first set is learned, and quickly.
     """
-    own = _own_rows(rows)
-    first = _seen(rows, cut_sets, 0)
-    found = _search_trees(first, own, cut_sets[0].n_levels, settings, before, on_step)
+    part = sample_rows(rows, settings.search_rows, settings.seed)
+    seen, own = _seen(part, cut_sets[0]), _own_rows(part)
+    found = _search_trees(seen, own, cut_sets[0].n_levels, settings, before, on_step)
+    start = [one.tree for one in found]
     if any(one.ended == "interrupt" for one in found):
-        cut_sets, on_iteration = cut_sets[:1], _in_time(on_iteration)
-    learned, prior, result = _learn_tables(
-        [one.tree for one in found], first, own, settings, on_iteration
-    )
+        cut_sets, on_iteration, part = cut_sets[:1], _in_time(on_iteration), rows
+        start = [floored(tree) for tree in start]
+    learned, prior, result = _refit(start, rows, part, cut_sets[0], settings, on_iteration)
     trees, priors = [tuple(arranged(tree) for tree in learned)], [prior]
-    for number, cuts in enumerate(cut_sets[1:], start=1):
-        other = _seen(rows, cut_sets, number)
+    counts = [
+        leaf_counts(tree, seen.codes[k], part.codes[k], part.weight[k], part.n_levels)
+        for tree, k in zip(trees[0], own, strict=True)
+        if len(cut_sets) > 1
+    ]
+    for cuts in cut_sets[1:]:
         start = [
-            with_leaves(tree, first.codes[k], other.codes[k], rows.weight[k], cuts.n_levels)
-            for tree, k in zip(trees[0], own, strict=True)
+            with_leaves(tree, levels, cuts.level)
+            for tree, levels in zip(trees[0], counts, strict=True)
         ]
-        more, prior, _ = _learn_tables(start, other, own, settings, None)
-        trees.append(tuple(more))
+        learned, prior, _ = _refit(start, rows, part, cuts, settings, None)
+        trees.append(tuple(learned))
         priors.append(prior)
     return ClassTrees(trees, priors, result, found)
+
+
+def sample_rows(rows: CodedRows, n_rows: int | None, seed: int) -> CodedRows:
+    """The rows that trees are searched with: of each class at most `n_rows` if more are distinct.
+
+    The random sample depends on the contents of the rows and not on their order, and a row of
+    weight 2 is two rows. If it has all labelled rows, `rows` itself is returned; otherwise it has
+    no unlabelled ones.
+    """
+    drawn = []
+    for k in range(rows.n_classes):
+        own = rows.y == k
+        codes, weight = rows.codes[own], rows.weight[own]
+        if n_rows is not None and len(codes) > n_rows:
+            codes, weight = _sample_class(codes, weight, rows.n_levels, n_rows, seed)
+        drawn.append((codes, np.full(len(codes), k), weight))
+    codes, y, weight = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
+    if len(codes) == len(rows.codes):
+        return rows
+    return rows._replace(
+        codes=codes,
+        y=y,
+        weight=weight,
+        unlabelled=rows.unlabelled[:0],
+        unlabelled_weight=rows.unlabelled_weight[:0],
+    )
+
+
+def _sample_class(
+    codes: CodeArray, weight: FloatArray, n_levels: tuple[int, ...], n_rows: int, seed: int
+) -> tuple[CodeArray, FloatArray]:
+    """A sample of the rows of one class."""
+    y = np.zeros(len(codes), dtype=np.intp)
+    marks = column_fingerprints(codes, y, weight, n_levels, 1)
+    order = _by_content(marks)
+    distinct = distinct_rows(codes[:, order], y, weight, [marks[j] for j in order], seed)
+    if len(distinct.weight) <= n_rows:
+        return codes, weight
+    drawn = sample_units(distinct, n_rows)
+    return distinct.codes[drawn > 0][:, np.argsort(order)], drawn[drawn > 0]
+
+
+def _by_content(marks: list[int]) -> list[int]:
+    """Columns sorted by their fingerprints, so that no result depends on their order."""
+    return sorted(range(len(marks)), key=lambda j: marks[j])
+
+
+def _refit(
+    trees: Sequence[Tree],
+    rows: CodedRows,
+    part: CodedRows,
+    cuts: CutSet,
+    settings: TreeSettings,
+    on_iteration: Callable[[int, float], bool] | None,
+) -> tuple[list[Tree], FloatArray, EMResult[Any]]:
+    """Learn the tables for one set of cut points, first from a part of the rows, then from all.
+
+    A pass over the part costs little, and what it learns is close to what all rows say.
+    """
+    if part is not rows:
+        learned, _, _ = _learn_tables(trees, _seen(part, cuts), settings, None)
+        # a level that the part lacks must stay possible in the other rows
+        trees = [floored(tree) for tree in learned]
+    return _learn_tables(trees, _seen(rows, cuts), settings, on_iteration)
 
 
 def _in_time(
@@ -120,22 +196,19 @@ def _own_rows(rows: CodedRows) -> list[BoolArray]:
     return [rows.y == k for k in range(rows.n_classes)]
 
 
-def _seen(rows: CodedRows, cut_sets: Sequence[CutSet], number: int) -> CodedRows:
+def _seen(rows: CodedRows, cuts: CutSet) -> CodedRows:
     """The rows in the levels of one set of cut points."""
-    if len(cut_sets) == 1:
-        return rows
-    cuts = cut_sets[number]
     return rows._replace(codes=cuts.coarse(rows.codes), unlabelled=cuts.coarse(rows.unlabelled))
 
 
 def _learn_tables(
     trees: Sequence[Tree],
     rows: CodedRows,
-    own: list[BoolArray],
     settings: TreeSettings,
     on_iteration: Callable[[int, float], bool] | None,
 ) -> tuple[list[Tree], FloatArray, EMResult[Any]]:
-    """Learn the tables of all trees and the class probabilities by EM on all rows."""
+    """Learn the tables of all trees and the class probabilities by EM."""
+    own = _own_rows(rows)
     problem = ClassTreesProblem(
         tuple(trees),
         tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
@@ -149,6 +222,7 @@ def _learn_tables(
         tol=settings.tol,
         max_iter=settings.max_iter,
         rngs=[np.random.default_rng(0)],
+        accelerate=settings.accelerate,
         on_iteration=on_iteration,
     )
     theta = result.params.theta[0]
@@ -201,8 +275,7 @@ def _search_class(
     if not len(codes):
         return FoundTree(first_tree(n_levels), -np.inf, [], "done")
     marks = column_fingerprints(codes, np.zeros(len(codes), dtype=np.intp), weight, n_levels, 1)
-    # sort the columns by their content, so that the result does not depend on their order
-    order = sorted(range(len(marks)), key=lambda j: marks[j])
+    order = _by_content(marks)
     budget = settings.time_budget
     found = SEARCHES[settings.search](
         np.ascontiguousarray(codes[:, order]),

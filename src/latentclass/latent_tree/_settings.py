@@ -16,10 +16,12 @@ class TreeSettings:
     alpha_once: bool
     max_states: int
     max_latent: int
+    search_rows: int | None
     time_budget: float | None
     n_init: int
     n_full_init: int
     max_iter: int
     tol: float
+    accelerate: bool
     seed: int
     n_jobs: int | None
