@@ -11,7 +11,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
 
-from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier, LCMClassifierCV
+from latentclass.baselines import NaiveBayes
 from latentclass.engine._em import take_starts
 from latentclass.evaluation import LabelledKFold
 
@@ -390,3 +391,23 @@ def test_covariances_that_would_fill_the_memory_are_refused(monkeypatch):
     )
     with pytest.raises(ValueError, match=message):
         LCMClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("model", [LCMClassifier, HybridLCMClassifier, BinaryLCMClassifier])
+def test_tables_without_a_column_that_varies(model, holes, n_components):
+    X = [["a", None if holes and i % 3 == 0 else "b"] for i in range(20)]
+    y = [None if holes and i == 5 else i % 4 // 3 for i in range(20)]
+    found = model(2, n_components, n_init=2, random_state=0).fit(X, y)
+    assert_allclose(found.predict_proba(X[:2]), np.tile(found.class_prior_, (2, 1)), rtol=1e-9)
+    assert found.complete(X)[0, 1] == "b"
+
+
+def test_a_table_of_words_alone_is_naive_bayes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = np.array(["a", "b", "c"], dtype=object)[rng.integers(0, 2, (200, 3)) + y[:, None]]
+    X[rng.random(X.shape) < 0.1] = None
+    found = LCMClassifier(2, n_init=2, random_state=0).fit(X, y)
+    assert_allclose(found.predict_proba(X), NaiveBayes().fit(X, y).predict_proba(X), rtol=1e-9)

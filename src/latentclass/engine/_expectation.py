@@ -126,7 +126,8 @@ def _expect_sums(
         # one matrix product for all starts: the sums are not copied for each
         mine = weighting == g
         slope = np.moveaxis(white.slope[mine, :, 0], 0, 1)
-        flat = slope.reshape(len(slope), -1, slope.shape[-1]) @ known.square[g]
+        n_classes, n_starts, rank, n = slope.shape
+        flat = slope.reshape(n_classes, n_starts * rank, n) @ known.square[g]
         product[mine, :, 0] = np.moveaxis(flat.reshape(slope.shape), 0, 1)
     weight, total, square = (
         array[weighting][:, :, None]

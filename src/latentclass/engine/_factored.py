@@ -117,7 +117,8 @@ def log_density(factors: Factors, white: White, rows: FloatArray) -> tuple[Float
     mean, loadings, noise = factors
     n_gaussians, rank, n = white.slope.shape
     turned = rows.T
-    t = (white.slope.reshape(-1, n) @ turned).reshape(n_gaussians, rank, -1)
+    t = white.slope.reshape(n_gaussians * rank, n) @ turned
+    t = t.reshape(n_gaussians, rank, len(rows))
     t -= white.slope @ mean[..., None]
     pull = mean / noise
     density: FloatArray = pull @ turned
@@ -139,7 +140,7 @@ def latent_rows(factors: Factors, white: White, rows: FloatArray) -> FloatArray:
     n_gaussians, rank, n = regression.shape
     latent = rows @ regression.transpose(2, 1, 0).reshape(n, rank * n_gaussians)
     latent -= (regression @ factors.mean[..., None])[..., 0].T.reshape(-1)
-    return latent.reshape(-1, rank, n_gaussians)
+    return latent.reshape(len(rows), rank, n_gaussians)
 
 
 def row_moments(
@@ -148,7 +149,8 @@ def row_moments(
     """Moments of complete rows with their t (see `log_density`); `weights` is (K, n_rows)."""
     n_gaussians, rank = t.shape[:2]
     weighted = t * weights[:, None]
-    cross = (weighted.reshape(n_gaussians * rank, -1) @ rows).reshape(white.slope.shape)
+    cross = weighted.reshape(n_gaussians * rank, len(rows)) @ rows
+    cross = cross.reshape(white.slope.shape)
     total, square = weights @ rows, weights @ (rows * rows)
     moments, _ = _unwhiten(
         factors, white, weights.sum(axis=1), weighted.sum(axis=2), total, cross, square

@@ -34,14 +34,15 @@ def leaf_counts(
     share = {node: np.empty((0, tree.cardinalities[node])) for node in tree.latent}
     if len(codes):
         share = dict(zip(tree.latent, node_posteriors(tree, group_rows(codes)), strict=True))
-    found = {}
+    found: dict[int, FloatArray] = {}
     for node, (parent, column) in enumerate(zip(tree.parents, tree.columns, strict=True)):
         if column >= 0:
             n = n_levels[column]
             # missing cells are counted as an extra level
             place = np.where(fine[:, column] < 0, n, fine[:, column])
             shares = share[parent] * weight[:, None]
-            found[node] = np.stack([np.bincount(place, own, n + 1)[:n] for own in shares.T])
+            counts = [np.bincount(place, own, n + 1)[:n] for own in shares.T]
+            found[node] = np.stack(counts).astype(np.float64)
     return found
 
 
