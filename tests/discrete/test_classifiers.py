@@ -333,7 +333,7 @@ def test_bif_text_can_be_read_by_eye():
 
 def test_bif_spells_names_that_every_reader_takes():
     odd = BifVariable("a b", ["1", "x;y", "é", "ö"], (), np.full(4, 0.25))
-    same = BifVariable("a-b", ["x"], (), np.ones(1))
+    same = BifVariable("a-b", ["x", "y"], (), np.full(2, 0.5))
     text = write_bif([odd, same])
     assert "variable a_b {\n  type discrete [ 4 ] { s1, x_y, s_, s__2 };" in text
     assert "variable a_b_2 {" in text

@@ -368,7 +368,7 @@ def test_a_cluster_gives_the_same_model_even_if_a_worker_dies(frame, tmp_path):
         warnings.catch_warnings(),
         dask.config.set({"distributed.comm.timeouts.connect": "600s"}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

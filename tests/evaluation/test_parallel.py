@@ -141,7 +141,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(blobs, tmp_path):
     with (
         dask.config.set({"distributed.comm.timeouts.connect": HUNG}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -402,6 +402,8 @@ def test_tables_without_a_column_that_varies(model, holes, n_components):
     found = model(2, n_components, n_init=2, random_state=0).fit(X, y)
     assert_allclose(found.predict_proba(X[:2]), np.tile(found.class_prior_, (2, 1)), rtol=1e-9)
     assert found.complete(X)[0, 1] == "b"
+    assert len(found.transform(X)) == 20
+    assert found.explain(X[:1]).weights.shape == (1, 2)
 
 
 def test_a_table_of_words_alone_is_naive_bayes():

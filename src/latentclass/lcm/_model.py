@@ -158,7 +158,7 @@ class LCMModel(LatentModel, GaussianModel):
         unit[np.arange(rank), ..., np.arange(rank)] = 1.0
         steps = np.stack([latent.expected(one).reshape(n_all, -1) for one in unit])
         centre = steps[rank]
-        steps = (steps[:rank] - centre).reshape(rank * n_all, -1)
+        steps = (steps[:rank] - centre).reshape(rank * n_all, centre.shape[1])
 
         def visit(span: slice) -> FloatArray:
             numeric, codes = table.block(span)
