@@ -84,6 +84,15 @@ def test_probabilities_come_in_the_container_of_the_table(convert):
     assert 0.0 < rows[0, 1] < 1.0
 
 
+def test_of_one_category_none_is_the_second_and_of_none_nothing_is_known():
+    X = pd.DataFrame({"one": ["a", None, "a", "a"], "none": [None] * 4})
+    with pytest.warns(UserWarning, match="have no value in any row"):
+        model = NaiveBayes(categorical_features=["one", "none"]).fit(X, [0, 1, 1, 0])
+    found = model.complete(X, how="probability")
+    assert found["one"].tolist() == [0.0] * 4
+    assert found["none"].isna().all()
+
+
 def test_probabilities_of_arrays_are_arrays_and_names_must_differ():
     X = np.array([[0.0, 1.0], [1.0, np.nan], [1.0, 0.0], [0.0, 1.0]])
     model = NaiveBayes(categorical_features=[0, 1], alpha=0.0).fit(X, [0, 1, 1, 0])

@@ -217,6 +217,20 @@ def test_the_most_probable_bits_are_the_best_of_256():
     assert_allclose(model.predict_joint_log_proba(filled).max(axis=1), best, atol=1e-9)
 
 
+def test_by_the_bound_probabilities_are_near_the_exact_ones():
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(150, 2))
+    X = (rng.random((150, 10)) < expit(z @ rng.normal(0.0, 2.0, (2, 10)))).astype(float)
+    model = BinaryLCMClassifier(2, n_init=1, random_state=0).fit(X, z[:, 0] > 0)
+    holes = X[:20].copy()
+    holes[:, 4:] = np.nan
+    found = model.complete(holes, how="probability")
+    assert np.array_equal(found[:, :4], X[:20, :4])
+    assert np.array_equal(found[:, 4:] > 0.5, model.complete(holes)[:, 4:] == 1)
+    model.set_params(predict_method="quadrature")
+    assert_allclose(found, model.complete(holes, how="probability"), atol=0.03)
+
+
 def test_samples_have_the_class_means():
     X, y = make_bits(600)
     model = quick(n_init=1, predict_method="quadrature").fit(X, y)

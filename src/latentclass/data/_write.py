@@ -52,7 +52,8 @@ def write_chances(
     """Build a table of numbers in the container of `X`, with all columns in the order of `fit`.
 
     A continuous column has its numbers, a column with up to two categories the probability of the
-    second, and any other one column for each category, named "column=category".
+    second, and any other one column for each category, named "column=category". Columns that had no
+    value in `fit` stay missing.
     """
     _refuse_sparse(X)
     raw = read_raw(X, owner=owner)
@@ -66,7 +67,8 @@ def write_chances(
         chance = chances[schema.discrete.index(j)]
         if len(column.categories) <= 2:
             names.append(column.name)
-            columns.append(chance[:, 1] if len(column.categories) == 2 else np.zeros(len(chance)))
+            nothing = np.full(len(chance), 0.0 if column.observed else np.nan)
+            columns.append(chance[:, 1] if len(column.categories) == 2 else nothing)
         else:
             names += [f"{column.name}={category}" for category in column.categories]
             columns += list(chance.T)

@@ -11,7 +11,6 @@ from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_option
 from latentclass.data._schema import Schema, Table
 from latentclass.data._write import fill_missing, write_chances
-from latentclass.engine._logspace import log_normalise
 from latentclass.estimator._fitted import FittedModel, Posterior
 
 MOST_WAYS = 256
@@ -47,46 +46,8 @@ def complete_table(
     if np.isnan(numeric).any():
         means = model.completion(table, "expected", posterior, n_jobs).numeric
         numeric = np.where(np.isnan(numeric), means, numeric)
-    chances = level_chances(model, Table(table.numeric, codes), schema.n_levels, n_jobs)
+    chances = model.level_chances(Table(table.numeric, codes), schema.n_levels, n_jobs)
     return write_chances(X, schema, numeric, chances, owner=owner)
-
-
-def level_chances(
-    model: FittedModel, table: Table, n_levels: IndexArray, n_jobs: int | None
-) -> list[FloatArray]:
-    """Probability of each level of each discrete column, given the row's observed cells.
-
-    One array (rows, levels) for each column; the level of an observed cell has probability 1. A
-    missing cell's probabilities are the densities of the row with each of its levels, normalised.
-    """
-    out = []
-    for place, n in enumerate(n_levels):
-        mine = np.asarray(table.codes)[:, place]
-        chance = (mine[:, None] == np.arange(n)).astype(np.float64)
-        rows = np.flatnonzero(mine < 0)
-        if rows.size and n:
-            log_density = _by_level(model, table.take(rows), place, n, n_jobs)
-            impossible = np.isneginf(log_density).all(axis=1)
-            if impossible.any():
-                none = Table(
-                    np.full_like(table.numeric[:1], np.nan), np.full_like(table.codes[:1], -1)
-                )
-                log_density[impossible] = _by_level(model, none, place, n, n_jobs)
-            chance[rows] = np.exp(log_normalise(log_density))
-        out.append(chance)
-    return out
-
-
-def _by_level(
-    model: FittedModel, table: Table, place: int, n_levels: int, n_jobs: int | None
-) -> FloatArray:
-    """log-density of each row with each level of one discrete column."""
-    out = np.empty((table.n_rows, n_levels))
-    for level in range(n_levels):
-        codes = np.array(table.codes)
-        codes[:, place] = level
-        out[:, level] = model.log_density(Table(table.numeric, codes), n_jobs)
-    return out
 
 
 def improve_levels(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table, block_spans
 from latentclass.engine._em import EMResult
 from latentclass.engine._logspace import log_normalise, log_sum_exp
@@ -125,6 +125,42 @@ class FittedModel(ABC):
             return self.expected_cells(table, posterior, n_jobs)
         return self.most_probable_cells(table, n_jobs)
 
+    def level_chances(
+        self, table: Table, n_levels: IndexArray, n_jobs: int | None
+    ) -> list[FloatArray]:
+        """Probability of each level of each discrete column, given the row's observed cells.
+
+        One array (n_rows, levels) for each column; the level of an observed cell has probability 1.
+        A missing cell's probabilities are the densities of the row with each of its levels,
+        normalised. A model may know a faster way.
+        """
+        out = []
+        for place, n in enumerate(n_levels):
+            mine = np.asarray(table.codes)[:, place]
+            chance = mark_levels(mine, n)
+            rows = np.flatnonzero(mine < 0)
+            if rows.size and n:
+                log_density = self._density_by_level(table.take(rows), place, n, n_jobs)
+                impossible = np.isneginf(log_density).all(axis=1)
+                if impossible.any():
+                    numeric, codes = table.numeric[:1], table.codes[:1]
+                    nothing = Table(np.full_like(numeric, np.nan), np.full_like(codes, -1))
+                    log_density[impossible] = self._density_by_level(nothing, place, n, n_jobs)
+                chance[rows] = np.exp(log_normalise(log_density))
+            out.append(chance)
+        return out
+
+    def _density_by_level(
+        self, table: Table, place: int, n_levels: int, n_jobs: int | None
+    ) -> FloatArray:
+        """log-density of each row with each level of one discrete column."""
+        out = np.empty((table.n_rows, n_levels))
+        for level in range(n_levels):
+            codes = np.array(table.codes)
+            codes[:, place] = level
+            out[:, level] = self.log_density(Table(table.numeric, codes), n_jobs)
+        return out
+
     def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
         """log p(observed cells but that of one column | class), (n_rows, n_columns, n_classes).
 
@@ -141,6 +177,11 @@ class FittedModel(ABC):
             copies = block.copies_without(row[span], sets[which[span]])
             out[row[span], which[span]] = self.evidence(Table(*copies), None)
         return out
+
+
+def mark_levels(codes: CodeArray, n_levels: int) -> FloatArray:
+    """1 for the level of each cell of a column, (n_rows, n_levels); 0 everywhere if missing."""
+    return np.asarray(codes[:, None] == np.arange(n_levels), dtype=np.float64)
 
 
 def to_log_posterior(evidence: FloatArray, log_prior: FloatArray, temperature: float) -> FloatArray:

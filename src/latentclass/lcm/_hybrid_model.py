@@ -21,7 +21,7 @@ from latentclass.estimator._completion import (
     improve_levels,
     joint_height,
 )
-from latentclass.estimator._fitted import Posterior, check_no_nan, check_shape
+from latentclass.estimator._fitted import Posterior, check_no_nan, check_shape, mark_levels
 from latentclass.estimator._gaussian_model import Scaling
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams
@@ -242,8 +242,36 @@ class HybridModel(LatentModel):
 
     # ------------------------------------------------------------- completion
 
+    def level_chances(
+        self, table: Table, n_levels: IndexArray, n_jobs: int | None
+    ) -> list[FloatArray]:
+        """See `FittedModel`; the posterior of z gives those of all columns at once."""
+        parts = map_blocks(
+            lambda span: self._expect(table.block(span))[1],
+            self._spans(table, self.n_classes),
+            n_jobs,
+        )
+        out = []
+        for place, found in enumerate(zip(*parts, strict=True)):
+            mine = np.asarray(table.codes)[:, place]
+            shown = mark_levels(mine, n_levels[place])
+            out.append(np.where(mine[:, None] < 0, np.concatenate(found), shown))
+        return out
+
     def _expect_block(self, block: Block) -> Table:
         """Means of the continuous cells, most probable codes of the discrete ones."""
+        values, chances = self._expect(block)
+        codes = np.full(block.codes.shape, -1, dtype=np.int32)
+        for place, chance in enumerate(chances):
+            if chance.shape[1]:
+                codes[:, place] = chance.argmax(axis=1)
+        return Table(self.columns.scaling.restore(values), codes)
+
+    def _expect(self, block: Block) -> tuple[FloatArray, list[FloatArray]]:
+        """Means of the standardised columns, and probabilities of the levels of each discrete one.
+
+        Both are those of the cells if they were missing.
+        """
         params, columns = self.params, self.columns
         rows = columns.block_rows(block)
         points = self._points()
@@ -257,7 +285,7 @@ class HybridModel(LatentModel):
         n_gaussian = columns.n_gaussian
         values = np.zeros((n_rows, n_gaussian))
         drawn = spread_points(N_DRAWS, self.n_latent)
-        chances = [np.zeros((n_rows, n)) for n in columns.n_levels]
+        chances = [np.full((n_rows, n), float(n == 1)) for n in columns.n_levels]
         seen = read_rows(rows)
         hidden = seen.gaussian.T == 0
         for s, y, m in np.ndindex(*joint.shape[:3]):
@@ -274,11 +302,7 @@ class HybridModel(LatentModel):
             values[mine] += weight * means
             for place, log_prob in columns.categories(a[..., n_gaussian:]):
                 chances[place][mine] += weight * (by_point * np.exp(log_prob)).sum(axis=1)
-        codes = np.full(block.codes.shape, -1, dtype=np.int32)
-        for place, chance in enumerate(chances):
-            if chance.shape[1]:
-                codes[:, place] = chance.argmax(axis=1)
-        return Table(columns.scaling.restore(values), codes)
+        return values, chances
 
     def _mean_values(
         self,
