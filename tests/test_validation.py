@@ -38,6 +38,8 @@ def test_numbers_that_fit(value, rule):
         (math.inf, {"low": -math.inf}, "a=inf must be a number."),
         (2001, {"low": 0, "high": 2000}, "a=2001 is too large: pass at most 2,000."),
         (10**400, {"low": 0, "high": 7}, f"a={10**19}... is too large: pass at most 7."),
+        (10**400, {"low": 0}, f"a={10**19}... is too large: pass at most 1.8e+308."),
+        (10**30, {"low": 0, "whole": True}, f"a={10**19}... is too large: pass at most {10**9:,}."),
         (-1, {"low": 0, "high": 2000}, "a=-1 must be a number of at least 0."),
     ],
 )

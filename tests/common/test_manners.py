@@ -4,6 +4,7 @@ import inspect
 import pickle
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from rules import proba
 from sklearn.base import clone
@@ -15,7 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import latentclass.baselines
 from estimators import CLASSIFIERS
+from latentclass import LatentMixture
+from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN
 from latentclass.estimator._base import GenerativeClassifier
+
+OTHERS = [LatentMixture, LeaveOneOutKNN, BackpropagationNetwork]
 
 
 @parametrize_with_checks(CLASSIFIERS)
@@ -32,6 +37,17 @@ def test_every_generative_classifier_is_listed():
         and issubclass(thing, GenerativeClassifier)
     }
     assert {type(model) for model in CLASSIFIERS} == public
+
+
+@pytest.mark.parametrize("kind", [*map(type, CLASSIFIERS), *OTHERS], ids=lambda kind: kind.__name__)
+def test_sizes_that_no_machine_can_hold_are_refused(kind):
+    given = kind().get_params(deep=False)
+    sizes = [name for name, value in given.items() if type(value) is int and name != "verbose"]
+    for name in sizes:
+        with pytest.raises(
+            ValueError, match=rf"^{name}=10{{19}}\.\.\. is too large: pass at most "
+        ):
+            kind(**{name: 10**30}).fit([[0.5], [1.5]], [0, 1])
 
 
 def test_pickles_and_clones(fitted, table):

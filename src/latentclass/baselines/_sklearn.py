@@ -8,7 +8,6 @@ a naive Bayes model does not load a neural network.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from copy import copy
 from typing import Any, Self
@@ -20,7 +19,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STATES, check_number, check_option
+from latentclass._warn import recorded_warnings, warn_user
 from latentclass.engine._parallel import computation
 from latentclass.estimator._decision import least_loss
 
@@ -293,7 +293,9 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
     @computation
     def fit(self, X: Any, y: Any) -> Self:
         """Train the network."""
-        check_number("hidden_units", self.hidden_units, low=1, whole=True, none=True)
+        check_number(
+            "hidden_units", self.hidden_units, low=1, high=MOST_STATES, whole=True, none=True
+        )
         check_number("n_epochs", self.n_epochs, low=1, whole=True)
         check_number("batch_size", self.batch_size, low=1, whole=True)
         # learned in a copy: an interrupted fit leaves this estimator as it was
@@ -321,9 +323,11 @@ class BackpropagationNetwork(ClassifierMixin, BaseEstimator):
             n_iter_no_change=self.n_epochs,
             random_state=self.random_state,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is fixed
+        with recorded_warnings() as caught:
             self.network_ = network.fit(X, y)
+        for entry in caught:
+            if entry.category is not ConvergenceWarning:  # the number of epochs is fixed
+                warn_user(str(entry.message), entry.category)
         return self
 
     @computation

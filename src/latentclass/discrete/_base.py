@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STARTS, check_number, check_option
 from latentclass.discrete._coding import Coding
 from latentclass.discrete._em import Count, CountFit, CountLayout, Features, fit_counts
 from latentclass.discrete._training_rows import TrainingRows
@@ -43,7 +43,7 @@ class DiscreteClassifier(GenerativeClassifier):
 
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, low=0)
-        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)

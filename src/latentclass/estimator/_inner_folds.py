@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass._validation import check_number
+from latentclass._validation import MOST_STARTS, check_number
 from latentclass._warn import warn_user
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._content_holdout import SLIVER, gather_rows
@@ -63,7 +63,7 @@ class InnerFolds:
 def check_inner_cv(cv: Any) -> None:
     """Refuse what is neither a number of folds nor a splitter nor a list of folds."""
     if isinstance(cv, str) or not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
-        check_number("cv", cv, low=2, whole=True)
+        check_number("cv", cv, low=2, high=MOST_STARTS, whole=True)
 
 
 def make_folds(training: Training, cv: Any, seed: int) -> tuple[Training, InnerFolds]:

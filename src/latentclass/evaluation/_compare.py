@@ -109,7 +109,7 @@ def compare(
     """
     check_option("protocol", protocol, ("honest", "paper"))
     check_option("retry_failed", retry_failed, (True, False))
-    check_number("random_state", random_state, low=0, whole=True)
+    check_number("random_state", random_state, low=0, high=2**32 - 1, whole=True)
     check_number("verbose", verbose, low=0, whole=True)
     classifiers = read_estimators(estimators)
     metrics = read_scoring(scoring)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -13,7 +12,8 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils import indexable
 
 from latentclass._types import IndexArray
-from latentclass._validation import check_number
+from latentclass._validation import MOST_STARTS, check_number
+from latentclass._warn import recorded_warnings
 from latentclass.data._labels import UNLABELLED, encode_labels
 from latentclass.evaluation._problem import Problem
 from latentclass.evaluation._store import checksum
@@ -155,16 +155,16 @@ def _pairs(
         yield np.flatnonzero(parts == "train"), np.flatnonzero(parts == "test")
         return
     if isinstance(cv, int | np.integer):
-        check_number("cv", cv, low=2, whole=True)
+        check_number("cv", cv, low=2, high=MOST_STARTS, whole=True)
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
     if hasattr(cv, "split") and not isinstance(cv, str):
         _check_seeded(cv)
         codes = problem.codes[labelled]
-        with warnings.catch_warnings():
-            # a class with fewer rows than folds is missing from some test folds, which is fine
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            for train, test in cv.split(np.zeros((len(codes), 1)), codes):
-                yield labelled[train], labelled[test]
+        # a class with fewer rows than folds is missing from some test folds, which is fine
+        with recorded_warnings():
+            splits = list(cv.split(np.zeros((len(codes), 1)), codes))
+        for train, test in splits:
+            yield labelled[train], labelled[test]
         return
     if isinstance(cv, str) or not isinstance(cv, Iterable):
         raise ValueError(

@@ -7,7 +7,6 @@ import math
 import operator
 import time
 import traceback
-import warnings
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +19,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from latentclass._compat import take_rows
 from latentclass._types import IndexArray
+from latentclass._warn import recorded_warnings
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.evaluation._folds import Fold
 from latentclass.evaluation._identity import derived_seed
@@ -58,8 +58,7 @@ def run_task(task: Task) -> Record:
     workers, and times can be compared.
     """
     outcome: Record
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
-        warnings.simplefilter("always")
+    with recorded_warnings() as caught, threadpool_limits(1):
         try:
             outcome = {"error": None, **_fit_and_predict(task)}
         except (Exception, SystemExit) as error:

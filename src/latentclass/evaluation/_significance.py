@@ -9,7 +9,6 @@ sets? This is answered from one score per data set (`wilcoxon_test`, `friedman_t
 from __future__ import annotations
 
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from latentclass._types import FloatArray
+from latentclass._warn import recorded_warnings
 
 
 class PairResult(NamedTuple):
@@ -182,9 +182,7 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairResult:
         return PairResult(math.nan, math.nan, math.nan)
     if not d.any():  # scipy returns NaN here
         return PairResult(0.0, len(d) * (len(d) + 1) / 4, 1.0)
-    with warnings.catch_warnings():
-        # some versions of scipy warn that they use the approximation
-        warnings.simplefilter("ignore", UserWarning)
+    with recorded_warnings():  # some versions of scipy warn that they use the approximation
         # rounded, so that differences that are equal up to rounding errors are ties
         result = stats.wilcoxon(np.round(d, 12), zero_method="zsplit")
     return PairResult(float(d.mean()), float(result.statistic), float(result.pvalue))

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import IndexArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STARTS, check_number, check_option
 from latentclass.discrete._base import CountClassifier, check_searched_columns
 from latentclass.discrete._training_rows import TrainingRows
 from latentclass.engine._parallel import computation
@@ -262,7 +262,7 @@ class HNBClassifier(AsPublished, CountClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("n_candidates", self.n_candidates, low=1, whole=True)
-        check_number("n_models", self.n_models, low=1, whole=True)
+        check_number("n_models", self.n_models, low=1, high=MOST_STARTS, whole=True)
         check_option("pair_measure", self.pair_measure, ("chi2", "expected_kl"))
         check_option("collapse", self.collapse, ("greedy", "exact"))
         check_option("search", self.search, ("subsets", "hill_climbing", "published"))

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STARTS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.discrete._base import DiscreteClassifier, check_searched_columns
 from latentclass.discrete._coding import code_rows
@@ -282,8 +282,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         check_option("alpha_once", self.alpha_once, (True, False))
         check_option("accelerate", self.accelerate, (True, False))
         check_option("warm_start", self.warm_start, (True, False))
-        check_number("n_full_init", self.n_full_init, low=1, whole=True)
-        check_number("n_cuts", self.n_cuts, low=1, whole=True)
+        check_number("n_full_init", self.n_full_init, low=1, high=MOST_STARTS, whole=True)
+        check_number("n_cuts", self.n_cuts, low=1, high=MOST_STARTS, whole=True)
         check_number("max_states", self.max_states, low=1, whole=True)
         if self.max_latent is not None:
             check_number("max_latent", self.max_latent, low=1, whole=True)

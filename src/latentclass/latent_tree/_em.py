@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass._validation import check_number
+from latentclass._validation import MOST_STARTS, check_number
 from latentclass.engine._em import EMResult, run_restarts
 from latentclass.latent_tree._inference import (
     Plan,
@@ -248,7 +248,7 @@ def fit_tree(
     >>> sorted(fit.tree.tables[0][0].round(1).tolist())
     [0.3, 0.7]
     """
-    check_number("n_init", n_init, low=1, whole=True)
+    check_number("n_init", n_init, low=1, high=MOST_STARTS, whole=True)
     problem = tree_problem(tree, codes, weight=weight, free=free, alpha=alpha, n_jobs=n_jobs)
     rngs = rng.spawn(n_init)
     params = random_starts(problem, rngs)

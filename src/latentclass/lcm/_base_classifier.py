@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import BoolArray, FloatArray
-from latentclass._validation import MOST_STATES, check_number, check_option
+from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, check_option
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
@@ -43,7 +43,7 @@ class LatentClassifier(GenerativeClassifier):
         check_option("offset", self.offset, (True, False))
         check_number("prior", self.prior, low=0, none=True)
         check_number("alpha", self.alpha, low=0)
-        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("select", self.select, ("average", "accuracy", "likelihood"))
         check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)

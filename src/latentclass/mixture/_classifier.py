@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass._validation import MOST_STATES, check_number, check_option
+from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Schema, Table, block_spans
@@ -313,7 +313,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         check_temperatures(self.temperatures)
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
-        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass._validation import MOST_ROWS, check_number, check_option
+from latentclass._validation import MOST_ROWS, MOST_STARTS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Schema, Table, block_spans, learn_schema
 from latentclass.data._write import build_table
@@ -388,13 +388,13 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         numbers = numbers_of_components(self.n_components)
         check_option("search", self.search, SEARCHES)
         check_option("criterion", self.criterion, ("bic", "aic", "cv"))
-        check_number("n_folds", self.n_folds, low=2, whole=True)
+        check_number("n_folds", self.n_folds, low=2, high=MOST_STARTS, whole=True)
         check_temperatures(self.temperatures)
         check_option("polish", self.polish, (True, False))
         check_option("accelerate", self.accelerate, (True, False))
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
-        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from math import isclose
 from typing import Any
@@ -20,7 +21,7 @@ def numbers_of_components(given: Any) -> list[int]:
         raise ValueError("n_components is empty: pass a number of components, or several to try.")
     try:
         for k in numbers:
-            check_number("n_components", k, low=1, whole=True)
+            check_number("n_components", k, low=1, high=math.inf, whole=True)
     except ValueError:
         raise ValueError(
             f"n_components={given!r} must be a whole number of at least 1, or several of them to "

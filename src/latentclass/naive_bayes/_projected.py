@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import check_number, check_option
+from latentclass._validation import MOST_STARTS, check_number, check_option
 from latentclass.engine._expectation import expect
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
@@ -205,7 +205,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         check_number("max_components", self.max_components, low=1, whole=True)
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
-        check_number("n_init", self.n_init, low=1, whole=True)
+        check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
