@@ -4,7 +4,11 @@ All learn from and predict the same discretised rows. Limit: not slower than any
 count what it reports itself: building the model and testing it, without the start of its virtual
 machine and reading. Peers that are not installed are named.
 
-Short form: kr-vs-kp. `--full`: splice and letter too. `--peers` is the site-packages folder of an
+Columns with many levels: against scikit-learn's CategoricalNB, which counts no pairs. Text labels:
+against the same fit with whole numbers as labels.
+
+Short form: kr-vs-kp, 3,000 rows with many levels. `--full`: splice and letter too, 10,000 rows with
+many levels, 300,000 with text labels. `--peers` is the site-packages folder of an
 environment with scikit-bayes and pyagrum.
 """
 
@@ -15,14 +19,16 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
+from sklearn.naive_bayes import CategoricalNB
 
 from _codes import load_codes
-from _record import Run, best_times, make_parser
+from _record import Run, best_times, make_parser, peak_megabytes
 from latentclass.baselines import AODE, K2, TAN, HiddenNaiveBayes
 
 WEKA = Path("/usr/share/java/weka.jar")
@@ -113,6 +119,43 @@ def compare_on(
                 run.add(what, f"{kind.__name__}, fit and predict", ours, unit="s", clock="wall")
 
 
+def draw_codes(n_rows: int, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ten columns that depend on a hidden cause, and so does the class."""
+    rng = np.random.default_rng(0)
+    cause = rng.integers(0, 3, n_rows)
+    shift = cause[:, None] * n_levels // 3
+    X = (shift + rng.integers(0, n_levels, (n_rows, 10))) % n_levels
+    return X.astype(float), (cause + (rng.random(n_rows) < 0.2)) % 2
+
+
+def compare_levels(run: Run, n_rows: int) -> None:
+    for n_levels in (30, 300):
+        X, y = draw_codes(n_rows, n_levels)
+        what = f"{n_rows:,} x 10, {n_levels} levels"
+        for kind in (TAN, AODE, HiddenNaiveBayes):
+            models = {"ours": kind(categorical_features=list(range(10))), "peer": CategoricalNB()}
+            tasks = {who: partial(model.fit, X, y) for who, model in models.items()}
+            found = best_times(tasks, 3, clock="CPU")
+            name = f"{kind.__name__}, fit / CategoricalNB"
+            run.add_ratio(what, name, found["ours"], found["peer"], clock="CPU")
+            peak = peak_megabytes(tasks["ours"])
+            run.add(what, f"{kind.__name__}, peak memory of fit", peak, unit="MB")
+
+
+def compare_labels(run: Run, n_rows: int) -> None:
+    X, y = draw_codes(n_rows, 4)
+    text = np.array(["setosa", "virginica"], dtype=object)[y]
+    kinds = {"objects": text, "numpy text": text.astype(str), "pandas": pd.Series(text)}
+    model = TAN(categorical_features=list(range(10)))
+    tasks = {
+        name: partial(model.fit, X, labels) for name, labels in {"numbers": y, **kinds}.items()
+    }
+    found = best_times(tasks, clock="CPU")
+    for name in kinds:
+        what, figure = f"{n_rows:,} text labels", f"TAN, fit: {name} / numbers"
+        run.add_ratio(what, figure, found[name], found["numbers"], clock="CPU")
+
+
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--peers", help="site-packages folder with scikit-bayes and pyagrum")
@@ -128,6 +171,8 @@ def main() -> None:
             print("Weka is not installed (apt-get install weka): no comparison with it.")
         for name in ("kr-vs-kp", "splice", "letter") if options.full else ("kr-vs-kp",):
             compare_on(run, name, bayes, agrum, weka)
+        compare_levels(run, 10_000 if options.full else 3_000)
+        compare_labels(run, 300_000 if options.full else 30_000)
 
 
 if __name__ == "__main__":

@@ -83,3 +83,11 @@ def test_code_is_what_a_plain_search_finds(categories, others):
     values = [*categories, *others]
     expected = [next((i for i, c in enumerate(categories) if c == v), -1) for v in values]
     assert encode(categories, values) == expected
+
+
+@pytest.mark.parametrize("categories", [[0, 1], [1, 0], [-2.5, 7], [0.1, 0.3]])
+def test_two_numbers_are_coded_as_more_are(categories):
+    values = [*categories, NAN, 0.5, 1e300, -0.0, *categories]
+    more = encode([*categories, 10**9], values)
+    assert encode(categories, values) == more
+    assert encode(categories, categories) == [0, 1]

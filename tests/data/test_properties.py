@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latentclass.data import Table, encode_labels, learn_schema
+from latentclass.data._read import distinct_text
 from latentclass.data._write import build_table, fill_missing
 
 NUMBERS = st.integers(-1000, 1000).map(float) | st.floats(-1e6, 1e6)
@@ -162,3 +163,34 @@ def test_labels_are_the_same_from_all_containers(y):
         classes, codes = encode_labels(given_y)
         assert classes.tolist() == expected
         assert [None if code < 0 else expected[code] for code in codes] == y
+
+
+@given(st.lists(LABELS, min_size=1, max_size=12), st.booleans())
+def test_text_of_fixed_width_is_coded_as_objects_are(cells, collide):
+    """Also where different text has the same hash."""
+    fixed = np.array(cells)
+    with pytest.MonkeyPatch.context() as patch:
+        if collide:
+            patch.setattr("latentclass.data._read.HASH_STEP", np.uint64(0))
+        labels, codes = distinct_text(fixed)
+    assert labels == sorted(set(cells))
+    assert [labels[code] for code in codes] == cells
+    others, other_codes = distinct_text(np.array(cells, dtype=object))
+    assert others == labels
+    assert other_codes.tolist() == codes.tolist()
+    assert all(type(label) is str for label in labels + others)
+    schema, table = learn_schema(fixed[:, None])
+    assert schema.columns[0].categories == tuple(labels)
+    assert table.codes[:, 0].tolist() == codes.tolist()
+
+
+@pytest.mark.parametrize("n_rows", [0, 5, 1000])
+def test_ranges_are_those_of_each_column(n_rows):
+    numeric = np.random.default_rng(0).normal(size=(n_rows, 3))
+    numeric[: n_rows // 2, 0] = np.nan
+    numeric[:, 2] = np.nan
+    low, high = Table(numeric, np.empty((n_rows, 0), dtype=np.int32)).ranges
+    for j in range(3):
+        known = numeric[~np.isnan(numeric[:, j]), j]
+        expected = (known.min(), known.max()) if len(known) else (np.nan, np.nan)
+        np.testing.assert_array_equal((low[j], high[j]), expected)

@@ -1,8 +1,15 @@
 import numpy as np
-from numpy.testing import assert_allclose
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 
-from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log, split_shares
+from latentclass.engine._logspace import (
+    first_largest,
+    log_normalise,
+    log_sum_exp,
+    split_log,
+    split_shares,
+)
 
 
 def test_log_sum_exp_equals_scipys():
@@ -46,3 +53,10 @@ def test_shares_and_sum_belong_to_the_same_terms():
     assert_allclose(size, logsumexp(values, axis=-1), rtol=1e-14)
     assert_allclose(log_shares, log_softmax(values, axis=-1), rtol=1e-14)
     assert log_shares[0, 0].tolist() == [0.0, -np.inf, -np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("n_terms", [1, 3, 40])
+def test_the_first_largest_is_numpys(n_terms):
+    values = np.random.default_rng(0).integers(0, 4, (50, n_terms)).astype(float)
+    values[0] = -np.inf
+    assert_array_equal(first_largest(values), values.argmax(axis=1))

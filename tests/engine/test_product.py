@@ -1,7 +1,7 @@
 import numpy as np
 import product_reference as reference
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass.engine import _product as product
 
@@ -187,3 +187,27 @@ def test_values_whose_squares_overflow_have_finite_densities():
     assert np.all(found[:2, 1] > found[:2, 0])  # the wider component explains them better
     alone = product.log_density(params, product.ProductRows(*(a[2:] for a in rows)), layout)
     assert_allclose(found[2], alone[0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("most", [1, 20, 60])
+def test_columns_looked_up_together_add_the_same_numbers(most, monkeypatch):
+    monkeypatch.setattr(product, "JOINED_LEVELS", most)
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 2, 6, 6, 9, 11])  # the third column has no level
+    codes = np.column_stack([rng.integers(-1, n, 400) for n in np.diff(offsets)]).astype(np.int32)
+    log_prob = np.log(rng.random((3, 11)))
+    log_prob[1, 4] = -np.inf
+    layout = product.Layout(np.empty(0), np.empty(0), offsets)
+    params = product.Params(np.empty((3, 0)), np.empty((3, 0)), log_prob)
+    found = product.log_density(params, product.ProductRows(np.empty((400, 0)), codes), layout)
+    for row, densities in zip(codes, found, strict=True):
+        levels = [offsets[j] + code for j, code in enumerate(row) if code >= 0]
+        assert_allclose(densities, log_prob[:, levels].sum(axis=1), rtol=1e-12)
+    few = product.log_density(params, product.ProductRows(np.empty((9, 0)), codes[:9]), layout)
+    assert_array_equal(few, found[:9])  # the number of rows changes no bit
+
+
+def test_runs_of_columns_have_all_columns_once():
+    runs = list(product._joined_columns(np.array([3, 3, 5, 2000, 2, 2]), 16))
+    assert runs == [[0, 1], [2], [3], [4, 5]]
+    assert list(product._joined_columns(np.empty(0, dtype=int), 16)) == []

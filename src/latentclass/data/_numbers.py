@@ -49,17 +49,30 @@ class NumberCoder:
 
     def encode(self, values: FloatArray) -> CodeArray:
         """Return the code of each value."""
+        if len(self._sorted) == 2:
+            return self._encode_two(values)
         if self._table is None:
             return self._search(values)
         with np.errstate(invalid="ignore", over="ignore"):
-            index = (values - self._low).astype(np.int32)
+            index = (values - self._low if self._low else values).astype(np.int32)
         # As an unsigned number, a negative index is very large, so one bound covers both ends.
         place = np.minimum(index.view(np.uint32), np.uint32(len(self._table) - 1))
         codes: CodeArray = self._table[place]
         # The cast gives arbitrary results for NaN, fractions and large numbers: check it.
-        other = index + self._low != values
+        other = (index + self._low if self._low else index) != values
         if other.any():
             codes[other] = -1
+        return codes
+
+    def _encode_two(self, values: FloatArray) -> CodeArray:
+        """As `encode`, for the most common case."""
+        low, high = self._order.tolist()
+        first, second = values == self._sorted[0], values == self._sorted[1]
+        codes: CodeArray = second.astype(np.int32)
+        if (low, high) != (0, 1):
+            codes = np.where(second, np.int32(high), np.int32(low))
+        if not np.logical_or(first, second, out=first).all():
+            codes[~first] = -1
         return codes
 
     def _search(self, values: FloatArray) -> CodeArray:

@@ -66,9 +66,9 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
     """
     if sp.issparse(X):
         return _read_sparse(X, owner)
-    refuse_non_table(X)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(X, owner)
+    refuse_non_table(X)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
             f"X is a lazy table ({type(X).__name__}), but {owner} needs its rows. "
@@ -81,6 +81,8 @@ def refuse_non_table(X: Any) -> None:
     """Refuse what has no rows and columns, with the messages of scikit-learn where they exist."""
     if isinstance(X, dict) and not sp.issparse(X):  # a sparse DOK matrix is a dict
         raise TypeError("X is a dict, not a table. Convert it first: pandas.DataFrame(X).")
+    if type(X) is np.ndarray or nw.dependencies.is_into_dataframe(X):  # the usual case
+        return
     if X is None or nw.dependencies.is_into_series(X):
         check_array(X, dtype=None)  # raises
 
@@ -185,6 +187,9 @@ def _read_array(X: Any, owner: str) -> RawTable:
         column = array[:, j]
         if column.dtype.kind == "b":
             return Labels(column.astype(np.int32), [False, True], boolean=True)
+        if column.dtype.kind == "U":
+            labels, codes = distinct_text(column)
+            return Labels(codes, labels)
         return _read_objects(column.astype(object), names[j])
 
     return RawTable(names, len(array), "numpy", None, read_column, named=False)
@@ -245,6 +250,8 @@ def _read_series(series: nw.Series[Any], name: str) -> RawColumn:
         codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
         return Labels(codes, [False, True], boolean=True)
     if dtype == nw.String:
+        if len(series) <= FEW_ROWS:
+            return _read_objects(np.array(series.to_list(), dtype=object), name)
         return dictionary_codes(series, categorical_dtype=False)
     if dtype == nw.Categorical or isinstance(dtype, nw.Enum):
         return dictionary_codes(series, categorical_dtype=True)
@@ -314,6 +321,12 @@ def pandas_category(series: nw.Series[Any]) -> Any:
 
 _MISSING, _NUMBER, _TEXT, _BOOL, _OTHER = range(5)
 
+FEW_ROWS = 64
+"""Text of so few rows is read cell by cell: to ask the data frame library takes longer."""
+
+HASH_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number: multiplication by it loses nothing."""
+
 
 def _kind_of_type(cell: type) -> int:
     # pandas' NA and NaT are recognised by name, because pandas need not be installed
@@ -330,6 +343,9 @@ def _cell_kinds(values: npt.NDArray[np.object_]) -> npt.NDArray[np.int8]:
     """Return the kind of each Python object; NaN counts as missing."""
     cells = values.tolist()
     kind_of = {cell: _kind_of_type(cell) for cell in set(map(type, cells))}
+    found = set(kind_of.values())
+    if len(found) == 1 and _NUMBER not in found:
+        return np.full(len(cells), found.pop(), dtype=np.int8)
     kinds = np.fromiter(map(kind_of.__getitem__, map(type, cells)), np.int8, len(cells))
     numbers = np.flatnonzero(kinds == _NUMBER)
     if numbers.size:
@@ -389,12 +405,37 @@ def _to_floats(values: npt.NDArray[np.object_], present: BoolArray, name: str) -
 
 def distinct_text(values: npt.NDArray[Any]) -> tuple[list[str], CodeArray]:
     """Return the sorted distinct strings and the position of each: a np.unique that is faster."""
-    first_seen: dict[str, int] = {}
-    order = [first_seen.setdefault(value, len(first_seen)) for value in values.tolist()]
-    labels = sorted(first_seen)
-    rank = np.empty(len(labels), dtype=np.int32)
-    rank[[first_seen[label] for label in labels]] = np.arange(len(labels))
-    return list(map(str, labels)), rank[order]
+    if values.dtype.kind == "U":
+        return _distinct_fixed(values)
+    cells = values.tolist()
+    labels = sorted(set(cells))
+    place = {label: code for code, label in enumerate(labels)}
+    codes = np.fromiter(map(place.__getitem__, cells), np.int32, len(cells))
+    return list(map(str, labels)), codes
+
+
+def _distinct_fixed(values: npt.NDArray[Any]) -> tuple[list[str], CodeArray]:
+    """As `distinct_text`, for text of fixed width: numbers made of the characters are compared."""
+    if not values.dtype.itemsize:  # all empty
+        return [""] * bool(len(values)), np.zeros(len(values), dtype=np.int32)
+    key = np.zeros(len(values), dtype=np.uint64)
+    word = "u4" if values.dtype.itemsize % 8 else "u8"
+    letters: npt.NDArray[np.uint64] = np.ascontiguousarray(values).view(word)
+    for letter in letters.reshape(len(values), -1).T:
+        key ^= letter
+        key *= HASH_STEP
+        key ^= key >> np.uint64(32)
+    distinct = np.unique(key)
+    number = np.searchsorted(distinct, key)
+    first = np.empty(len(distinct), dtype=np.intp)
+    first[number[::-1]] = np.arange(len(values))[::-1]  # the last that is written stays
+    if not np.array_equal(values[first][number], values):  # two texts have one key: 2**-64
+        labels, codes = np.unique(values, return_inverse=True)
+        return labels.tolist(), codes.astype(np.int32)
+    order = np.argsort(values[first])
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return values[first][order].tolist(), rank[number]
 
 
 def _shown(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,6 +22,9 @@ BLOCK_CELLS = 2**17
 """Number of cells of a block of rows. It is small enough for the cache of a core, and large enough
 that the cost of a Python call per block does not matter. Blocks do not depend on `n_jobs`, so sums
 over them do not either."""
+
+FOLDED_ROWS = 64
+"""Rows that are joined to one long row when rows are reduced."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,15 @@ class Table:
         """Yield all rows, one block at a time."""
         return (self.block(rows) for rows in self.spans())
 
+    @cached_property
+    def ranges(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest value of each continuous column; NaN if it has none."""
+        low = high = np.full(self.numeric.shape[1], np.nan)
+        for numeric, _ in self.blocks():
+            low = np.fmin(low, _fold_rows(np.fmin, numeric))
+            high = np.fmax(high, _fold_rows(np.fmax, numeric))
+        return low, high
+
 
 def join_tables(parts: list[Table]) -> Table:
     """Dense tables one below the other."""
@@ -142,6 +154,18 @@ def table_column(matrix: Any, place: int) -> npt.NDArray[Any]:
     """A column of a dense or sparse matrix as a flat array."""
     part = matrix[:, [place]] if sp.issparse(matrix) else matrix[:, place]
     return np.asarray(part.toarray()[:, 0] if sp.issparse(part) else part)
+
+
+def _fold_rows(function: np.ufunc, block: FloatArray) -> FloatArray:
+    """Reduce the rows of a block; many at once, as numpy is slow at short ones."""
+    n_rows, n_columns = block.shape
+    if n_rows >= 4 * FOLDED_ROWS:
+        n_folded = n_rows - n_rows % FOLDED_ROWS
+        shape = (n_folded // FOLDED_ROWS, FOLDED_ROWS * n_columns)
+        wide = block[:n_folded].reshape(shape)
+        folded = function.reduce(wide, axis=0).reshape(FOLDED_ROWS, n_columns)
+        block = np.concatenate([folded, block[n_folded:]])
+    return np.asarray(function.reduce(block, axis=0))
 
 
 def _dense(part: Any, dtype: type) -> Any:
@@ -253,10 +277,12 @@ class Schema:
         coders = [NumberCoder(self.columns[j].values) for j in self.discrete]
         for rows in block_spans(raw.n_rows, len(self.columns)) if coders else []:
             by_column = np.ascontiguousarray(matrix[rows].T)  # its columns in one piece each
-            coded = [
-                coder.encode(by_column[j]) for j, coder in zip(self.discrete, coders, strict=True)
-            ]
-            codes[rows] = np.minimum(np.stack(coded, axis=1), self.n_levels - 1)
+            for place, j in enumerate(self.discrete):
+                codes[rows, place] = coders[place].encode(by_column[j])
+        for place, j in enumerate(self.discrete):
+            if self.columns[j].rare:
+                last = len(self.columns[j].categories) - 1
+                codes[:, place] = np.minimum(codes[:, place], last)
         if handle_unknown == "error":
             for place, j in enumerate(self.discrete):
                 _refuse_unknown(codes[:, place], Numbers(matrix[:, j]), self.columns[j])

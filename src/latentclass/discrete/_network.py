@@ -16,12 +16,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.data._schema import block_spans
 from latentclass.engine._counts import indicator_rows
 from latentclass.engine._logspace import log_sum_exp
 
@@ -123,13 +125,18 @@ class Structure:
         This is what `counts` counts and what `log_likelihood` adds up.
         """
         out = np.empty(codes.shape, dtype=np.intp)
+        levels = np.array(codes.T, dtype=np.intp, order="C")  # its columns in one piece each
+        holes = [column < 0 if column.min(initial=0) < 0 else None for column in levels]
         for j, parents in enumerate(self.parents):
-            place = np.zeros(len(codes), dtype=np.intp)
-            hole = np.zeros(len(codes), dtype=bool)
+            place: IndexArray = np.zeros(len(codes), dtype=np.intp)
             for v in (*parents, j):
-                place = place * self.n_levels[v] + codes[:, v]
-                hole |= codes[:, v] < 0
-            out[:, j] = np.where(hole, -1, place + self.offsets[j])
+                place *= self.n_levels[v]
+                place += levels[v]
+            place += self.offsets[j]
+            for v in (*parents, j):
+                if (hole := holes[v]) is not None:
+                    place[hole] = -1
+            out[:, j] = place
         return out
 
     def counts(
@@ -137,12 +144,14 @@ class Structure:
     ) -> FloatArray:
         """Weight of each entry in each class, shape (K, F), over the rows with the whole family."""
         total = np.zeros((n_classes, self.n_entries))
-        entries = self.entries(codes)
-        for j, (first, end) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
-            seen = entries[:, j] >= 0
-            place = y[seen] * (end - first) + (entries[seen, j] - first)
-            counted = np.bincount(place, weight[seen], n_classes * (end - first))
-            total[:, first:end] = counted.reshape(n_classes, -1)
+        for rows in block_spans(len(codes), max(1, codes.shape[1]), self.n_entries):
+            entries = self.entries(codes[rows])
+            for j, (first, end) in enumerate(pairwise(self.offsets.tolist())):
+                # missing families are counted as an extra entry in front, which is dropped
+                place = np.maximum(entries[:, j] - (first - 1), 0)
+                place += y[rows] * (end - first + 1)
+                counted = np.bincount(place, weight[rows], n_classes * (end - first + 1))
+                total[:, first:end] += counted.reshape(n_classes, -1)[:, 1:]
         return total
 
     def tables(self, log_theta: FloatArray) -> list[FloatArray]:

@@ -217,11 +217,14 @@ def level_counts(
     This is the diagonal of `pair_counts`.
     """
     single = np.zeros((n_classes, int(offsets[-1])))
-    for j, (first, end) in enumerate(pairwise(offsets.tolist())):
-        seen = codes[:, j] >= 0
-        place = y[seen] * (end - first) + codes[seen, j]
-        counted = np.bincount(place, weight[seen], n_classes * (end - first))
-        single[:, first:end] = counted.reshape(n_classes, -1)
+    size = max(2**14, 2 * single.size)  # rows that stay in the cache
+    for start in range(0, len(codes), size):
+        rows = slice(start, start + size)
+        for j, (first, end) in enumerate(pairwise(offsets.tolist())):
+            # missing cells, code -1, are counted as an extra level that is then dropped
+            place = y[rows] * (end - first + 1) + codes[rows, j] + 1
+            counted = np.bincount(place, weight[rows], n_classes * (end - first + 1))
+            single[:, first:end] += counted.reshape(n_classes, -1)[:, 1:]
     return single
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from latentclass._types import FloatArray
+from latentclass._types import FloatArray, IndexArray
 
 
 def log_sum_exp(log_values: FloatArray) -> FloatArray:
@@ -42,6 +42,18 @@ def split_shares(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
         log_sum = np.log(total)
     shares[total == 0] = 1.0 / log_values.shape[-1]
     return shares, top + log_sum
+
+
+def first_largest(values: FloatArray) -> IndexArray:
+    """Return the place of the largest value on the last axis, the first of equal ones."""
+    n_rows, n_terms = values.shape
+    if not 0 < n_terms <= 32:
+        return np.asarray(values.argmax(axis=1))
+    best, top = np.zeros(n_rows, dtype=np.intp), values[:, 0].copy()
+    for k in range(1, n_terms):
+        best[values[:, k] > top] = k
+        np.maximum(top, values[:, k], out=top)
+    return best
 
 
 def _fold(function: np.ufunc, values: FloatArray) -> FloatArray:

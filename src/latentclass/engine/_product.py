@@ -16,6 +16,7 @@ missing cells.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,10 @@ finite if all values of a component are equal, and is just above the rounding er
 NARROW = 1e-3
 """Below this standard deviation, in the same units, squares are not multiplied out: the terms would
 be a million times larger than their sum, which would lose its last digits."""
+
+JOINED_LEVELS, ROWS_PER_ENTRY = 2**8, 4
+"""Most combinations of levels of columns that are looked up together, and the rows for each of them
+from which on this pays. The table stays small."""
 
 
 class Layout(NamedTuple):
@@ -117,7 +122,9 @@ def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatA
 
 def to_rows(numeric: FloatArray, codes: CodeArray, layout: Layout) -> ProductRows:
     """Convert a block of table rows to the units of the engine."""
-    return ProductRows((numeric - layout.centre) / layout.unit, codes)
+    scaled = numeric - layout.centre
+    scaled /= layout.unit
+    return ProductRows(scaled, codes)
 
 
 def one_hot(codes: CodeArray, offsets: IndexArray) -> sp.csr_array:
@@ -175,11 +182,39 @@ def _add_squares(
 def _add_categorical(
     out: FloatArray, log_prob: FloatArray, codes: CodeArray, offsets: IndexArray
 ) -> None:
-    table = np.ascontiguousarray(log_prob.T)
-    for j in range(codes.shape[1]):
-        # a missing cell, code -1, picks the row of zeros at the end
-        levels = np.vstack([table[offsets[j] : offsets[j + 1]], np.zeros((1, out.shape[1]))])
-        out += levels.take(codes[:, j], axis=0, mode="wrap")
+    n_rows, n_components = out.shape
+    by_column = np.array(codes.T, dtype=np.intp, order="C")  # its columns in one piece each
+    by_column += 1  # so that a missing cell, code -1, picks the row of zeros in front
+    nothing = np.zeros((1, n_components))
+    widths = np.diff(offsets) + 1
+    for columns in _joined_columns(widths, JOINED_LEVELS):
+        table, place = nothing, np.zeros(n_rows, dtype=np.intp)
+        # One table for all combinations of some columns: fewer rows to pick and add. If it does not
+        # pay, the same numbers are added in the same order: the number of rows changes no bit.
+        joined = ROWS_PER_ENTRY * widths[columns].prod() <= n_rows
+        for j in columns:
+            levels = np.concatenate([nothing, log_prob[:, offsets[j] : offsets[j + 1]].T])
+            if joined:
+                table = (table[:, None] + levels).reshape(-1, n_components)
+                place *= len(levels)
+                place += by_column[j]
+            else:
+                table = table + levels.take(by_column[j], axis=0)
+        out += table.take(place, axis=0) if joined else table
+
+
+def _joined_columns(n_levels: IndexArray, most: int) -> Iterator[list[int]]:
+    """Runs of columns with at most so many combinations of levels, or of a single column."""
+    run: list[int] = []
+    n_joined = 1
+    for j, n_own in enumerate(n_levels.tolist()):
+        if run and n_joined * n_own > most:
+            yield run
+            run, n_joined = [], 1
+        run.append(j)
+        n_joined *= n_own
+    if run:
+        yield run
 
 
 def empty_stats(n_components: int, layout: Layout) -> Stats:
@@ -230,7 +265,7 @@ def hard_stats(
     cell_weight = np.empty((n_components, values.shape[1]))
     cell_weight[:] = members @ (~missing).astype(np.float64) if holes else total
     mean = divide(members @ values, cell_weight)
-    distance = values - mean[component]
+    distance = values - mean.take(component, axis=0)
     if holes:
         distance[missing] = 0.0
     distance *= distance

@@ -23,7 +23,7 @@ from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table
-from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._logspace import first_largest, log_normalise, log_sum_exp
 from latentclass.engine._parallel import computation, map_blocks
 from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
@@ -267,7 +267,7 @@ class GenerativeClassifier(
         """
         log_posterior = self._log_posterior(self._read(X), priors)
         if loss is None:
-            best = log_posterior.argmax(axis=1)
+            best = first_largest(log_posterior)
         else:
             best = least_loss(np.exp(log_posterior), loss, self.classes_)
         labels: npt.NDArray[Any] = self.classes_[best]

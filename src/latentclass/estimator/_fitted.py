@@ -13,7 +13,7 @@ import numpy.typing as npt
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table, block_spans
 from latentclass.engine._em import EMResult
-from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
 from latentclass.engine._parallel import map_blocks
 
 Posterior = Callable[[Table], FloatArray]
@@ -186,10 +186,13 @@ def mark_levels(codes: CodeArray, n_levels: int) -> FloatArray:
 
 def to_log_posterior(evidence: FloatArray, log_prior: FloatArray, temperature: float) -> FloatArray:
     """log P(class | x) from log p(x | class), the classes on the last axis."""
-    log_joint = evidence / temperature + log_prior
+    log_joint = (evidence if temperature == 1.0 else evidence / temperature) + log_prior
+    log_posterior, log_total = split_log(log_joint)
     # a row that no class can have made tells nothing about the class
-    log_joint[np.isneginf(log_joint).all(axis=-1)] = log_prior
-    return log_normalise(log_joint)
+    lost = np.isneginf(log_total)
+    if lost.any():
+        log_posterior[lost] = log_normalise(log_prior)
+    return log_posterior
 
 
 @dataclass(frozen=True, eq=False)

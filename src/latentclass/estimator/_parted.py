@@ -111,7 +111,7 @@ def read_parts(
     n_unlabelled = seen.n_rows - int(n_of_class.sum())
     if seen.n_rows <= parts.sample_rows:
         sample = reduce(Training.join, rows.map(_dense))
-        low, high = _ranges(sample)
+        low, high = sample.table.ranges
     else:
         sampling = _Sampling.of(parts.sample_rows, n_of_class, n_unlabelled, seed)
         sample, low, high = _draw(rows, sampling)
@@ -266,7 +266,7 @@ def _draw(rows: PreparedParts, sampling: _Sampling) -> tuple[Training, FloatArra
 
 
 def _measure(sampling: _Sampling, part: Training) -> tuple[Summary, FloatArray, FloatArray]:
-    return summarise(sampling.keys(part), sampling.chance[part.y]), *_ranges(part)
+    return summarise(sampling.keys(part), sampling.chance[part.y]), *part.table.ranges
 
 
 def _merge_measures(
@@ -297,12 +297,3 @@ def _merge_drawn(first: _Drawn, other: _Drawn) -> _Drawn:
 
 def _dense(part: Training) -> Training:
     return replace(part, table=Table(*part.table.block(slice(None))))
-
-
-def _ranges(part: Training) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest value of each continuous column, NaN if it has none."""
-    numeric, _ = part.table.block(slice(None))
-    return (
-        np.fmin.reduce(numeric, axis=0, initial=np.nan),
-        np.fmax.reduce(numeric, axis=0, initial=np.nan),
-    )

@@ -219,9 +219,11 @@ def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> None:
 def refuse_huge(schema: Schema, table: Table) -> None:
     """Refuse columns whose numbers are so large that samples and completions would overflow."""
     numeric: Any = table.numeric
-    cells = numeric.data if sp.issparse(numeric) else numeric
-    high, low = (fold.reduce(cells, axis=None, initial=0.0) for fold in (np.fmax, np.fmin))
-    if max(high, -low) <= LARGEST:
+    if sp.issparse(numeric):
+        low, high = (fold.reduce(numeric.data, initial=0.0) for fold in (np.fmin, np.fmax))
+    else:
+        low, high = (np.nan_to_num(ends) for ends in table.ranges)
+    if max(np.max(high, initial=0.0), -np.min(low, initial=0.0)) <= LARGEST:
         return
     place = int((abs(numeric) > LARGEST).nonzero()[1][0])
     name = schema.columns[schema.continuous[place]].name

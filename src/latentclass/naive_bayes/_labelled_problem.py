@@ -9,6 +9,7 @@ import numpy as np
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._schema import Schema, Table
 from latentclass.engine import _product as product
+from latentclass.engine._counts import level_offsets
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, seed_components
 from latentclass.estimator._reading import Training
@@ -39,13 +40,7 @@ def labelled_problem(
 
 def measure_columns(table: Table, n_levels: IndexArray) -> product.Layout:
     """Ranges of the continuous columns and places of the discrete levels."""
-    low = np.full(table.numeric.shape[1], np.nan)
-    high = low.copy()
-    for block in table.blocks():
-        low = np.fmin(low, np.fmin.reduce(block.numeric, axis=0))
-        high = np.fmax(high, np.fmax.reduce(block.numeric, axis=0))
-    offsets = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.intp)
-    return product.Layout(*product.measure_range(low, high), offsets)
+    return product.Layout(*product.measure_range(*table.ranges), level_offsets(n_levels))
 
 
 def observed_columns(schema: Schema) -> BoolArray:
