@@ -57,10 +57,7 @@ SHARED = {
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
     ),
-    "max_iter": (
-        "Maximum number of EM iterations.",
-        'Maximum number of iterations of a start; "era", "anneal" and "mcem" take all of them.',
-    ),
+    "max_iter": ("Maximum number of EM iterations.",),
     "n_init": (
         "Number of EM starts if there are unlabelled rows. The first begins with the labelled"
         " rows alone, each of the others with a random re-weighting of them.",
@@ -70,6 +67,7 @@ SHARED = {
     ),
     "n_jobs": (
         "Number of threads over blocks of rows. The result does not depend on it.",
+        "Number of threads over blocks of rows, or over starts. The result does not depend on it.",
         "Number of candidates tried at once, on threads. The result does not depend on it.",
     ),
     "n_latent": ("Number of latent variables.",),
@@ -145,7 +143,7 @@ SHARED = {
         "Whether the last gain of EM was at most `tol`.",
         "Whether the last gain of EM was at most `tol`. Always true without unlabelled rows.",
         'Whether the last change was at most `tol` ("em"), or nothing changed any more '
-        '("kmeans"). For "era", "anneal" and "mcem", whether they took all their iterations.',
+        '("kmeans"). For "era", "anneal" and "mcem", whether they came to their end.',
     ),
     "cut_points_": ("Cut points of each continuous column.",),
     "cv_results_": (
@@ -193,7 +191,12 @@ OWN_WORDS = {
     "cv": {"HNBClassifier"},
     "discriminative": {"HNBClassifier", "HybridLCMClassifier"},
     "drop_starts": {"LatentMixture"},
-    "max_iter": {"LatentTreeClassifier", "MixtureNaiveBayes"},
+    "max_iter": {
+        "LatentMixture",
+        "LatentTreeClassifier",
+        "LatentVariableClassifier",
+        "MixtureNaiveBayes",
+    },
     "n_init": {
         "FiniteMixtureNaiveBayes",
         "LatentTreeClassifier",
@@ -201,7 +204,7 @@ OWN_WORDS = {
         "NaiveBayes",
         "ProjectedNaiveBayes",
     },
-    "n_jobs": {"LatentMixture", "LatentTreeClassifier", "MixtureNaiveBayes"},
+    "n_jobs": {"LatentTreeClassifier", "MixtureNaiveBayes"},
     "n_latent": {"BinaryLCMClassifierCV", "LCMClassifier", "LCMClassifierCV"},
     "prior": {"HybridLCMClassifier", "ProjectedNaiveBayes"},
     "random_state": {

@@ -7,9 +7,10 @@ import product_reference as reference
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from latentclass.engine import _product as product
 from latentclass.engine._em import take_starts
 from latentclass.engine._mixture_rows import MixtureRows
-from latentclass.mixture._classifier_em import ClassifierSearch, drawn_shares, log_conditional
+from latentclass.mixture._classifier_em import ClassifierSearch, drawn_shares, log_class_posterior
 from latentclass.mixture._searches import Chance, Rule, run_search
 
 N_LEVELS = np.array([3, 2])
@@ -30,12 +31,18 @@ def table():
     return numeric, codes, y, rng.choice([0.5, 1.0, 3.0], 30)
 
 
-def make(table, n_components=2, *, alpha=0.5, strength=1.0, n_jobs=None):
+class OneAtATime(ClassifierSearch):
+    """The same problem, in which each iteration is an assignment and an estimate of its own."""
+
+    light = False
+
+
+def make(table, n_components=2, *, alpha=0.5, strength=1.0, n_jobs=None, kind=ClassifierSearch):
     numeric, codes, y, weight = table
     data = MixtureRows.measure(numeric, codes, weight, N_LEVELS, alpha=alpha, strength=strength)
     spans = [slice(0, 13), slice(13, 30)]
     mixture = data.problem(n_components, spans)
-    return ClassifierSearch(data, y, N_CLASSES, mixture, spans, n_jobs)
+    return kind(data, y, N_CLASSES, mixture, n_jobs)
 
 
 def moved(search, n_starts=3):
@@ -131,7 +138,8 @@ def test_one_soft_step_is_that_of_plain_loops(table):
 def test_conditional_is_bayes_rule_in_each_component(table):
     search = make(table)
     params = moved(search)
-    found = np.exp(log_conditional(params, search.data.rows, search.data.layout))
+    density = product.log_density(params.class_components, search.data.rows, search.data.layout)
+    found = np.exp(log_class_posterior(density, params.log_class))
     for s in range(3):
         _, given = slow_posteriors(table, params, s, search.data.layout)
         assert_allclose(found[:, s], given, rtol=1e-8)
@@ -165,6 +173,76 @@ def test_jobs_change_nothing(table):
         for search in (make(table, n_jobs=1), make(table, n_jobs=2))
     ]  # fmt: skip
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("rule", [Rule("era"), Rule("anneal", (2.0, 0.3))])
+@pytest.mark.parametrize("prior", [(0.5, 1.0), (0.0, 0.0)])
+def test_steps_in_one_call_are_those_taken_one_at_a_time(table, rule, prior):
+    numeric, codes, y, weight = table
+    light = (numeric, codes, y, np.minimum(weight, 1.0))
+    kinds = (ClassifierSearch, OneAtATime)
+    problems = [make(light, alpha=prior[0], strength=prior[1], kind=kind) for kind in kinds]
+    params = problems[0].starts(generators(3))
+    one, other = (
+        run_search(
+            problem, params, rule, tol=0.0, max_iter=12, rngs=generators(3, 5),
+            visit=lambda i: i in (0, 5),
+        )
+        for problem in problems
+    )  # fmt: skip
+    # after a component is put elsewhere, the two go on with other random numbers
+    assert one.best.restarts["reseeded"].sum() == other.best.restarts["reseeded"].sum() == 0
+    assert_allclose(one.best.histories, other.best.histories, rtol=1e-9)
+    for name, array in one.best.params._asdict().items():
+        assert_allclose(array, getattr(other.best.params, name), rtol=1e-8, err_msg=name)
+    assert len(one.visited) == len(other.visited) == 2
+    for mine, theirs in zip(one.visited, other.visited, strict=True):
+        for array, expected in zip(mine, theirs, strict=True):
+            assert_allclose(array, expected, rtol=1e-8)
+
+
+def test_a_row_that_stands_for_three_is_three_rows(table):
+    numeric, codes, y, weight = table
+    units = np.maximum(weight.astype(int), 1)
+    heavy = make((numeric, codes, y, weight))
+    copies = make(
+        tuple(np.repeat(part, units, axis=0) for part in (numeric, codes, y, weight / units))
+    )
+    found = [
+        run_search(
+            search, heavy.starts(generators(2)), Rule("era"), tol=0.0, max_iter=6,
+            rngs=generators(2, 1),
+        ).best.histories
+        for search in (heavy, copies)
+    ]  # fmt: skip
+    assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ClassifierSearch, OneAtATime])
+def test_a_start_ends_when_its_best_has_not_risen_for_long(table, kind):
+    search = make(table, kind=kind)
+
+    def run(patience, tol):
+        return run_search(
+            search, search.starts(generators(3)), Rule("era"), tol=tol, max_iter=60,
+            rngs=generators(3), patience=patience,
+        ).best  # fmt: skip
+
+    whole = run(None, 0.0)
+    assert [len(history) for history in whole.histories] == [60] * 3
+    tol, patience = 1e-2, 5
+    for s, history in enumerate(run(patience, tol).histories):
+        mark, since, end = -np.inf, 0, 60
+        for i, best in enumerate(np.maximum.accumulate(whole.histories[s]), start=1):
+            if best - mark > tol:
+                mark, since = best, i
+            if i - since >= patience:
+                end = i
+                break
+        assert end < 50
+        # the compiled loop takes 50 iterations in one call
+        expected = whole.histories[s][: end if kind is OneAtATime else 50]
+        assert_allclose(history, expected, rtol=1e-12)
 
 
 def test_a_component_put_elsewhere_has_the_classifier_of_all_rows(table):

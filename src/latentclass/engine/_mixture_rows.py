@@ -115,7 +115,7 @@ class MixtureRows:
         prior = product.Prior(alpha, strength, overall.mean[0], variance)
         return cls(rows, weight, prior, layout)
 
-    def take(self, keep: BoolArray, weight: FloatArray) -> MixtureRows:
+    def take(self, keep: BoolArray | IndexArray, weight: FloatArray) -> MixtureRows:
         """Select some rows and give them new weights; units and prior stay the same."""
         rows = product.ProductRows(self.rows.numeric[keep], self.rows.codes[keep])
         return replace(self, rows=rows, weight=weight)

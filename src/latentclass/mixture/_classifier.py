@@ -46,6 +46,10 @@ from latentclass.naive_bayes._labelled_problem import observed_columns
 N_VISITED = 25
 """Most models that `average` takes from those a search visited, in addition to the best."""
 
+PATIENCE = 50
+"""A start of "era" ends when its best objective has gained no more than `tol` in so many
+iterations."""
+
 N_FOLDS = 5
 """Number of folds when the number of components is chosen."""
 
@@ -129,13 +133,16 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     n_init : int, default=4
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
-        Maximum number of iterations of a start; "era", "anneal" and "mcem" take all of them.
+        Maximum number of iterations of a start; "anneal" and "mcem" take all of them.
     tol : float, default=1e-4
-        "em" stops when the objective per row changes by no more than this.
+        "em" stops when the objective per row changes by no more than this. A start of "era" ends
+        when its best objective per row has gained no more than this in 50 iterations; with 0, or
+        with `average`, it takes all iterations.
     random_state : int, RandomState or None, default=None
         Seeds the starts, the draws of the searches, the folds, and `sample`.
     n_jobs : int or None, default=None
-        Number of threads over blocks of rows. The result does not depend on it.
+        Number of threads over blocks of rows, or over starts. The result does not depend on
+        it.
     verbose : int, default=0
         1 prints each iteration to standard error.
 
@@ -182,7 +189,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
     converged_ : bool
         Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
-        For "era", "anneal" and "mcem", whether they took all their iterations.
+        For "era", "anneal" and "mcem", whether they came to their end.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -402,7 +409,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         problem: Any
         coder = None
         if self.estimator is None:
-            problem = ClassifierSearch(data, y, n_classes, mixture, spans, self.n_jobs)
+            problem = ClassifierSearch(data, y, n_classes, mixture, self.n_jobs)
         else:
             block = rows.table.block(slice(None))
             coder = MatrixCoder.of(rows.schema, self.estimator)
@@ -421,6 +428,10 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
             tol=self.tol,
             max_iter=max_iter,
             rngs=rngs,
+            # models for an average are visited at fixed iterations, and annealing has to cool
+            patience=PATIENCE
+            if self.search == "era" and self.tol > 0 and not self.average
+            else None,
             visit=(lambda i: i >= first and (i - first) % step == 0) if self.average else None,
             on_iteration=None if progress is None else progress.step,
         )

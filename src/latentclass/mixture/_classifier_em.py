@@ -18,23 +18,29 @@ class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine import _product as product
+from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_normalise, split_log
 from latentclass.engine._mixture_rows import MixtureRows
-from latentclass.engine._parallel import map_blocks
+from latentclass.engine._parallel import count_threads, map_blocks
 from latentclass.engine._product_mixture import (
     DEAD_SHARE,
     MixtureParams,
     MixtureProblem,
     flat_params,
 )
-from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
+from latentclass.mixture._padded_rows import PaddedRows, log_constants, pad_rows, with_place
+from latentclass.mixture._searches import Chance, Run, collapsed, responsibilities, row_units
+
+MOST_COPIES = 4
+"""Rows that stand for several are copied if that gives at most this many rows for each."""
 
 
 class ClassifierParams(NamedTuple):
@@ -65,6 +71,12 @@ class ClassifierParams(NamedTuple):
         return MixtureParams(*self[:4])
 
     @property
+    def within(self) -> MixtureParams:
+        """P(y | c) and P(x_j | c, y) of the class components, laid out as those of a mixture."""
+        shares = self.log_class.reshape(len(self.log_class), -1)
+        return MixtureParams(shares, *self[5:])
+
+    @property
     def class_components(self) -> product.Params:
         """P(x_j | c, y) of the class components of all starts, one after the other."""
         n_flat = self.log_class.size
@@ -81,13 +93,38 @@ class ClassifierStats(NamedTuple):
     counts: FloatArray
 
 
-def log_conditional(
-    params: ClassifierParams, rows: product.ProductRows, layout: product.Layout
-) -> FloatArray:
-    """log P(y | c, x) given the observed cells, shape (n_rows, S, K, Y)."""
-    return log_class_posterior(
-        product.log_density(params.class_components, rows, layout), params.log_class
+def together(mixture: MixtureParams, within: MixtureParams) -> ClassifierParams:
+    """Parameters from their two parts, both with an extra place (see `with_place`)."""
+    log_class = within.log_weight.reshape(*mixture.log_weight.shape, -1)
+    return ClassifierParams(
+        *mixture[:3],
+        mixture.log_prob[:, :, :-1],
+        log_class,
+        *within[1:3],
+        within.log_prob[:, :, :-1],
     )
+
+
+class LaidOutRows(NamedTuple):
+    """Rows for the compiled loops; the heavy ones are those without label.
+
+    `y` has the class codes, with -1 for added rows (see `PaddedRows`), and `free` the rows without
+    label.
+    """
+
+    rows: PaddedRows
+    y: CodeArray
+    free: IndexArray
+
+
+def lay_out(data: MixtureRows, y: IndexArray) -> LaidOutRows:
+    """Lay out rows for the compiled loops."""
+    rows = pad_rows(data.problem(1, [slice(0, len(y))]))
+    free = np.flatnonzero(y < 0)
+    padded = np.full(rows.values.shape[1], -1, dtype=np.int32)
+    padded[: len(y)] = y
+    light = np.where(y < 0, 0.0, data.weight)
+    return LaidOutRows(rows._replace(heavy=free, light=light), padded, free)
 
 
 def log_class_posterior(log_density: FloatArray, log_class: FloatArray) -> FloatArray:
@@ -137,30 +174,33 @@ class ClassifierSearch:
     n_classes : int
     mixture : MixtureProblem
         The mixture of the same rows, which makes starts and reseeds components.
-    spans : list of slice
-        Blocks of rows.
     n_jobs : int or None
-        Threads over blocks.
+        Threads over starts.
     """
 
     data: MixtureRows
     y: IndexArray
     n_classes: int
     mixture: MixtureProblem
-    spans: list[slice]
     n_jobs: int | None = None
-    _units: FloatArray = field(init=False, repr=False)
-    _parts: list[tuple[int, IndexArray, product.ProductRows]] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        rows = self.data.rows
-        parts = [
-            (k, index, product.ProductRows(rows.numeric[index], rows.codes[index]))
-            for k in [*range(self.n_classes), -1]  # rows without label last: theirs are added
-            if (index := np.flatnonzero(self.y == k)).size
-        ]
-        object.__setattr__(self, "_parts", parts)
-        object.__setattr__(self, "_units", row_units(self.data.weight))
+    @cached_property
+    def _units(self) -> FloatArray:
+        return row_units(self.data.weight)
+
+    @cached_property
+    def _joined(self) -> LaidOutRows:
+        """All rows, for sums over any shares of them."""
+        rows = lay_out(self.data, self.y)
+        every = np.arange(len(self.y))
+        return rows._replace(rows=rows.rows._replace(heavy=every, light=np.zeros(len(every))))
+
+    @cached_property
+    def _single(self) -> LaidOutRows:
+        """All rows, those that stand for several as so many copies."""
+        index = np.repeat(np.arange(len(self.y)), self._units.astype(np.intp))
+        data = self.data.take(index, (self.data.weight / self._units)[index])
+        return lay_out(data, self.y[index])
 
     def starts(self, rngs: list[np.random.Generator]) -> ClassifierParams:
         """Make starts: components around rows far apart, each with the classifier of all rows."""
@@ -176,62 +216,107 @@ class ClassifierSearch:
 
     def single(self) -> ClassifierParams:
         """Fit the model with one component, naive Bayes, to the labelled rows."""
-        return self.m_step(self._stats(np.ones((1, len(self.y), 1)), None))
+        nothing = np.zeros((1, len(self._joined.free), self.n_classes))
+        return self.m_step(self._stats(np.ones((1, len(self.y), 1)), nothing))
 
     def assign(
         self, params: ClassifierParams, chance: Chance
     ) -> tuple[ClassifierStats, FloatArray]:
         """See `SearchProblem`."""
         n_starts, n_components = params.log_weight.shape
-        log_joint, conditional = self._posteriors(params)
-        log_share, size = split_log(log_joint.transpose(1, 0, 2))
+        log_joint, given = self._posteriors(params)
+        log_share, size = split_log(log_joint)
         share = responsibilities(log_share, self._units, chance)
-        stats = self._stats(share, conditional)
+        stats = self._stats(share, given)
         penalty = product.log_prior(flat_params(params.mixture), self.data.prior)
         total = size @ self.data.weight + penalty.reshape(n_starts, n_components).sum(axis=1)
         return stats, total / self.data.weight.sum()
 
     def _posteriors(self, params: ClassifierParams) -> tuple[FloatArray, FloatArray]:
-        """log P(c) P(x | c) P(y | c, x) of all rows, and P(y | c, x) of rows without label."""
-        data = self.data
+        """log P(c) P(x | c) P(y | c, x), (S, n_rows, K), and P(y | c, x) of rows without label."""
+        from latentclass.mixture._classifier_kernels import join_rows
 
-        def visit(span: slice) -> tuple[FloatArray, FloatArray]:
-            rows = product.ProductRows(data.rows.numeric[span], data.rows.codes[span])
-            joint = log_component(params.mixture, rows, data.layout)
-            given = log_conditional(params, rows, data.layout)
-            y = self.y[span]
-            known = np.flatnonzero(y >= 0)
-            joint[known] += given[known, :, :, y[known]]
-            return joint, np.exp(given[y < 0])
+        laid, n_starts = self._joined, len(params.log_weight)
+        log_joint = np.empty((n_starts, len(self.y), params.log_weight.shape[1]))
+        given = np.empty((n_starts, len(laid.free), params.class_mean.shape[1]))
 
-        joint, conditional = zip(*map_blocks(visit, self.spans, self.n_jobs), strict=True)
-        return np.concatenate(joint), np.concatenate(conditional)
+        def visit(span: slice) -> None:
+            one = take_starts(params, span)
+            mixture, within = with_place(one.mixture), with_place(one.within)
+            join_rows(
+                laid.rows, laid.y, laid.free, mixture, log_constants(laid.rows, one.mixture),
+                within, log_constants(laid.rows, one.within), log_joint[span], given[span],
+            )  # fmt: skip
 
-    def _stats(self, share: FloatArray, conditional: FloatArray | None) -> ClassifierStats:
-        """Statistics of the class components.
+        for _ in map_blocks(visit, self._spans(n_starts), self.n_jobs):
+            pass
+        return log_joint, given
 
-        `share` has shape (S, n_rows, K), `conditional` (n_unlabelled, S, K, Y). Without
-        `conditional` only labelled rows count.
-        """
-        n_starts, _, n_components = share.shape
-        n_flat, layout = n_starts * n_components, self.data.layout
-        row_weight = np.zeros((n_flat, self.n_classes))
-        total = product.empty_stats(n_flat * self.n_classes, layout)
-        for k, index, rows in self._parts:
-            amount = share[:, index].transpose(1, 0, 2).reshape(len(index), n_flat)
-            amount = amount * self.data.weight[index, None]
-            if k >= 0:
-                row_weight[:, k] += amount.sum(axis=0)
-                part = product.soft_stats(rows, amount, layout)
-                _put_class(total, part, k, self.n_classes)
-            elif conditional is not None:
-                amount = amount[:, :, None] * conditional.reshape(len(index), n_flat, -1)
-                row_weight += amount.sum(axis=0)
-                part = product.soft_stats(rows, amount.reshape(len(index), -1), layout)
-                total = product.merge_stats(total, part)
+    def _spans(self, n_starts: int) -> list[slice]:
+        """Starts in groups, one for each thread: the result does not depend on the groups."""
+        n = -(-n_starts // min(count_threads(self.n_jobs), n_starts))
+        return [slice(first, first + n) for first in range(0, n_starts, n)]
+
+    def _stats(self, share: FloatArray, given: FloatArray) -> ClassifierStats:
+        """Statistics of the class components; `given` is that of `_posteriors`."""
+        from latentclass.mixture._classifier_kernels import sum_shares
+
+        laid, (n_starts, _, n_components) = self._joined, share.shape
         shape = (n_starts, n_components * self.n_classes)
-        shaped = (array.reshape(*shape, array.shape[1]) for array in total)
-        return ClassifierStats(row_weight.reshape(n_starts, n_components, -1), *shaped)
+        n_numeric, n_places = self.data.rows.numeric.shape[1], int(self.data.layout.offsets[-1]) + 1
+        row_weight, counts = np.empty(shape), np.empty((*shape, n_places))
+        weight, mean, scatter = (np.empty((*shape, n_numeric)) for _ in range(3))
+        sums = (row_weight, weight, mean, scatter, counts)
+
+        def visit(span: slice) -> None:
+            into = (array[span] for array in sums)
+            sum_shares(laid.rows, laid.y, laid.free, share[span], given[span], *into)
+
+        for _ in map_blocks(visit, self._spans(n_starts), self.n_jobs):
+            pass
+        return ClassifierStats(
+            row_weight.reshape(n_starts, n_components, -1), weight, mean, scatter, counts[:, :, :-1]
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, with copies, that `run_steps` draws components for."""
+        return int(self._units.sum())
+
+    @property
+    def light(self) -> bool:
+        """Whether `run_steps` can be used: heavy rows do not stand for very many."""
+        return self.n_rows <= MOST_COPIES * len(self.y)
+
+    def run_steps(
+        self, run: Run[ClassifierParams, ClassifierStats], starts: IndexArray, sharpness: FloatArray
+    ) -> tuple[FloatArray, FloatArray, BoolArray, IndexArray]:
+        """Run several iterations of some starts in one call; see `MixtureSearch.run_steps`."""
+        from latentclass.mixture._classifier_kernels import run_classifier_steps
+
+        laid, offsets, prior = self._single, self.data.layout.offsets, self.data.prior
+        before, best_before = (take_starts(part, starts) for part in (run.params, run.kept))
+        params, within = with_place(before.mixture), with_place(before.within)
+        kept, kept_within = with_place(best_before.mixture), with_place(best_before.within)
+        best, usable, fresh = run.best[starts], run.usable[starts], run.fresh[starts]
+        shape = (len(starts), len(sharpness))
+        objective, best_so_far = np.empty(shape), np.empty(shape)
+        lost = np.empty(params.log_weight.shape, dtype=bool)
+
+        def visit(s: int) -> int:
+            chance = run.rngs[starts[s]].random((len(sharpness), len(laid.rows.weight)))
+            return int(
+                run_classifier_steps(
+                    laid.rows, laid.y, prior, offsets, chance, sharpness, s, params, within,
+                    kept, kept_within, best, usable, fresh, objective, best_so_far, lost,
+                )
+            )  # fmt: skip
+
+        n_done = np.array(list(map_blocks(visit, range(len(starts)), self.n_jobs)))
+        run.put(run.params, starts, together(params, within))
+        run.put(run.kept, starts, together(kept, kept_within))
+        run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh
+        return objective, best_so_far, lost, n_done
 
     def m_step(self, stats: ClassifierStats) -> ClassifierParams:
         """See `SearchProblem`."""
@@ -276,12 +361,6 @@ class ClassifierSearch:
             for mask, old, new in zip(masks, params[4:], fresh[4:], strict=True)
         ]
         return ClassifierParams(*fresh[:4], *classifiers)
-
-
-def _put_class(total: product.Stats, part: product.Stats, k: int, n_classes: int) -> None:
-    """Write the statistics of one class into those of all class components."""
-    for array, values in zip(total, part, strict=True):
-        array.reshape(len(array) // n_classes, n_classes, array.shape[1])[:, k] = values
 
 
 def _pool_classes(stats: product.Stats, n_classes: int) -> product.Stats:

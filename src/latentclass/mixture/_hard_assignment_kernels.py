@@ -102,7 +102,6 @@ def assign_rows(
     n_components = params.log_weight.shape[1]
     joint, raised = space[:n_components], space[n_components : 2 * n_components]
     space = space[2 * n_components :]
-    total, less, room = space[0], space[1], space[2]
     n_rows, place, log_likelihood = len(rows.weight), 0, 0.0
     for first in range(0, n_rows, RUN):
         n = min(RUN, n_rows - first)
@@ -110,17 +109,34 @@ def assign_rows(
             rows, params, constant, s, first, joint, raised, sharpness, space
         )
         found, draws = component[first : first + n], chance[first : first + n]
-        if sharpness == 1.0:
-            _draw(joint, total, draws, room, found, n)
-            place = _heavy_shares(rows, first + n, place, first, joint, total, heavy_share)
-            continue
-        normalise(raised, less, total)
-        if sharpness == np.inf:
-            _best(joint, found, n)
-        else:
-            _draw(raised, total, draws, room, found, n)
-        place = _heavy_shares(rows, first + n, place, first, raised, total, heavy_share)
+        draw_run(joint, raised, sharpness, draws, found, space)
+        shares = joint if sharpness == 1.0 else raised
+        place = _heavy_shares(rows, first + n, place, first, shares, space[0], heavy_share)
     return log_likelihood
+
+
+@compiled_loop
+def draw_run(
+    joint: FloatArray,
+    raised: FloatArray,
+    sharpness: float,
+    chance: FloatArray,
+    component: CodeArray,
+    space: FloatArray,
+) -> None:
+    """Draw the components of a run of rows after `split_run`, whose arrays these are.
+
+    Unless the sharpness is 1, `raised` and its sum, `space[0]`, become the shares to that power.
+    """
+    total, less, room, n = space[0], space[1], space[2], len(component)
+    if sharpness == 1.0:
+        _draw(joint, total, chance, room, component, n)
+        return
+    normalise(raised, less, total)
+    if sharpness == np.inf:
+        _best(joint, component, n)
+    else:
+        _draw(raised, total, chance, room, component, n)
 
 
 @compiled_loop
@@ -159,6 +175,8 @@ def sum_rows(
         r = rows.heavy[place]
         for k in range(n_components):
             amount, own, mine = heavy_weight[place, k], sums[k], rows.powers[r]
+            if amount == 0.0:
+                continue
             for j in range(n_sums):
                 own[j] += amount * mine[j]
             row_weight[k] += amount

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @compiled_loop
-def _measure(
+def measure(
     rows: PaddedRows, prior: Prior, params: MixtureParams, s: int, constant: FloatArray
 ) -> float:
     """Compute `log_constants` of one start, and return its `product.log_prior`."""
@@ -48,7 +48,7 @@ def _measure(
 
 
 @compiled_loop
-def _estimate(
+def estimate(
     row_weight: FloatArray,
     cell_weight: FloatArray,
     average: FloatArray,
@@ -86,7 +86,7 @@ def _estimate(
 
 
 @compiled_loop
-def _collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
+def collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
     """`_searches.collapsed` of one component."""
     if prior.strength > 0.0:
         return False
@@ -98,7 +98,7 @@ def _collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
 
 
 @compiled_loop
-def _keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
+def keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
     """Copy the parameters of one start, number by number: this compiles faster."""
     for k in range(params.log_weight.shape[1]):
         kept.log_weight[s, k] = params.log_weight[s, k]
@@ -149,9 +149,9 @@ def run_steps(
     lost[s] = False
     narrow = False
     for k in range(n_components):
-        narrow = narrow or _collapsed(params, prior, s, k)
+        narrow = narrow or collapsed(params, prior, s, k)
     for step in range(len(sharpness)):
-        value = _measure(rows, prior, params, s, constant)
+        value = measure(rows, prior, params, s, constant)
         value += assign_rows(
             rows, params, constant, s, chance[step], sharpness[step], component, heavy_share, space
         )
@@ -159,15 +159,15 @@ def run_steps(
         fit = not narrow and not fresh[s]
         if (fit and not usable[s]) or (fit == usable[s] and value > best[s]):
             best[s] = value
-            _keep(params, kept, s)
+            keep(params, kept, s)
         usable[s] = usable[s] or fit
         objective[s, step], best_so_far[s, step] = value, best[s]
         sum_rows(rows, component, heavy_share, row_weight, sums, counts)
         finish_sums(rows, component, heavy_share, row_weight, sums, cell_weight, average, scatter)
-        _estimate(row_weight, cell_weight, average, scatter, counts, offsets, prior, params, s)
+        estimate(row_weight, cell_weight, average, scatter, counts, offsets, prior, params, s)
         fresh[s] = narrow = False
         for k in range(n_components):
-            small = _collapsed(params, prior, s, k)
+            small = collapsed(params, prior, s, k)
             narrow = narrow or small
             lost[s, k] = small or row_weight[k] < DEAD_SHARE / n_components * total
             fresh[s] = fresh[s] or lost[s, k]

@@ -152,7 +152,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         Number of M-steps of the kept start.
     converged_ : bool
         Whether the last change was at most `tol` ("em"), or nothing changed any more ("kmeans").
-        For "era", "anneal" and "mcem", whether they took all their iterations.
+        For "era", "anneal" and "mcem", whether they came to their end.
     restarts_ : dict of str to array
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
     n_parameters_ : int

@@ -174,7 +174,22 @@ def _go_on(
 
 
 @compiled_loop
-def _largest(joint: FloatArray, top: FloatArray) -> None:
+def log_densities(
+    joint: FloatArray,
+    rows: PaddedRows,
+    params: MixtureParams,
+    constant: FloatArray,
+    s: int,
+    first: int,
+) -> None:
+    """Set `joint`, (K, RUN), to log P(c) P(x | c) of a run of rows; see `share_run`."""
+    # two functions, because the compiler optimises short ones better
+    _begin(joint, rows, params, constant, s, first)
+    _go_on(joint, rows, params, constant, s, first)
+
+
+@compiled_loop
+def largest(joint: FloatArray, top: FloatArray) -> None:
     """Find the largest value over the components."""
     for r in range(RUN):
         top[r] = joint[0, r]
@@ -246,11 +261,22 @@ def share_run(
     space : array of shape (SPACE, RUN)
         Working memory. `space[1]` is the logarithm of the largest share, or 0 if that share is 0.
     """
+    log_densities(joint, rows, params, constant, s, first)
+    return split_run(rows, first, joint, raised, sharpness, space)
+
+
+@compiled_loop
+def split_run(
+    rows: PaddedRows,
+    first: int,
+    joint: FloatArray,
+    raised: FloatArray,
+    sharpness: float,
+    space: FloatArray,
+) -> float:
+    """Turn the log densities of a run of rows into shares, as `share_run` does."""
     total, less, top, room = space[0], space[1], space[2], space[3]
-    # three functions, because the compiler optimises short ones better
-    _begin(joint, rows, params, constant, s, first)
-    _go_on(joint, rows, params, constant, s, first)
-    _largest(joint, top)
+    largest(joint, top)
     for r in range(RUN):
         # if no component can have made the row, all get the same share
         less[r] = top[r] if top[r] > -np.inf else 0.0

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
@@ -58,7 +59,7 @@ class Rule:
 
     @property
     def stochastic(self) -> bool:
-        """Whether components are drawn at random, so that all iterations are taken."""
+        """Whether components are drawn at random, so that nothing ever stands still."""
         return self.wanders or self.search == "mcem"
 
     @property
@@ -208,6 +209,7 @@ def run_search(
     tol: float,
     max_iter: int,
     rngs: list[np.random.Generator],
+    patience: int | None = None,
     visit: Callable[[int], bool] | None = None,
     on_iteration: Callable[[int, float], bool] | None = None,
 ) -> SearchResult[P]:
@@ -226,21 +228,24 @@ def run_search(
         Largest number of iterations of a start; "era", "anneal" and "mcem" take all of them.
     rngs : list of numpy Generator
         One per start, so that no start depends on another.
+    patience : int, optional
+        A start also ends when its best objective has gained no more than `tol` in this many
+        iterations; where several are taken in one call, after the call.
     visit : callable, optional
         Given an iteration, whether to return its parameters.
     on_iteration : callable, optional
         Called with the iteration and the best objective; the search stops if it returns true.
     """
-    run = Run(problem, params, rule, rngs)
-    if rule.wanders and visit is None and getattr(problem, "light", False):
-        finished = run.race(max_iter, on_iteration)
-        return SearchResult(run.result(finished=finished), [])
-    visited: list[P] = []
+    run = Run(problem, params, rule, rngs, tol, patience)
+    if rule.wanders and getattr(problem, "light", False):
+        finished, visited = run.race(max_iter, visit, on_iteration)
+        return SearchResult(run.result(finished=finished), visited)
+    visited = []
     stopped = False
     for iteration in range(max_iter):
-        run.observe(rule.sharpness(iteration, max_iter), rule.n_draws(iteration), tol)
+        run.observe(rule.sharpness(iteration, max_iter), rule.n_draws(iteration))
         if visit is not None and visit(iteration):
-            visited.append(type(params)(*(array.copy() for array in run.params)))
+            visited.append(run.copy())
         if on_iteration is not None:
             stopped = bool(on_iteration(iteration + 1, float(run.best.max())))
         if stopped or not run.alive.size or iteration == max_iter - 1:
@@ -260,9 +265,12 @@ class Run(Generic[P, S]):
         params: P,
         rule: Rule,
         rngs: list[np.random.Generator],
+        tol: float,
+        patience: int | None,
     ) -> None:
         n_starts = len(params[0])
         self.problem, self.rule, self.rngs = problem, rule, rngs
+        self.tol, self.patience = tol, patience
         self.params = type(params)(*(array.copy() for array in params))
         self.kept = type(params)(*(array.copy() for array in params))
         self.best = np.full(n_starts, -np.inf)
@@ -273,9 +281,16 @@ class Run(Generic[P, S]):
         self.settled = np.zeros(n_starts, dtype=bool)
         self.reseeded = np.zeros(n_starts, dtype=np.intp)
         self.rounds = np.zeros(n_starts, dtype=np.intp)
+        # iterations taken, and the best objective and the iteration when it last rose by `tol`
+        self.taken, self.since = (np.zeros(n_starts, dtype=np.intp) for _ in range(2))
+        self.mark = np.full(n_starts, -np.inf)
         self._stats: S
 
-    def observe(self, sharpness: float, n_draws: int, tol: float) -> None:
+    def copy(self) -> P:
+        """A copy of the present parameters."""
+        return type(self.params)(*(array.copy() for array in self.params))
+
+    def observe(self, sharpness: float, n_draws: int) -> None:
         """Assign the rows of all starts that still move; keep parameters that are better."""
         starts = self.alive
         everyone = len(starts) == len(self.best)
@@ -294,8 +309,9 @@ class Run(Generic[P, S]):
         self.books.append((starts, objective, self.best[starts]))
         if self.rule.search == "em":
             with np.errstate(invalid="ignore"):
-                self.settled[starts] = np.abs(objective - self.last[starts]) <= tol
+                self.settled[starts] = np.abs(objective - self.last[starts]) <= self.tol
         self.last[starts] = objective
+        self._count(starts, self.best[starts, None], np.ones(len(starts), dtype=np.intp))
         moving = ~self.settled[starts]
         self._stats = stats if moving.all() else take_starts(stats, moving)
         self.alive = starts[moving]
@@ -323,35 +339,62 @@ class Run(Generic[P, S]):
             self.settled[starts[hit]] = False
         self.alive = starts[~self.settled[starts]]
 
-    def race(self, max_iter: int, on_iteration: Callable[[int, float], bool] | None) -> bool:
+    def _count(self, starts: IndexArray, best: FloatArray, n_done: IndexArray) -> None:
+        """Count iterations, and end starts whose best objective has not risen for long enough.
+
+        `best` has the best objective after each iteration of the starts, of which start s took
+        `n_done[s]`.
+        """
+        for step in range(best.shape[1]):
+            there = n_done > step
+            now, value = starts[there], best[there, step]
+            self.taken[now] += 1
+            if self.patience is None:
+                continue
+            with np.errstate(invalid="ignore"):
+                risen = value - self.mark[now] > self.tol
+            self.mark[now[risen]], self.since[now[risen]] = value[risen], self.taken[now[risen]]
+            self.settled[now] |= self.taken[now] - self.since[now] >= self.patience
+
+    def race(
+        self,
+        max_iter: int,
+        visit: Callable[[int], bool] | None,
+        on_iteration: Callable[[int, float], bool] | None,
+    ) -> tuple[bool, list[P]]:
         """Do `observe` and `move` in turns, with several iterations of a start in one call.
 
         Callbacks are called for all iterations, several at a time. Returns false if one asked to
-        stop.
+        stop, and the parameters that `visit` asked for.
         """
         problem: Any = self.problem
         n_steps = int(np.clip(DRAWS // max(problem.n_rows, 1), 1, STEPS))
-        taken = np.zeros(len(self.best), dtype=np.intp)
-        for first in range(0, max_iter, n_steps):
-            goal = min(first + n_steps, max_iter)
-            while np.any(taken < goal):
+        pauses = [i for i in range(max_iter) if visit is not None and visit(i)]
+        bounds = sorted({*range(0, max_iter, n_steps), *pauses, max_iter})
+        visited: list[P] = []
+        for first, goal in pairwise(bounds):
+            if first in pauses:
+                visited.append(self.copy())
+            while np.any(waiting := ~self.settled & (self.taken < goal)):
                 # starts that lost a component are behind the others
-                begin = int(taken.min())
-                starts = np.flatnonzero(taken == begin)
+                begin = int(self.taken[waiting].min())
+                starts = np.flatnonzero(waiting & (self.taken == begin))
                 sharpness = [self.rule.sharpness(i, max_iter) for i in range(begin, goal)]
                 objective, best, lost, n_done = problem.run_steps(self, starts, np.array(sharpness))
                 there = np.arange(goal - begin) < n_done[:, None]
                 numbers = np.repeat(starts, n_done)
                 self.books.append((numbers, objective[there], best[there]))
-                taken[starts] += n_done
-                hit = self.fresh[starts] & (taken[starts] < max_iter)
+                self._count(starts, best, n_done)
+                hit = self.fresh[starts] & (self.taken[starts] < max_iter)
                 if hit.any():
                     self._reseed(starts[hit], lost[hit])
             if on_iteration is not None:
                 told = [on_iteration(i + 1, float(self.best.max())) for i in range(first, goal)]
                 if any(told):
-                    return False
-        return True
+                    return False, visited
+            if self.settled.all():
+                break
+        return True, visited
 
     def _reseed(self, starts: IndexArray, lost: BoolArray) -> None:
         """Move the lost components of some starts to a new place."""
