@@ -5,7 +5,9 @@ q = 5); a linear fit with 20 restarts twice a numpy pass for class means and cov
 rows, 20 columns); 100 restarts eight times one; predict_proba twice scikit-learn's QDA for each
 Gaussian evaluated; a sample of the paper's grid a twentieth of a plain loop over its rules. With 10
 or 30 % of the cells missing, fit and predict_proba five times those of the complete table (10,000
-rows, 10 columns, 3 latent causes).
+rows, 10 columns, 3 latent causes). With many columns, a linear fit 20 times LogisticRegression
+(10,000 x 1000), eight components 10 times HistGradientBoosting (10,000 x 200). The memory of a
+linear fit twice that of its table (20,000 x 500, 10 classes).
 
 Short form: a tenth of the rows or fewer, iris alone, two restarts in the grid. `--full`: all sizes,
 ten restarts. `--search` times the paper's whole search too, which takes minutes.
@@ -14,8 +16,11 @@ ten restarts. `--search` times the paper's whole search too, which takes minutes
 import time
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 
 import _lcm_loop as loop
@@ -71,6 +76,25 @@ def compare_holes(run: Run, n_rows: int, m: int) -> None:
             what = f"{n_rows:,} x 10, M = {m}, {share:.0%} missing"
             ours, complete = seconds[verb, share], seconds[verb, 0.0]
             run.add_ratio(what, f"{verb} / complete table", ours, complete, limit=5.0, clock="CPU")
+
+
+def compare_columns(run: Run, n_rows: int, n: int, m: int, peer: ClassifierMixin) -> None:
+    """A fit to many columns beside a peer's."""
+    X, y = draw_causes(n_rows, n)
+    model = LCMClassifier(3, m, random_state=0)
+    tasks = {"peer": lambda: peer.fit(X, y), "ours": lambda: model.fit(X, y)}
+    seconds = best_times(tasks, repeats=1, clock="CPU")
+    what, name = f"{n_rows:,} x {n}, M = {m}", type(peer).__name__.removesuffix("Classifier")
+    limit = 20.0 if m == 1 else 10.0
+    run.add_ratio(what, f"fit / {name}", seconds["ours"], seconds["peer"], limit=limit, clock="CPU")
+
+
+def measure_peak(run: Run, n_rows: int, n: int, n_classes: int) -> None:
+    """Most memory of a linear fit beside its table."""
+    X, y = draw_causes(n_rows, n, n_classes)
+    peak = peak_megabytes(lambda: LCMClassifier(3, random_state=0).fit(X, y))
+    what = f"{n_rows:,} x {n}, {n_classes} classes"
+    run.add(what, "peak memory of a linear fit", peak, unit="MB", limit=2.0 * X.nbytes / 1e6)
 
 
 def compare_iteration(run: Run, n_rows: int) -> None:
@@ -246,6 +270,12 @@ def main() -> None:
             compare_linear(run, n_rows)
         for m in (1, 8):
             compare_holes(run, 10_000 if options.full else 2_000, m)
+        n_rows = 10_000 if options.full else 1_000
+        logistic, boosting = LogisticRegression(max_iter=1000), HistGradientBoostingClassifier()
+        for n in (500, 1000) if options.full else (200,):
+            compare_columns(run, n_rows, n, 1, logistic)
+        compare_columns(run, n_rows, 200 if options.full else 50, 8, boosting)
+        measure_peak(run, *((20_000, 500, 10) if options.full else (4_000, 200, 5)))
         time_small_fit(run)
         sets = papers_sets()
         for name in sets if options.full else ("iris",):

@@ -281,7 +281,7 @@ class TestData:
         assert_allclose(made.total_weight, whole.total_weight, rtol=1e-12)
 
     def test_sums_by_class_are_those_of_a_loop(self, monkeypatch):
-        monkeypatch.setattr(engine, "BLOCK_ROWS", 2)
+        monkeypatch.setattr(engine, "SUMMED_ROWS", 2)
         monkeypatch.setattr(engine, "BLOCK_FEATURES", 1)
         rng = np.random.default_rng(9)
         rows, weights, y = rng.normal(size=(9, 3)), rng.random((2, 9)), np.arange(9) % 2

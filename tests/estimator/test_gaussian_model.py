@@ -1,5 +1,6 @@
 """The value of Gaussian models against loops over rows, classes and components."""
 
+import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -207,6 +208,21 @@ def test_gathered_rows_hold_all_rows(one_component):
     if one_component:
         values = measured.scaling.values(X)[complete & (training.y == 1)]
         assert_allclose(data.known.total[0, 1], values.sum(axis=0))
+
+
+def test_the_sums_of_blocks_are_not_kept(monkeypatch):
+    """Forty blocks, whose sums of products take 0.3 MB each."""
+    monkeypatch.setattr("latentclass.estimator._gaussian_model.MOST_CELLS", 1)
+    monkeypatch.setattr("latentclass.data._schema.BLOCK_CELLS", 2**10)
+    rng = np.random.default_rng(5)
+    training = read(rng.normal(size=(640, 100)), np.arange(640) % 4)
+    measured = measure(training, None)
+    assert len(training.table.spans()) == 40
+    tracemalloc.start()
+    gather(training, measured, one_component=True, width=1, rank=2, n_jobs=None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 4 * 100**2 * 8
 
 
 @pytest.mark.parametrize("n_starts", [1, 2])

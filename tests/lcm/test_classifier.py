@@ -382,15 +382,26 @@ def test_noise_variance_beyond_doubles_is_inf_without_noise():
     np.testing.assert_allclose(model.predict_proba(X * 1e200), small.predict_proba(X), atol=1e-9)
 
 
-def test_covariances_that_would_fill_the_memory_are_refused(monkeypatch):
+@pytest.mark.parametrize(
+    ("n_components", "message"),
+    [
+        (
+            1,
+            r"^The products of 4 continuous columns in 3 classes would need 0\.0 GiB of memory, "
+            r"above the limit of 0 GiB\. Select the columns that say most about the class\.$",
+        ),
+        (
+            2,
+            r"^10 starts with 4 continuous columns would need 0\.0 GiB of memory, above the limit "
+            r"of 0 GiB\. Lower n_init or n_components, or select the columns that say most about "
+            r"the class\.$",
+        ),
+    ],
+)
+def test_sums_and_starts_that_would_fill_the_memory_are_refused(monkeypatch, n_components, message):
     monkeypatch.setattr("latentclass._validation.MOST_BYTES", 2**10)
-    message = (
-        r"^10 starts with 4 continuous columns would need 0\.0 GiB of memory, above the limit of "
-        r"0 GiB\. Lower n_init or n_components, or select the columns that say most about the "
-        r"class\.$"
-    )
     with pytest.raises(ValueError, match=message):
-        LCMClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+        LCMClassifier(1, n_components, random_state=0).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.parametrize("n_components", [1, 2])

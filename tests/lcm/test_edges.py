@@ -82,10 +82,10 @@ def test_the_scatter_is_that_of_completed_rows():
     expected = (rows - mean).T @ (rows - mean) + structure.PRIOR_SCALE * np.eye(n + q)
     shrunk = n_rows * structure.PRIOR_MEAN / (n_rows + structure.PRIOR_MEAN)
     expected += shrunk * np.outer(mean, mean)
-    scatter = structure._scatter(stats)[0, 0]
-    for i in range(n):
-        family = [*range(q), q + i]
-        assert_allclose(scatter[np.ix_(family, family)], expected[np.ix_(family, family)])
+    latent, beside, own = (array[0, 0] for array in structure._scatter(stats))
+    assert_allclose(latent, expected[:q, :q])
+    assert_allclose(beside, expected[q:, :q])
+    assert_allclose(own, np.diagonal(expected)[q:])
 
 
 def test_greedy_edges_are_a_local_optimum_and_do_not_depend_on_blocks(monkeypatch):

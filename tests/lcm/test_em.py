@@ -121,6 +121,33 @@ def test_the_objective_never_falls(accelerate, tied, masked, strength):
     assert np.all(result.params.loadings[:, :, ~mask] == 0)
 
 
+@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_many_columns_are_explained_as_few_are(monkeypatch, n_components, holes):
+    """Wide tables never see a matrix of the size of their columns; the history is the same."""
+    rng = np.random.default_rng(13)
+    X, y, weight = some_rows(rng, 60, 20, 2, holes=holes, unlabelled=0.1)
+    prior, histories = lcm.Prior(1.0, 1.0, 0.5, 1.0), {}
+    for narrow in (False, True):
+        monkeypatch.setattr(lcm.factored, "is_narrow", lambda *_, narrow=narrow: narrow)
+        data = cells.gather_rows(
+            X,
+            np.zeros((len(X), 0), dtype=np.int32),
+            y,
+            weight[None],
+            n_classes=2,
+            one_component=n_components == 1,
+            offsets=NO_LEVELS,
+            rank=2,
+        )
+        problem = lcm.LCMProblem(data, n_components, 2, True, prior)
+        rngs = [np.random.default_rng(s) for s in range(3)]
+        starts = problem.starts(np.zeros(3, dtype=np.intp), rngs)
+        result = run_restarts(problem, starts, tol=1e-6, max_iter=20, rngs=rngs, accelerate=True)
+        histories[narrow] = np.concatenate(result.histories)
+    assert_allclose(histories[False], histories[True], rtol=1e-9)
+
+
 def fit_one_class(X, m, q, *, n_init=8, prior=None, tied=False):
     problem = lcm.LCMProblem(
         gather(X, np.zeros(len(X), dtype=np.intp), np.ones((1, len(X))), 1, m),

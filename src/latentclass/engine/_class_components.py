@@ -42,6 +42,10 @@ BLOCK_ROWS = 64
 """Smallest number of rows in a block. With fewer, tables of many columns would spend most of the
 time on the work that is done once per block."""
 
+SUMMED_ROWS = 256
+"""Rows of a class that are summed at once, at least. With fewer, tables of many columns would spend
+most of the time on adding the sums of blocks."""
+
 KEPT_FEATURES = 2**24
 """Features are kept from one step to the next if they are no more numbers than this (128 MB)."""
 
@@ -234,7 +238,7 @@ def sum_classes(
     """Return the moments of complete rows with leading axes (G, Y); `weights` is (G, n_rows)."""
     n_weightings, n = len(weights), values.shape[1]
     out = gaussian.no_moments((n_weightings, n_classes), n)
-    most = max(BLOCK_ROWS, BLOCK_FEATURES // max(1, n))
+    most = max(SUMMED_ROWS, BLOCK_FEATURES // max(1, n))
     for k in range(n_classes):
         rows = np.flatnonzero(y == k)
         for start in range(0, len(rows), most):
@@ -243,7 +247,8 @@ def sum_classes(
             out.weight[:, k] += weight.sum(axis=1)
             out.total[:, k] += weight @ block
             for g in range(n_weightings):
-                out.square[g, k] += (block.T * weight[g]) @ block
+                scaled = block * np.sqrt(weight[g])[:, None]
+                out.square[g, k] += scaled.T @ scaled  # BLAS takes half the time for such a product
     return out
 
 

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass._validation import check_memory
 from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Block, Schema, Table, join_tables
 from latentclass.engine import _factored as factored
 from latentclass.engine import _gaussian as gaussian
 from latentclass.engine import _product as product
 from latentclass.engine._class_components import (
+    SUMMED_ROWS,
     VALUE_LIMIT,
     ClassComponents,
     ComponentData,
@@ -41,6 +43,9 @@ from latentclass.estimator._completion import improve_levels
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
+
+MOST_CELLS = 2**21
+"""Largest block of rows that is summed at once, in cells (16 MB)."""
 
 
 class Scaling(NamedTuple):
@@ -214,8 +219,8 @@ def gather(
     n_jobs: int | None,
 ) -> ComponentData:
     """Prepare rows for the E-step (see `gather_rows` for `one_component`, `width` and `rank`)."""
-    known: list[ComponentData] = []
-    if one_component:
+    known: ComponentData | None = None
+    if one_component and len(training.y):
         known, hidden = _sum_known(training, measured, n_jobs)
         training = training.take(hidden)
     numeric, codes = training.table.block(slice(0, training.table.n_rows))
@@ -231,16 +236,20 @@ def gather(
         rank=rank,
         n_jobs=n_jobs,
     )
-    for part in known:
-        data = add_known(data, part)
-    return data
+    return data if known is None else add_known(data, known)
 
 
 def _sum_known(
     training: Training, measured: Measured, n_jobs: int | None
-) -> tuple[list[ComponentData], BoolArray]:
+) -> tuple[ComponentData, BoolArray]:
     """Sum complete labelled rows, block by block, and mark the other rows."""
     table, y, weight = training.table, training.y, training.weight
+    n, n_classes = measured.scaling.n_varying, training.n_classes
+    check_memory(
+        f"The products of {n:,} continuous columns in {n_classes} classes",
+        3 * 8.0 * n_classes * n**2,  # the sums, those of a block, and both added
+        "Select the columns that say most about the class.",
+    )
 
     def visit(span: slice) -> tuple[ComponentData, BoolArray]:
         numeric, codes = table.block(span)
@@ -251,14 +260,22 @@ def _sum_known(
             codes[known],
             y[span][known],
             weight[None, span][:, known],
-            n_classes=training.n_classes,
+            n_classes=n_classes,
             one_component=True,
             offsets=measured.level_offsets,
         )
         return part, ~known
 
-    parts = list(map_blocks(visit, table.spans(least=training.n_classes), n_jobs))
-    return [part for part, _ in parts], np.concatenate([hidden for _, hidden in parts])
+    # blocks in which every class has some rows, if they are not too large for that
+    least = max(n_classes, min(SUMMED_ROWS * n_classes, MOST_CELLS // max(1, n)))
+    parts = map_blocks(visit, table.spans(least=least), n_jobs)
+    # the sums of a block are added as they come: those of all blocks would fill the memory
+    total, mask = next(parts)
+    masks = [mask]
+    for part, mask in parts:
+        total = add_known(total, part)
+        masks.append(mask)
+    return total, np.concatenate(masks)
 
 
 @dataclass(frozen=True, eq=False)

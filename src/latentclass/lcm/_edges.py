@@ -78,7 +78,7 @@ BLOCK_VALUES = 2**21
 
 def learn_edges(stats: LCMStats) -> BoolArray:
     """Return the best edges of every attribute, (S, n, q), by greedy search."""
-    scatter = _scatter(stats)
+    latent, beside, own = _scatter(stats)
     n_starts, n, q = stats.edges.shape
     weight = stats.gram[..., -1, -1]
     most = max(1, BLOCK_VALUES // (weight.shape[1] * q * q))
@@ -86,14 +86,8 @@ def learn_edges(stats: LCMStats) -> BoolArray:
     start, attribute = np.divmod(np.arange(n_starts * n), n)
     for first in range(0, len(edges), most):
         part = slice(first, first + most)
-        s, i = start[part], q + attribute[part]
-        edges[part] = _climb(
-            edges[part],
-            scatter[s, :, :q, :q],
-            scatter[s, :, :q, i],
-            scatter[s, :, i, i],
-            weight[s],
-        )
+        s, i = start[part], attribute[part]
+        edges[part] = _climb(edges[part], latent[s], beside[s, :, i], own[s, :, i], weight[s])
     return edges.reshape(n_starts, n, q)
 
 
@@ -116,14 +110,15 @@ def _climb(
     return parents
 
 
-def _scatter(stats: LCMStats) -> FloatArray:
-    """Return the posterior scatter of (z, x) in each component, shape (S, M, q + n, q + n).
+def _scatter(stats: LCMStats) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the posterior scatter in each component: of z, of x with z, and of x with itself.
 
-    Latent variables are first scaled to mean 0 and variance 1 over all rows, since the prior is the
-    same for all variables. The scatter between attributes is neither known nor needed.
+    Shapes (S, M, q, q), (S, M, n, q) and (S, M, n). Latent variables are first scaled to mean 0 and
+    variance 1 over all rows, since the prior is the same for all variables. The scatter between
+    attributes is neither known nor needed.
     """
     gram, cross, square = stats.gram, stats.cross, stats.square
-    n, q = cross.shape[2], cross.shape[3] - 1
+    q = cross.shape[3] - 1
     weight = gram[..., -1, -1]
     overall = gram.sum(axis=1)
     rows = overall[:, -1, -1][:, None]
@@ -138,19 +133,15 @@ def _scatter(stats: LCMStats) -> FloatArray:
     second /= unit[..., None] * unit[..., None, :]
     product = (cross[..., :q] - cross[..., -1:] * centre[:, None, None]) / unit[:, :, None]
 
-    out = np.zeros((*weight.shape, q + n, q + n))
-    out[..., :q, :q] = second
-    out[..., q:, :q] = product
-    out[..., :q, q:] = np.swapaxes(product, 2, 3)
-    np.einsum("smii->smi", out)[..., q:] = square
-    mean_total = np.concatenate([total, cross[..., -1]], axis=-1)
     # scatter about the mean, and the distance of the mean from its prior, 0
     share = 1.0 / np.maximum(weight, 1e-12) - PRIOR_MEAN / (
         np.maximum(weight, 1e-12) * (weight + PRIOR_MEAN)
     )
-    out -= share[..., None, None] * mean_total[..., :, None] * mean_total[..., None, :]
-    np.einsum("smii->smi", out)[...] += PRIOR_SCALE
-    return out
+    share, attribute = share[..., None], cross[..., -1]
+    second -= share[..., None] * total[..., :, None] * total[..., None, :]
+    np.einsum("smqq->smq", second)[...] += PRIOR_SCALE
+    product -= (share * attribute)[..., None] * total[..., None, :]
+    return second, product, square - share * attribute**2 + PRIOR_SCALE
 
 
 def score_changes(

@@ -102,9 +102,10 @@ def fit_data(
 ) -> Learned:
     """Fit the model to rows that were gathered, or to sums over them."""
     n_components = settings.n_init * len(data.labelled[0]) * settings.n_components
+    n_loadings = n_components * data.n_columns * (min(data.n_columns, settings.n_latent) + 2.0)
     check_memory(
         f"{settings.n_init} starts with {data.n_columns:,} continuous columns",
-        6 * 8.0 * n_components * data.n_columns**2,  # EM holds six covariances of each component
+        8 * 8.0 * n_loadings,  # EM holds about eight arrays of the size of the loadings
         "Lower n_init or n_components, or select the columns that say most about the class.",
     )
     problem = LCMProblem(
