@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +33,23 @@ MAX_ENTRIES = 2**26
 
 BLOCK_ENTRIES = 2**21
 """Entries of the tables of one block of rows while summing out."""
+
+
+class Memberships(NamedTuple):
+    """The families of each attribute, one attribute after the other.
+
+    Attributes
+    ----------
+    first, n_families : array of shape (n,)
+        Where an attribute's families begin below, and how many they are.
+    family, stride : array
+        A family, and by how much its entry rises with the attribute's level.
+    """
+
+    first: IndexArray
+    n_families: IndexArray
+    family: IndexArray
+    stride: IndexArray
 
 
 @dataclass(frozen=True)
@@ -119,25 +137,50 @@ class Structure:
             pairs |= {(u, v) for i, u in enumerate(family) for v in family[i + 1 :]}
         return sorted(pairs)
 
+    @cached_property
+    def memberships(self) -> Memberships:
+        """The families that each attribute belongs to: its own and those of its children."""
+        families = [[v, *children] for v, children in enumerate(self.children)]
+        strides = []
+        for v, own in enumerate(families):
+            for j in own:
+                after = (*self.parents[j], j)[(*self.parents[j], j).index(v) + 1 :]
+                strides.append(math.prod(self.n_levels[u] for u in after))
+        n_families = np.array([len(own) for own in families], dtype=np.intp)
+        return Memberships(
+            np.cumsum(n_families) - n_families,
+            n_families,
+            np.array([j for own in families for j in own], dtype=np.intp),
+            np.array(strides, dtype=np.intp),
+        )
+
+    @cached_property
+    def strides(self) -> sp.csr_array:
+        """By how much the entry of each family rises with the level of each attribute, (n, n)."""
+        member, n = self.memberships, len(self.parents)
+        attribute = np.repeat(np.arange(n), member.n_families)
+        return sp.csr_array((member.stride, (member.family, attribute)), shape=(n, n))
+
     def entries(self, codes: CodeArray) -> IndexArray:
         """Entry of each family in each row, shape (n_rows, n); -1 if any of the family is missing.
 
         This is what `counts` counts and what `log_likelihood` adds up.
         """
-        out = np.empty(codes.shape, dtype=np.intp)
+        place, hole = self.places(codes)
+        return np.where(hole, -1, place)
+
+    def places(self, codes: CodeArray) -> tuple[IndexArray, BoolArray]:
+        """Entry of each family in each row if none of it were missing, and whether one is.
+
+        A missing attribute counts as level -1, so its level l adds (l + 1) times its stride.
+        """
         levels = np.array(codes.T, dtype=np.intp, order="C")  # its columns in one piece each
-        holes = [column < 0 if column.min(initial=0) < 0 else None for column in levels]
-        for j, parents in enumerate(self.parents):
-            place: IndexArray = np.zeros(len(codes), dtype=np.intp)
-            for v in (*parents, j):
-                place *= self.n_levels[v]
-                place += levels[v]
-            place += self.offsets[j]
-            for v in (*parents, j):
-                if (hole := holes[v]) is not None:
-                    place[hole] = -1
-            out[:, j] = place
-        return out
+        place = self.strides @ levels + self.offsets[:-1, None]
+        if levels.min(initial=0) < 0:
+            hole = (self.strides.astype(bool) @ (levels < 0)).astype(bool)
+        else:
+            hole = np.zeros(place.shape, dtype=bool)
+        return np.ascontiguousarray(place.T), np.ascontiguousarray(hole.T)
 
     def counts(
         self, codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int
@@ -189,16 +232,73 @@ def log_likelihood(
     With `maximise` the missing attributes are set to their most probable values together, instead
     of being summed out.
     """
-    index = structure.entries(codes)
+    place, hole = structure.places(codes)
+    index = np.where(hole, -1, place)
     total: FloatArray = indicator_rows(index, structure.n_entries) @ log_theta.T
-    holes = np.flatnonzero((codes < 0).any(axis=1))
+    missing = codes < 0
+    n_missing = missing.sum(axis=1)
+    alone = [np.argwhere(missing & (n_missing == 1)[:, None])]
+    holes = np.flatnonzero(n_missing > 1)
     if holes.size:
         tables = structure.tables(log_theta)
         for group, rows in _missing_groups(structure, codes[holes]):
             rows = holes[rows]
+            if len(group) == 1:
+                alone.append(np.stack([rows, np.full_like(rows, group[0])], axis=1))
+                continue
             for part, values in _sum_out(structure, tables, group, codes[rows], maximise):
                 total[rows[part]] += values
+    row, attribute = np.concatenate(alone).T
+    for part, values in _sum_out_alone(structure, log_theta, place, row, attribute, maximise):
+        np.add.at(total, row[part], values)
     return total
+
+
+def _sum_out_alone(
+    structure: Structure,
+    log_theta: FloatArray,
+    place: IndexArray,
+    row: IndexArray,
+    attribute: IndexArray,
+    maximise: bool,
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Sum (or maximise) over missing attributes all of whose families are known but for them.
+
+    All levels of all these attributes at once; `place` as in `Structure.places`.
+    """
+    member, n_levels = structure.memberships, np.array(structure.n_levels, dtype=np.intp)
+    n_terms = n_levels[attribute] * member.n_families[attribute] * len(log_theta)
+    blocks = np.cumsum(n_terms) // BLOCK_ENTRIES
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1))
+    for first, end in pairwise([*starts.tolist(), len(row)]):
+        part = slice(first, end)
+        # one candidate for each level, and a term of it for each family
+        level, which = _count_up(n_levels[attribute[part]])
+        v = attribute[part][which]
+        number, candidate = _count_up(member.n_families[v])
+        own = member.first[v][candidate] + number
+        entry = place[row[part][which][candidate], member.family[own]]
+        entry += (level[candidate] + 1) * member.stride[own]
+        terms = log_theta.T[entry]
+        by_level = np.add.reduceat(terms, np.flatnonzero(number == 0))
+        if maximise:
+            yield part, np.maximum.reduceat(by_level, np.flatnonzero(level == 0))
+        else:
+            yield part, _log_sum_each(by_level, np.flatnonzero(level == 0), which)
+
+
+def _count_up(sizes: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """0, 1, ..., size - 1 for each size, one after the other; and the number of the size."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes), owner
+
+
+def _log_sum_each(values: FloatArray, starts: IndexArray, owner: IndexArray) -> FloatArray:
+    """log of the sum of exp(values) over the rows of each owner, which begin at `starts`."""
+    largest = np.maximum.reduceat(values, starts)
+    shift = np.where(np.isneginf(largest), 0.0, largest)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.add.reduceat(np.exp(values - shift[owner]), starts)) + shift)
 
 
 def _missing_groups(
