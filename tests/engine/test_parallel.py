@@ -202,7 +202,9 @@ def test_an_interrupt_ends_blocks_on_all_threads(n_threads):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_error_in_a_task_is_raised(n_jobs):
     with pytest.raises(ZeroDivisionError):
-        run_interruptible([lambda: 1.0, lambda: 1 / 0], n_jobs, threading.Event())
+        run_interruptible(
+            [lambda: 1.0, lambda: 1 / 0, *[lambda: 1.0] * 5], n_jobs, threading.Event()
+        )
 
 
 def test_an_interrupt_in_a_kernel_is_an_interrupt():

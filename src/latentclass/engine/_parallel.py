@@ -93,16 +93,17 @@ def run_interruptible(
     turns = _Turns(lambda task: task(), tasks)
     try:
         for number in range(len(tasks)):
-            while number not in turns.found:
+            while number not in turns.found and not turns.ended:
                 try:
                     turns.start(min(n_threads, len(tasks)))
                     turns.wait()
                 except KeyboardInterrupt:
                     stop.set()
-        return [turns.found[number]() for number in range(len(tasks))]
     finally:
         stop.set()
         turns.end()
+    # after an error later tasks were not begun; calling the one that failed raises it
+    return [turns.found[number]() for number in sorted(turns.found)]
 
 
 def check_stop() -> None:
