@@ -15,6 +15,7 @@ from latentclass.discrete._coding import Coding, code_rows
 from latentclass.discrete._model import DiscreteModel
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_model import NetworkModel
+from latentclass.estimator._fitted import FittedModel
 
 PRIOR = np.array([0.3, 0.7])
 
@@ -39,6 +40,21 @@ def level_joint(model):
     """P(word, bin, class) of every combination, shape (3, 3, 2)."""
     codes = np.array(list(product(range(3), range(3))), dtype=np.int32)
     return (np.exp(model.code_log_likelihood(codes)) * PRIOR).reshape(3, 3, 2)
+
+
+def test_without_each_column_is_the_row_with_that_cell_missing(model):
+    """Columns of a single level too, and a number far outside, which hides all others."""
+    block = make_table([0, 1, -1, 2, 2], [0.1, np.nan, -3.0, 0.6, 1e60]).block(slice(None))
+    found = model.without_each(block, block.shown)
+    expected = FittedModel.without_each(model, block, block.shown)
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    codes = model.coding.encode(block)
+    assert_allclose(
+        DiscreteModel.code_without_each(model, codes),
+        model.code_without_each(codes),
+        rtol=1e-12,
+        atol=1e-12,
+    )
 
 
 class TestChecks:

@@ -54,6 +54,23 @@ def test_holes_are_summed_out_exactly(structure, maximise, block_size, monkeypat
     assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("structure", [DIAMOND, TREE, LOOSE], ids=["diamond", "tree", "loose"])
+@pytest.mark.parametrize("impossible", [False, True])
+def test_without_each_attribute_is_the_row_with_a_hole(structure, impossible):
+    log_theta = random_tables(structure)
+    if impossible:
+        log_theta[:, ::5] = -np.inf
+    every = np.array(list(product(*(range(-1, r) for r in structure.n_levels))), dtype=np.int32)
+    found = network.without_each(structure, log_theta, every)
+    for j in range(every.shape[1]):
+        without = every.copy()
+        without[:, j] = -1
+        expected = network.log_likelihood(structure, log_theta, without)
+        shown = every[:, j] >= 0
+        assert_allclose(found[shown, j], expected[shown], rtol=1e-12, atol=1e-12)
+        assert np.all(found[~shown, j] == 0.0)
+
+
 def test_a_row_does_not_depend_on_the_rows_beside_it():
     log_theta = random_tables(DIAMOND)
     rng = np.random.default_rng(3)

@@ -54,6 +54,24 @@ def slow_aode(codes, y, alpha, limit, x, k):
 
 
 @pytest.mark.parametrize("limit", [1, 30, 45, 1000])
+@pytest.mark.parametrize("block_size", [2**20, 1])
+def test_aode_without_each_column_is_the_row_with_a_hole(rows, limit, block_size, monkeypatch):
+    monkeypatch.setattr(pairs, "BLOCK_ENTRIES", block_size)
+    codes, y = rows
+    counts = pairs.stack_counts(codes, y, np.ones(60), 2, N_LEVELS)
+    model = pairs.aode_tables(counts, np.bincount(y).astype(float), N_LEVELS, 0.5, limit)
+    every = np.array(list(product(*(range(-1, r) for r in N_LEVELS))), dtype=np.int32)
+    found = pairs.aode_without_each(model, every)
+    for j in range(len(N_LEVELS)):
+        without = every.copy()
+        without[:, j] = -1
+        shown = every[:, j] >= 0
+        expected = pairs.aode_log_likelihood(model, without)
+        assert_allclose(found[shown, j], expected[shown], rtol=1e-12, atol=1e-12)
+        assert np.all(found[~shown, j] == 0.0)
+
+
+@pytest.mark.parametrize("limit", [1, 30, 45, 1000])
 @pytest.mark.parametrize("alpha", [1.0, 0.3])
 def test_aode_is_a_joint_distribution_and_holes_are_summed_out(rows, alpha, limit):
     codes, y = rows

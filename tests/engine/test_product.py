@@ -211,3 +211,25 @@ def test_runs_of_columns_have_all_columns_once():
     runs = list(product._joined_columns(np.array([3, 3, 5, 2000, 2, 2]), 16))
     assert runs == [[0, 1], [2], [3], [4, 5]]
     assert list(product._joined_columns(np.empty(0, dtype=int), 16)) == []
+
+
+def test_without_each_column_is_the_density_of_the_other_columns():
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 2, 2, 5])  # the second discrete column has no level
+    layout = product.Layout(np.zeros(2), np.array([2.0, 0.5]), offsets)
+    log_prob = np.log(rng.random((3, 5)))
+    log_prob[1, 3] = -np.inf
+    params = product.Params(rng.normal(size=(3, 2)), rng.uniform(0.5, 2, (3, 2)), log_prob)
+    numeric = rng.normal(size=(30, 2))
+    numeric[rng.random((30, 2)) < 0.3] = np.nan
+    numeric[0, 0] = 1e200
+    codes = np.column_stack([rng.integers(-1, n, 30) for n in np.diff(offsets)]).astype(np.int32)
+    found = product.log_density_without_each(params, product.ProductRows(numeric, codes), layout)
+    for j in range(5):
+        rows = product.ProductRows(numeric.copy(), codes.copy())
+        if j < 2:
+            rows.numeric[:, j] = np.nan
+        else:
+            rows.codes[:, j - 2] = -1
+        expected = product.log_density(params, rows, layout)
+        assert_allclose(found[:, j], expected, rtol=1e-10, atol=1e-12)

@@ -67,11 +67,15 @@ class Coding:
 
     def log_inside(self, block: Block) -> FloatArray:
         """log density of the numbers given their bins: the same in every class."""
-        total = np.zeros(len(block.numeric))
+        return np.asarray(self.log_inside_each(block).sum(axis=1))
+
+    def log_inside_each(self, block: Block) -> FloatArray:
+        """The same of each continuous column, shape (n_rows, n_continuous)."""
+        out = np.empty(block.numeric.shape)
         for place, bins in enumerate(self.bins):
             values = block.numeric[:, place]
-            total += bins.log_density(values, bins.codes(values))
-        return total
+            out[:, place] = bins.log_density(values, bins.codes(values))
+        return out
 
     def empty(self, n_rows: int) -> tuple[FloatArray, CodeArray]:
         """A table in which inactive columns have their only value and active ones are missing."""

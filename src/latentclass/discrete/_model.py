@@ -10,6 +10,7 @@ A subclass of `DiscreteModel` is a frozen dataclass that adds its own arrays aft
 It may also provide, where it knows a better way than the base,
 
 - `own_code_log_likelihood(codes, y)`: the same for each row's own class, without the others;
+- `code_without_each(codes)`: the same without each column in turn;
 - `most_probable_codes(codes)`: rows with all missing codes filled; it may write into `codes`.
   `fill_in_turn` does it exactly where the largest density over the missing codes is known;
 - `latent(table, posterior, n_jobs)` and `latent_names(labels, columns)`, if the model has latent
@@ -24,10 +25,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table, block_spans
 from latentclass.discrete._coding import CodedRows, Coding
 from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._numeric import sums_without_each
 from latentclass.estimator._fitted import (
     FittedModel,
     Posterior,
@@ -79,6 +81,31 @@ class DiscreteModel(FittedModel):
         """log p(observed cells | class), shape (n_rows, n_classes)."""
         codes = self.coding.encode(block)
         return self.code_log_likelihood(codes) + self.coding.log_inside(block)[:, None]
+
+    def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
+        """log p(observed cells but that of one column | class); 0 where it is not wanted."""
+        codes = self.coding.encode(block)
+        inside = self.coding.log_inside_each(block)
+        n_continuous, n_columns = inside.shape[1], wanted.shape[1]
+        out = np.repeat(self.code_log_likelihood(codes)[:, None], n_columns, axis=1)
+        active = [
+            place if continuous else n_continuous + place
+            for continuous, place in self.coding.active
+        ]
+        out[:, active] = self.code_without_each(codes)
+        out[:, :n_continuous] += sums_without_each(inside)[..., None]
+        out[:, n_continuous:] += inside.sum(axis=1)[:, None, None]
+        return np.where(wanted[..., None], out, 0.0)
+
+    def code_without_each(self, codes: CodeArray) -> FloatArray:
+        """log P(observed codes but one | class), (n_rows, n, n_classes); 0 for a missing one."""
+        out = np.zeros((*codes.shape, self.n_classes))
+        row, column = np.nonzero(codes >= 0)
+        for span in block_spans(len(row), codes.shape[1] + self.n_classes):
+            copies = codes[row[span]]
+            copies[np.arange(len(copies)), column[span]] = -1
+            out[row[span], column[span]] = self.code_log_likelihood(copies)
+        return out
 
     def own_code_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         """log P(observed codes | own class): a model may save the work on the other classes."""

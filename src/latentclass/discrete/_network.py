@@ -52,6 +52,25 @@ class Memberships(NamedTuple):
     stride: IndexArray
 
 
+class PlacedRows(NamedTuple):
+    """Rows, and where their families are.
+
+    Attributes
+    ----------
+    codes : array of shape (n_rows, n)
+        Level of each attribute; -1 if missing.
+    place : array of shape (n_rows, n)
+        Entry of each family. A missing attribute counts as level -1, so that a level l of it would
+        add (l + 1) times its stride.
+    hole : array of bool of shape (n_rows, n)
+        Families any attribute of which is missing.
+    """
+
+    codes: CodeArray
+    place: IndexArray
+    hole: BoolArray
+
+
 @dataclass(frozen=True)
 class Structure:
     """Which attribute depends on which.
@@ -129,13 +148,13 @@ class Structure:
         return out
 
     @cached_property
-    def neighbours(self) -> list[tuple[int, int]]:
-        """Pairs of attributes that share a family."""
+    def neighbours(self) -> IndexArray:
+        """Pairs of attributes that share a family, shape (n_pairs, 2)."""
         pairs = set()
         for j, parents in enumerate(self.parents):
             family = sorted((*parents, j))
             pairs |= {(u, v) for i, u in enumerate(family) for v in family[i + 1 :]}
-        return sorted(pairs)
+        return np.array(sorted(pairs), dtype=np.intp).reshape(-1, 2)
 
     @cached_property
     def memberships(self) -> Memberships:
@@ -166,21 +185,18 @@ class Structure:
 
         This is what `counts` counts and what `log_likelihood` adds up.
         """
-        place, hole = self.places(codes)
-        return np.where(hole, -1, place)
+        rows = self.places(codes)
+        return np.where(rows.hole, -1, rows.place)
 
-    def places(self, codes: CodeArray) -> tuple[IndexArray, BoolArray]:
-        """Entry of each family in each row if none of it were missing, and whether one is.
-
-        A missing attribute counts as level -1, so its level l adds (l + 1) times its stride.
-        """
+    def places(self, codes: CodeArray) -> PlacedRows:
+        """Find the entry of each family in each row, holes or not."""
         levels = np.array(codes.T, dtype=np.intp, order="C")  # its columns in one piece each
         place = self.strides @ levels + self.offsets[:-1, None]
         if levels.min(initial=0) < 0:
             hole = (self.strides.astype(bool) @ (levels < 0)).astype(bool)
         else:
             hole = np.zeros(place.shape, dtype=bool)
-        return np.ascontiguousarray(place.T), np.ascontiguousarray(hole.T)
+        return PlacedRows(codes, np.ascontiguousarray(place.T), np.ascontiguousarray(hole.T))
 
     def counts(
         self, codes: CodeArray, y: IndexArray, weight: FloatArray, n_classes: int
@@ -232,59 +248,179 @@ def log_likelihood(
     With `maximise` the missing attributes are set to their most probable values together, instead
     of being summed out.
     """
-    place, hole = structure.places(codes)
-    index = np.where(hole, -1, place)
+    rows = structure.places(codes)
+    index = np.where(rows.hole, -1, rows.place)
     total: FloatArray = indicator_rows(index, structure.n_entries) @ log_theta.T
-    missing = codes < 0
-    n_missing = missing.sum(axis=1)
-    alone = [np.argwhere(missing & (n_missing == 1)[:, None])]
-    holes = np.flatnonzero(n_missing > 1)
-    if holes.size:
-        tables = structure.tables(log_theta)
-        for group, rows in _missing_groups(structure, codes[holes]):
-            rows = holes[rows]
-            if len(group) == 1:
-                alone.append(np.stack([rows, np.full_like(rows, group[0])], axis=1))
-                continue
-            for part, values in _sum_out(structure, tables, group, codes[rows], maximise):
-                total[rows[part]] += values
-    row, attribute = np.concatenate(alone).T
-    for part, values in _sum_out_alone(structure, log_theta, place, row, attribute, maximise):
-        np.add.at(total, row[part], values)
+    groups = _missing_groups(structure, codes)
+    np.add.at(total, groups.row, _sum_groups(structure, log_theta, rows, groups, maximise))
     return total
 
 
-def _sum_out_alone(
+def without_each(structure: Structure, log_theta: FloatArray, codes: CodeArray) -> FloatArray:
+    """log p(observed attributes but one | class), (n_rows, n, K); 0 for a missing one.
+
+    Without an attribute only what touches it changes: its families, and the groups of missing
+    attributes that share a family with it. They are taken from the sum of all terms, and the sum
+    over the group that they make with the attribute is added.
+    """
+    n_rows, n = codes.shape
+    if n == 0:
+        return np.zeros((n_rows, 0, len(log_theta)))
+    rows = structure.places(codes)
+    groups = _missing_groups(structure, codes)
+    term = _countable(log_theta.T[np.where(rows.hole, 0, rows.place)])
+    term[rows.hole] = 0.0
+    by_group = _countable(_sum_groups(structure, log_theta, rows, groups))
+    total = term.sum(axis=1)
+    np.add.at(total, groups.row, by_group)
+    own = structure.strides.T.astype(bool) @ term.transpose(1, 0, 2, 3).reshape(n, -1)
+    left = total[:, None] - own.reshape(n, *total.shape).transpose(1, 0, 2, 3)
+    group, attribute = _touched(structure, codes, groups)
+    row = groups.row[group]
+    np.subtract.at(left, (row, attribute), by_group[group])
+    out = np.where(left[..., 1] > 0, -np.inf, left[..., 0])
+    larger, attribute = _join_groups(groups, group, attribute)
+    out[larger.row, attribute] += _sum_groups(structure, log_theta, rows, larger)
+    alone = codes >= 0
+    alone[larger.row, attribute] = False
+    row, attribute = np.nonzero(alone)
+    out[row, attribute] += _sum_alone(structure, log_theta, rows, row, attribute)
+    out[codes < 0] = 0.0
+    return out
+
+
+def _touched(
+    structure: Structure, codes: CodeArray, groups: Groups
+) -> tuple[IndexArray, IndexArray]:
+    """Groups, and the observed attributes of their rows that share a family with them."""
+    n = codes.shape[1]
+    first, second = structure.neighbours.T
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    beside = sp.csr_array((np.ones(len(ends[0])), ends), shape=(n, n))
+    group, attribute = (sp.csr_array(groups.members.astype(np.float64)) @ beside).nonzero()
+    shown = codes[groups.row[group], attribute] >= 0
+    return group[shown], attribute[shown]
+
+
+def _join_groups(
+    groups: Groups, group: IndexArray, attribute: IndexArray
+) -> tuple[Groups, IndexArray]:
+    """Each attribute of a row with all groups that it touches, as larger groups."""
+    n = groups.members.shape[1]
+    place, which = np.unique(groups.row[group] * n + attribute, return_inverse=True)
+    shape = (len(place), len(groups.row))
+    touched = sp.csr_array((np.ones(len(which)), (which, group)), shape=shape)
+    members = np.zeros((len(place), n), dtype=bool)
+    members[(touched @ sp.csr_array(groups.members.astype(np.float64))).nonzero()] = True
+    members[np.arange(len(place)), place % n] = True
+    return Groups(members, place // n), place % n
+
+
+def _countable(values: FloatArray) -> FloatArray:
+    """Finite numbers beside a count of -inf, on a new last axis: sums of them can be undone."""
+    lost = np.isneginf(values)
+    return np.stack([np.where(lost, 0.0, values), lost], axis=-1)
+
+
+class Groups(NamedTuple):
+    """Sets of missing attributes that are connected by families, each of one row.
+
+    Attributes
+    ----------
+    members : array of bool of shape (n_groups, n)
+    row : array of shape (n_groups,)
+    """
+
+    members: BoolArray
+    row: IndexArray
+
+
+def _missing_groups(structure: Structure, codes: CodeArray) -> Groups:
+    """All groups, those of a row in the order of their first attributes."""
+    missing = codes < 0
+    n_rows, n = codes.shape
+    rows, column = np.nonzero(missing)
+    if not len(rows):
+        return Groups(np.empty((0, n), dtype=bool), rows)
+    # rows come in blocks, so 32 bits are enough, and older versions of csgraph take no more
+    node = np.full((n_rows, n), -1, dtype=np.int32)
+    node[rows, column] = np.arange(len(rows))
+    ends = np.array(structure.neighbours, dtype=np.intp).reshape(-1, 2)
+    row, arc = np.nonzero(missing[:, ends[:, 0]] & missing[:, ends[:, 1]])
+    links = (node[row, ends[arc, 0]], node[row, ends[arc, 1]])
+    graph = sp.coo_array((np.ones(len(row)), links), shape=(len(rows), len(rows)))
+    n_groups, label = csgraph.connected_components(graph, directed=False)
+    members, row_of = np.zeros((n_groups, n), dtype=bool), np.empty(n_groups, dtype=np.intp)
+    members[label, column] = True
+    row_of[label] = rows
+    return Groups(members, row_of)
+
+
+def _sum_groups(
     structure: Structure,
     log_theta: FloatArray,
-    place: IndexArray,
+    rows: PlacedRows,
+    groups: Groups,
+    maximise: bool = False,
+) -> FloatArray:
+    """Sum (or maximise) the families that touch each group over its attributes, (n_groups, K)."""
+    out = np.empty((len(groups.row), len(log_theta)))
+    if not len(out):
+        return out
+    alone = groups.members.sum(axis=1) == 1
+    attribute = groups.members[alone].argmax(axis=1)
+    row = groups.row[alone]
+    out[alone] = _sum_alone(structure, log_theta, rows, row, attribute, maximise)
+    larger = np.flatnonzero(~alone)
+    if not larger.size:
+        return out
+    tables = structure.tables(log_theta)
+    packed = np.packbits(groups.members[larger], axis=1)
+    kinds, kind = np.unique(packed, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    by_kind = np.argsort(kind, kind="stable")
+    for own in np.split(by_kind, np.searchsorted(kind[by_kind], np.arange(1, len(kinds)))):
+        which = larger[own]
+        members = tuple(np.flatnonzero(groups.members[which[0]]).tolist())
+        codes = rows.codes[groups.row[which]]
+        for part, values in _sum_out(structure, tables, members, codes, maximise):
+            out[which[part]] = values
+    return out
+
+
+def _sum_alone(
+    structure: Structure,
+    log_theta: FloatArray,
+    rows: PlacedRows,
     row: IndexArray,
     attribute: IndexArray,
-    maximise: bool,
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Sum (or maximise) over missing attributes all of whose families are known but for them.
+    maximise: bool = False,
+) -> FloatArray:
+    """The same over single attributes, all of whose families are known but for them.
 
-    All levels of all these attributes at once; `place` as in `Structure.places`.
+    All levels of all these attributes at once. The attributes themselves may be missing or not.
     """
     member, n_levels = structure.memberships, np.array(structure.n_levels, dtype=np.intp)
+    out = np.empty((len(row), len(log_theta)))
     n_terms = n_levels[attribute] * member.n_families[attribute] * len(log_theta)
     blocks = np.cumsum(n_terms) // BLOCK_ENTRIES
     starts = np.flatnonzero(np.diff(blocks, prepend=-1))
     for first, end in pairwise([*starts.tolist(), len(row)]):
-        part = slice(first, end)
         # one candidate for each level, and a term of it for each family
-        level, which = _count_up(n_levels[attribute[part]])
-        v = attribute[part][which]
+        level, which = _count_up(n_levels[attribute[first:end]])
+        v, r = attribute[first:end][which], row[first:end][which]
+        rise = level - rows.codes[r, v]
         number, candidate = _count_up(member.n_families[v])
         own = member.first[v][candidate] + number
-        entry = place[row[part][which][candidate], member.family[own]]
-        entry += (level[candidate] + 1) * member.stride[own]
-        terms = log_theta.T[entry]
-        by_level = np.add.reduceat(terms, np.flatnonzero(number == 0))
+        entry = rows.place[r[candidate], member.family[own]]
+        entry += rise[candidate] * member.stride[own]
+        by_level = np.add.reduceat(log_theta.T[entry], np.flatnonzero(number == 0))
+        begins = np.flatnonzero(level == 0)
         if maximise:
-            yield part, np.maximum.reduceat(by_level, np.flatnonzero(level == 0))
+            out[first:end] = np.maximum.reduceat(by_level, begins)
         else:
-            yield part, _log_sum_each(by_level, np.flatnonzero(level == 0), which)
+            out[first:end] = _log_sum_each(by_level, begins, which)
+    return out
 
 
 def _count_up(sizes: IndexArray) -> tuple[IndexArray, IndexArray]:
@@ -299,36 +435,6 @@ def _log_sum_each(values: FloatArray, starts: IndexArray, owner: IndexArray) -> 
     shift = np.where(np.isneginf(largest), 0.0, largest)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.add.reduceat(np.exp(values - shift[owner]), starts)) + shift)
-
-
-def _missing_groups(
-    structure: Structure, codes: CodeArray
-) -> Iterator[tuple[tuple[int, ...], IndexArray]]:
-    """Sets of missing attributes connected by families, each with its rows."""
-    missing = codes < 0
-    n_rows, n = codes.shape
-    # rows come in blocks, so 32 bits are enough, and older versions of csgraph take no more
-    node = np.arange(n_rows * n, dtype=np.int32).reshape(n_rows, n)
-    ends = [
-        (node[both, u], node[both, v])
-        for u, v in structure.neighbours
-        if (both := missing[:, u] & missing[:, v]).any()
-    ]
-    first = np.concatenate([np.empty(0, dtype=np.int32), *(u for u, _ in ends)])
-    second = np.concatenate([np.empty(0, dtype=np.int32), *(v for _, v in ends)])
-    graph = sp.coo_array((np.ones(len(first)), (first, second)), shape=(n_rows * n, n_rows * n))
-    _, labels = csgraph.connected_components(graph, directed=False)
-    row, column = np.nonzero(missing)
-    _, component = np.unique(labels[node[row, column]], return_inverse=True)
-    members = np.zeros((int(component.max()) + 1, n), dtype=bool)
-    members[component, column] = True
-    row_of = np.empty(len(members), dtype=np.intp)
-    row_of[component] = row
-    kinds, kind = np.unique(np.packbits(members, axis=1), axis=0, return_inverse=True)
-    kind = kind.reshape(-1)
-    by_kind = np.argsort(kind, kind="stable")
-    for rows in np.split(by_kind, np.searchsorted(kind[by_kind], np.arange(1, len(kinds)))):
-        yield tuple(np.flatnonzero(members[rows[0]]).tolist()), row_of[rows]
 
 
 Factor = tuple[tuple[int, ...], FloatArray]

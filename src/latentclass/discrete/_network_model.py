@@ -8,7 +8,7 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.discrete._model import DiscreteModel
-from latentclass.discrete._network import Structure, draw_codes, log_likelihood
+from latentclass.discrete._network import Structure, draw_codes, log_likelihood, without_each
 from latentclass.estimator._fitted import check_distribution, check_shape
 
 
@@ -41,6 +41,10 @@ class NetworkModel(DiscreteModel):
     def code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         """log P(observed codes | class), shape (n_rows, n_classes)."""
         return log_likelihood(self.structure, self.log_theta, codes)
+
+    def code_without_each(self, codes: CodeArray) -> FloatArray:
+        """log P(observed codes but one | class), from the families that change."""
+        return without_each(self.structure, self.log_theta, codes)
 
     def sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:
         """Draw the active columns' codes of one row for each class code."""

@@ -104,7 +104,7 @@ def picked_sums(table: FloatArray, level: IndexArray) -> FloatArray:
     """
     n_rows, n = level.shape
     n_all, _, n_classes = table.shape
-    if n_all * n_all * n_classes * PRODUCT_TIME <= n * n * (PICK_TIME + n_classes * ADD_TIME):
+    if _by_product(n, n_all, n_classes):
         indicator = np.zeros((n_rows, n_all + 1))
         np.put_along_axis(indicator, level, 1.0, axis=1)  # a missing one in the last place
         indicator = indicator[:, :-1]
@@ -122,6 +122,18 @@ def picked_sums(table: FloatArray, level: IndexArray) -> FloatArray:
     shape = (n_rows * n, n_all * n_all)
     shown = sp.csr_array((np.ones(pairs.size), pairs.ravel(), indptr), shape=shape)
     return np.asarray((shown @ table.reshape(-1, n_classes)).reshape(n, n_rows, n_classes))
+
+
+def _by_product(n: int, n_all: int, n_classes: int) -> bool:
+    """Whether matrix products find the sums of n columns with n_all levels sooner."""
+    return n_all**2 * n_classes * PRODUCT_TIME <= n**2 * (PICK_TIME + n_classes * ADD_TIME)
+
+
+def _rows_at_once(n: int, n_all: int, n_classes: int) -> int:
+    """Rows of a block for `picked_sums`."""
+    products = _by_product(n, n_all, n_classes)
+    needed = n_all * n_classes if products else max(n * n, n_all * n_classes // 4)
+    return max(1, BLOCK_ENTRIES // max(1, needed))
 
 
 def stack_counts(
@@ -264,12 +276,12 @@ def aode_log_likelihood(model: AODETables, codes: CodeArray) -> FloatArray:
     total = np.empty((n_rows, len(model.log_total)))
     full = (codes >= 0).all(axis=1)
     level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
-    n_entries = max(1, int(model.offsets[-1]) * total.shape[1])
-    for rows, function, per_row in (
-        (np.flatnonzero(full), _aode_complete, max(1, n * n, n_entries // 4)),
-        (np.flatnonzero(~full), _aode_with_holes, n_entries),
+    n_all, n_classes = model.log_super.shape
+    with_holes = max(1, BLOCK_ENTRIES // max(1, n_all * n_classes))
+    for rows, function, size in (
+        (np.flatnonzero(full), _aode_complete, _rows_at_once(n, n_all, n_classes)),
+        (np.flatnonzero(~full), _aode_with_holes, with_holes),
     ):
-        size = max(1, BLOCK_ENTRIES // per_row)
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
             total[part] = np.logaddexp(function(model, level[part]), _naive(model, level[part]))
@@ -295,16 +307,86 @@ def _aode_complete(model: AODETables, level: IndexArray) -> FloatArray:
 
 def _aode_with_holes(model: AODETables, level: IndexArray) -> FloatArray:
     """The same for rows with holes: every level of a missing column in turn is a super-parent."""
+    terms = _all_terms(model, level)
+    terms[~_possible(model, level)] = -np.inf
+    return log_sum_exp(terms.transpose(0, 2, 1))
+
+
+def _all_terms(model: AODETables, level: IndexArray) -> FloatArray:
+    """log P(k, a) prod_j P(x_j | k, a) for every level a, shape (n_rows, L, K).
+
+    A column is no child of its own levels, so their terms do not change when it is left out.
+    """
     n_all, n_classes = model.log_super.shape
-    children = model.log_child.transpose(1, 2, 0)
     shown = indicator_rows(level, n_all)
-    terms = (shown @ children.reshape(n_all, -1)).reshape(-1, n_classes, n_all)
-    terms = terms + model.log_super.T
-    widths = np.diff(model.offsets)
-    possible = np.repeat(level < 0, widths, axis=1)
+    terms = np.empty((len(level), n_all, n_classes))
+    size = max(1, BLOCK_ENTRIES // max(1, n_all * n_classes))
+    for start in range(0, n_all, size):
+        span = slice(start, start + size)
+        children = model.log_child[span].transpose(1, 0, 2)
+        terms[:, span] = (shown @ children.reshape(n_all, -1)).reshape(terms[:, span].shape)
+    terms += model.log_super
+    return terms
+
+
+def _possible(model: AODETables, level: IndexArray) -> BoolArray:
+    """Levels that a row has, and all those of its missing columns, shape (n_rows, L)."""
+    possible = np.repeat(level < 0, np.diff(model.offsets), axis=1)
     rows, columns = np.nonzero(level >= 0)
     possible[rows, level[rows, columns]] = True
-    return log_sum_exp(np.where(possible[:, None, :], terms, -np.inf))
+    return possible
+
+
+def aode_without_each(model: AODETables, codes: CodeArray) -> FloatArray:
+    """log p(observed columns but one | class), (n_rows, n, K); 0 for a missing one.
+
+    A super-parent's term without a column is its term in the whole row without one factor.
+    """
+    n, (n_all, n_classes) = codes.shape[1], model.log_super.shape
+    out = np.zeros((*codes.shape, n_classes))
+    if n == 0:
+        return out
+    level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
+    size = max(1, BLOCK_ENTRIES // (n_all * n * n_classes))
+    n_at_once = max(1, BLOCK_ENTRIES // (n_all * n_classes))
+    for start in range(0, len(codes), size):
+        rows = slice(start, start + size)
+        terms = _all_terms(model, level[rows])
+        for first in range(0, n, n_at_once):
+            columns = np.arange(first, min(first + n_at_once, n))
+            out[rows, columns] = _terms_without(model, level[rows], terms, columns)
+    often = model.frequent[level] & (codes >= 0)
+    # where no other column has a frequent value
+    row, column = np.nonzero((codes >= 0) & (often.sum(axis=1)[:, None] == often))
+    for start in range(0, len(row), n_at_once):
+        part = row[start : start + n_at_once], column[start : start + n_at_once]
+        copies = level[part[0]]
+        copies[np.arange(len(copies)), part[1]] = -1
+        out[part] = np.logaddexp(out[part], _naive(model, copies))
+    out -= model.log_total
+    out[codes < 0] = 0.0
+    return out
+
+
+def _terms_without(
+    model: AODETables, level: IndexArray, terms: FloatArray, columns: IndexArray
+) -> FloatArray:
+    """log of the sum of the super-parents' terms without each of some columns, (n_rows, n, K).
+
+    `terms` are `_all_terms`. All levels of the column that is left out are super-parents.
+    """
+    possible = _possible(model, level)
+    n_parents = int(possible.sum(axis=1).max(initial=0))
+    parent = np.argsort(~possible, axis=1, kind="stable")[:, :n_parents]
+    rows = np.arange(len(level))[:, None]
+    own = terms[rows, parent]
+    own[~possible[rows, parent]] = -np.inf
+    found = own[:, :, None] - model.log_child[parent[:, :, None], level[:, None, columns]]
+    owner = np.repeat(np.arange(level.shape[1]), np.diff(model.offsets))
+    found[owner[parent][:, :, None] == columns] = -np.inf
+    others = log_sum_exp(found.transpose(0, 2, 3, 1))
+    by_column = np.logaddexp.reduceat(terms, model.offsets[:-1], axis=1)
+    return np.logaddexp(others, by_column[:, columns])
 
 
 def _naive(model: AODETables, level: IndexArray) -> FloatArray:
@@ -421,7 +503,7 @@ def hidden_log_likelihood(model: HiddenTables, codes: CodeArray) -> FloatArray:
     if n == 0:
         return total
     level = np.where(codes >= 0, codes + model.offsets[:-1], -1)
-    size = max(1, BLOCK_ENTRIES // max(n * n, n_all * n_classes // 4))
+    size = _rows_at_once(n, n_all, n_classes)
     for start in range(0, n_rows, size):
         part = level[start : start + size]
         seen = part >= 0

@@ -13,6 +13,7 @@ from latentclass.discrete._one_dependence import (
     AODETables,
     HiddenTables,
     aode_log_likelihood,
+    aode_without_each,
     draw_aode,
     draw_hidden,
     hidden_log_likelihood,
@@ -49,6 +50,10 @@ class AODEModel(DiscreteModel):
     def code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         """log P(observed codes | class), shape (n_rows, n_classes)."""
         return aode_log_likelihood(self.tables, codes)
+
+    def code_without_each(self, codes: CodeArray) -> FloatArray:
+        """log P(observed codes but one | class), from the super-parents' terms of the whole row."""
+        return aode_without_each(self.tables, codes)
 
     def own_code_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         """log P(observed codes | own class), class by class."""

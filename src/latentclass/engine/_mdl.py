@@ -119,7 +119,10 @@ def mdl_cut_points(
     array([7.5])
     """
     column = np.asarray(values, dtype=np.float64)
-    return next(cut_columns([column], y, weight, n_classes)).points
+    (cut,) = cut_columns(
+        [column], y, weight, n_classes
+    )  # to its end: an error in its close is lost
+    return cut.points
 
 
 def bin_codes(values: npt.ArrayLike, cuts: npt.ArrayLike) -> CodeArray:

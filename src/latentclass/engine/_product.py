@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._counts import indicator_rows
 from latentclass.engine._numeric import LOG_2PI as LOG_2PI
-from latentclass.engine._numeric import VALUE_LIMIT, divide
+from latentclass.engine._numeric import VALUE_LIMIT, divide, sums_without_each
 
 SCALE_FLOOR = 1e-12
 """Smallest standard deviation, in units of half the range of the column. It keeps the density
@@ -141,6 +141,25 @@ def log_density(params: Params, rows: ProductRows, layout: Layout) -> FloatArray
     if rows.codes.shape[1]:
         _add_categorical(out, params.log_prob, rows.codes, layout.offsets)
     return out
+
+
+def log_density_without_each(params: Params, rows: ProductRows, layout: Layout) -> FloatArray:
+    """The same without each column in turn, continuous ones first, (n_rows, n_columns, K)."""
+    return sums_without_each(_cell_log_density(params, rows, layout))
+
+
+def _cell_log_density(params: Params, rows: ProductRows, layout: Layout) -> FloatArray:
+    """log p(cell | k) of each cell; 0 where it is missing."""
+    near = np.clip(rows.numeric, -VALUE_LIMIT, VALUE_LIMIT)[..., None]
+    distance = (near - params.mean.T) / params.scale.T
+    constant = 2.0 * (np.log(params.scale.T) + np.log(layout.unit)[:, None]) + LOG_2PI
+    numeric = -0.5 * (distance * distance + constant)
+    numeric[np.isnan(rows.numeric)] = 0.0
+    known = rows.codes >= 0
+    level = np.where(known, rows.codes + layout.offsets[:-1], 0)
+    discrete = np.zeros((*level.shape, len(params.log_prob)))
+    discrete[known] = params.log_prob.T[level[known]]
+    return np.concatenate([numeric, discrete], axis=1)
 
 
 def _add_gaussian(

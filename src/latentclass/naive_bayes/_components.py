@@ -78,6 +78,11 @@ class ProductComponents:
         """log p(observed cells | component), shape (n_rows, K)."""
         return product.log_density(self.params, product.to_rows(*block, self.layout), self.layout)
 
+    def log_density_without_each(self, block: Block) -> FloatArray:
+        """The same without each column in turn, continuous ones first, (n_rows, n_columns, K)."""
+        rows = product.to_rows(*block, self.layout)
+        return product.log_density_without_each(self.params, rows, self.layout)
+
     def sample_table(self, component: IndexArray, rng: np.random.Generator) -> Table:
         """Draw one row from each component that is named; unobserved columns stay missing."""
         means, scales = self.centres[component], self.widths[component]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.estimator._fitted import (
@@ -59,6 +59,13 @@ class FiniteMixtureModel(FittedModel):
     def log_likelihood(self, block: Block) -> FloatArray:
         """log p(observed cells | class)."""
         return log_sum_exp(self._log_joint(block))
+
+    def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
+        """log p(observed cells but that of one column | class)."""
+        log_density = self.components.log_density_without_each(block)
+        return log_sum_exp(
+            log_density.reshape(*wanted.shape, *self.log_share.shape) + self.log_share
+        )
 
     def _log_joint(self, block: Block) -> FloatArray:
         """log p(observed cells, h | class), shape (n_rows, n_classes, n_states)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
 from latentclass.estimator._fitted import (
     FittedModel,
@@ -37,6 +37,11 @@ class NaiveBayesModel(FittedModel):
     def log_likelihood(self, block: Block) -> FloatArray:
         """log p(observed cells | class)."""
         return self.components.log_density(block)
+
+    def without_each(self, block: Block, wanted: BoolArray) -> FloatArray:
+        """log p(observed cells but that of one column | class)."""
+        del wanted  # all columns cost no more than one
+        return self.components.log_density_without_each(block)
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """Draw one row for each class code."""
