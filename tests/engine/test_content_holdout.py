@@ -7,13 +7,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass.engine import _content_holdout as holdout
 from latentclass.engine._content_holdout import (
+    batch_shares,
     colour_columns,
     gather_rows,
-    held_shares,
     order_levels,
 )
 
 N_LEVELS = np.array([3, 2])
+
+
+def held_shares(*table):
+    """The shares of a table's rows."""
+    return holdout.held_shares(gather_rows(*table))
 
 
 def make_table(n_rows=120, seed=0):
@@ -49,9 +54,32 @@ class TestShares:
     def test_a_heavy_row_is_held_out_in_part(self):
         numeric, codes, y, weight = make_table()
         heavy = np.flatnonzero(y == 0)[0]
-        weight[heavy] = 1e4
+        weight[heavy] = 4e3
         (share,) = held_shares(numeric, codes, y, weight, N_LEVELS, 0)[:, heavy]
         assert_allclose(share, 0.2, atol=1e-3)
+
+    def test_of_many_rows_a_part_holds_out_a_thousand(self, monkeypatch):
+        numeric, codes, y, weight = make_table()
+        labelled = y >= 0
+        monkeypatch.setattr(holdout, "MOST_HELD", weight[labelled].sum() / 8.5)
+        shares = held_shares(numeric, codes, y, weight, N_LEVELS, 0)
+        assert len(shares) == 5
+        for label in (0, 1):
+            mine = y == label
+            held = shares[:, mine] @ weight[mine]
+            assert_allclose(held, weight[mine].sum() / 8, atol=1.0)
+
+    def test_batches_are_all_rows_in_equal_parts_of_each_class(self):
+        numeric, codes, y, weight = make_table()
+        rows = gather_rows(numeric, codes, y, weight, N_LEVELS, 0)
+        shares = np.array(list(batch_shares(rows, 4)))
+        assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-9)
+        for label in (-1, 0, 1, 2):
+            mine = y == label
+            assert_allclose(shares[:, mine] @ weight[mine], weight[mine].sum() / 4, atol=1.0)
+        turned = np.random.default_rng(1).permutation(120)
+        again = gather_rows(numeric[turned], codes[turned], y[turned], weight[turned], N_LEVELS, 0)
+        assert_allclose(np.array(list(batch_shares(again, 4))), shares[:, turned], atol=1e-9)
 
     def test_there_are_as_many_parts_as_are_needed(self, monkeypatch):
         table = make_table()

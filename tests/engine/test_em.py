@@ -208,6 +208,65 @@ def test_an_extrapolation_that_lowers_the_objective_is_not_taken():
     assert_allclose(accelerated.history[-1], 1.0, atol=1e-6)
 
 
+class Marked(NamedTuple):
+    x: np.ndarray
+    place: np.ndarray
+
+
+class Carrier(Climb):
+    """The same climb, but all coordinates after the first are kept aside, in three sets."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.kept = None
+
+    def join(self, params):
+        return Point(np.hstack([params.x, self.kept[params.place]]))
+
+    def begin(self, x):
+        n_starts, n = x.shape
+        self.kept = np.zeros((3 * n_starts, n - 1))
+        self.kept[::3] = x[:, 1:]
+        return Marked(x[:, :1], 3 * np.arange(n_starts))
+
+    def e_step(self, params):
+        stats, objective = super().e_step(self.join(params))
+        return Marked(stats.x, params.place), objective
+
+    def m_step(self, stats):
+        moved = super().m_step(Point(stats.x)).x
+        place = stats.place - stats.place % 3 + (stats.place + 1) % 3
+        self.kept[place] = moved[:, 1:]
+        return Marked(moved[:, :1], place)
+
+    def from_vector(self, vector):
+        return Marked(vector, np.zeros(len(vector), dtype=int))
+
+    def squares(self, path):
+        start, one, two = (self.kept[params.place] for params in path)
+        return ((one - start) ** 2).sum(axis=1), ((two - 2.0 * one + start) ** 2).sum(axis=1)
+
+    def carry(self, params, path, alpha):
+        start, one, two = (self.kept[each.place] for each in path)
+        far = alpha[:, None]
+        self.kept[path[0].place] = (
+            start - 2.0 * far * (one - start) + far**2 * (two - 2.0 * one + start)
+        )
+        return params._replace(place=path[0].place)
+
+
+def test_what_is_kept_with_the_rows_is_extrapolated_like_coordinates():
+    x = np.array([[0.9, 0.2, -0.4], [0.1, 0.5, 0.7]])
+    rules = {"tol": -1.0, "max_iter": 9, "rngs": [None] * 2, "accelerate": True, "halving": False}
+    rate = np.array([0.9, 0.5, 0.7])
+    plain = run_restarts(Climb([1.0], rate=rate), Point(x), keep=2, **rules)
+    problem = Carrier([1.0], rate=rate)
+    found = run_restarts(problem, problem.begin(x), keep=2, **rules)
+    for mine, theirs in zip(found.histories, plain.histories, strict=True):
+        assert_allclose(mine, theirs, rtol=1e-12)
+    assert_allclose(problem.join(found.params).x, plain.params.x, rtol=1e-12)
+
+
 class Dying(Climb):
     """One component that is always dead."""
 

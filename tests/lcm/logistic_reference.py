@@ -92,12 +92,30 @@ def log_integral(columns, mu, gamma, cells, *, n_nodes=400, reach=9.0):
     return terms.max() + math.log(np.exp(terms - terms.max()).sum())
 
 
-def em_step(rows, y, weight, model, xi, prior):
-    """One iteration: objective at the model, and the next model and xi.
+def expected_log(columns, mu, gamma, cells, mean, covariance, xi):
+    """E log of prior and cells' bounds at xi under a posterior of z, plus its entropy."""
+    total = 0.5 * np.linalg.slogdet(2 * math.pi * math.e * covariance)[1]
+    far = (mean - mu) ** 2 + np.diag(covariance)
+    total -= 0.5 * (np.log(2 * math.pi * gamma) + far / gamma).sum()
+    for column, cell, x in zip(columns, cells, xi, strict=True):
+        if cell is None:
+            continue
+        w = column["w"]
+        a, spread = w @ mean + column["b"], w @ covariance @ w
+        if "theta" in column:
+            theta = column["theta"]
+            total -= 0.5 * (math.log(2 * math.pi * theta) + ((cell - a) ** 2 + spread) / theta)
+        else:
+            total += log_sigmoid(x) - x / 2 + lam(x) * (a**2 + spread - x**2) + (cell - 0.5) * a
+    return total
 
-    `model` holds log_weight[y][m], columns[m], mu[y], gamma[y]; `xi` is indexed [row][class][m],
-    of labelled rows only their own class; y is None without label. `prior` holds loading, alpha
-    (of two-valued columns), noise, noise_level, latent. Noise is tied.
+
+def em_step(rows, y, weight, model, xi, prior):
+    """One iteration: objective at the model and the next xi, the next model, and that xi.
+
+    `model` holds log_weight[y][m], columns[m], mu[y], gamma[y]; `xi` is indexed [row][m]; y is None
+    without label. `prior` holds loading, alpha (of two-valued columns), noise, noise_level, latent.
+    Noise is tied.
     """
     n_classes, n_components = len(model["mu"]), len(model["columns"])
     q, n = len(model["mu"][0]), len(rows[0])
@@ -107,23 +125,31 @@ def em_step(rows, y, weight, model, xi, prior):
     gram = np.zeros((n_components, n, q + 1, q + 1))
     cross = np.zeros((n_components, n, q + 1))
     square, seen = np.zeros(n), np.zeros(n)
-    moved = [[[None] * n_components for _ in range(n_classes)] for _ in rows]
+    moved = [[None] * n_components for _ in rows]
     for i, cells in enumerate(rows):
         classes = range(n_classes) if y[i] is None else [y[i]]
         joint, found = {}, {}
         for k in classes:
             for m in range(n_components):
                 where = (model["columns"][m], model["mu"][k], model["gamma"][k], cells)
-                found[k, m] = posterior(*where, xi[i][k][m])
-                joint[k, m] = model["log_weight"][k][m] + log_bound(*where, xi[i][k][m])
+                found[k, m] = posterior(*where, xi[i][m])
+                joint[k, m] = model["log_weight"][k][m] + log_bound(*where, xi[i][m])
         top = max(joint.values())
         log_total = top + math.log(sum(math.exp(value - top) for value in joint.values()))
-        objective += weight[i] * log_total
-        for (k, m), value in joint.items():
-            r = weight[i] * math.exp(value - log_total)
+        share = {place: math.exp(value - log_total) for place, value in joint.items()}
+        for m in range(n_components):
+            squares = np.zeros(n)
+            for k in classes:
+                own = share[k, m] / sum(share[c, m] for c in classes)
+                squares += own * np.square(moved_xi(model["columns"][m], *found[k, m]))
+            moved[i][m] = np.sqrt(squares).tolist()
+        for (k, m), part in share.items():
+            r = weight[i] * part
             mean, covariance = found[k, m]
-            new = moved_xi(model["columns"][m], mean, covariance)
-            moved[i][k][m] = new
+            new = moved[i][m]
+            prior_of_z = model["mu"][k], model["gamma"][k]
+            height = expected_log(model["columns"][m], *prior_of_z, cells, mean, covariance, new)
+            objective += r * (model["log_weight"][k][m] + height - math.log(part))
             longer = np.concatenate([[1.0], mean])
             moments = np.outer(longer, longer)
             moments[1:, 1:] += covariance

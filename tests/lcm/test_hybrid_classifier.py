@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.data import learn_schema
-from latentclass.engine._content_holdout import held_shares
+from latentclass.engine._content_holdout import gather_rows, held_shares
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking, promote_binary
 
 
@@ -273,7 +273,8 @@ def test_a_fifth_of_each_class_is_held_out_a_unit_of_weight_at_a_time(layout):
 
     def share(rows, weight):
         nothing, n_levels = np.empty((len(rows), 0)), np.full(20, 2)
-        return held_shares(nothing, layout(codes[rows]), y[rows], weight, n_levels, 0)[0]
+        table = nothing, layout(codes[rows]), y[rows], weight, n_levels
+        return held_shares(gather_rows(*table, 0))[0]
 
     rows = np.arange(100)
     held = share(rows, weight)

@@ -1,6 +1,6 @@
 """EM on the bound, against plain loops, the engine of continuous columns, and derivatives."""
 
-from itertools import islice
+from itertools import islice, repeat
 
 import logistic_reference as reference
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.naive_bayes import BernoulliNB
 
 from latentclass.engine._class_components import gather_rows
 from latentclass.engine._em import run_restarts
-from latentclass.lcm._discriminative import ConditionalProblem
+from latentclass.lcm._discriminative import ConditionalProblem, climb
 from latentclass.lcm._em import LCMProblem, Prior
 from latentclass.lcm._hybrid_data import gather_blocks
 from latentclass.lcm._hybrid_em import HybridProblem, canonical, log_prior
@@ -60,22 +60,19 @@ def test_an_iteration_equals_the_plain_one(unlabelled):
         n_rows=14, n_components=2, unlabelled=unlabelled, weighted=True
     )
     params = starts_of(problem, 1)
-    n_gaussian, n_classes = 2, 2
+    n_gaussian = 2
     for _ in range(2):  # the second has xi of its own for every cell
-        stats, objective = problem.e_step(params)
         rows = [
             [None if np.isnan(v) else v for v in values[:, r]]
             + [None if s == 0 else int(s > 0) for s in signs[:, r]]
             for r in range(14)
         ]
-        xi = [[[None] * 2 for _ in range(n_classes)] for _ in rows]
+        xi = [[None] * 2 for _ in rows]
         for block in problem.data.blocks:
-            places = np.flatnonzero((y != -1) == block.labelled)
-            places = np.tile(places, 1 if block.labelled else n_classes)
-            for item, (r, k) in enumerate(zip(places, block.label, strict=True)):
+            for place, r in enumerate(np.flatnonzero((y != -1) == block.labelled)):
                 for m in range(2):
-                    own = params.xi[0, m, :, block.items][:, item].astype(float)
-                    xi[r][k][m] = [0.0] * n_gaussian + own.tolist()
+                    own = block.xi[params.place[0], m, :, place].astype(float)
+                    xi[r][m] = [0.0] * n_gaussian + own.tolist()
         model = {
             "log_weight": params.log_weight[0],
             "mu": params.latent_mean[0],
@@ -91,6 +88,7 @@ def test_an_iteration_equals_the_plain_one(unlabelled):
         }
         labels = [None if k == -1 else int(k) for k in y]
         total, after, moved = reference.em_step(rows, labels, weight, model, xi, PRIOR._asdict())
+        stats, objective = problem.e_step(params)
         assert_allclose(objective[0] * weight.sum(), total, rtol=1e-9)
         params = problem.m_step(stats)
         assert_allclose(params.log_weight[0], after["log_weight"], rtol=1e-7)
@@ -104,9 +102,7 @@ def test_an_iteration_equals_the_plain_one(unlabelled):
                     assert_allclose(params.noise[0, 0, j], column["theta"], rtol=1e-7)
         first = problem.data.blocks[0]
         r = int(np.flatnonzero((y != -1) == first.labelled)[0])
-        assert_allclose(
-            params.xi[0, 1, :, first.items.start], moved[r][first.label[0]][1][2:], rtol=1e-6
-        )
+        assert_allclose(first.xi[params.place[0], 1, :, 0], moved[r][1][2:], rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_components", [1, 3])
@@ -246,7 +242,7 @@ def test_gradient_steps_raise_the_conditional_bound():
     problem, _ = make_problem(n_rows=60, holes=0.1)
     params = problem.m_step(problem.e_step(starts_of(problem))[0])
     conditional = ConditionalProblem(problem.data, PRIOR, 0.0)
-    path = list(islice(conditional.climb(params), 41))
+    path = list(islice(climb(params, repeat(conditional)), 41))
     assert len(path) == 41
     before, after = (
         conditional.gradient(one, conditional.start_xi(one))[1] for one in (path[0], path[-1])
@@ -261,16 +257,65 @@ def test_statistics_of_blocks_add_up():
     assert_allclose(one.coefficient, two.coefficient)
     (stats, objective), (other, same) = whole.e_step(one), parts.e_step(two)
     assert_allclose(objective, same, rtol=1e-12)
-    for mine, theirs in zip(stats[:6], other[:6], strict=True):
+    for mine, theirs in zip(stats, other, strict=True):
         assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_xi_stays_with_the_rows():
+    sizes = []
+    for n_rows in (40, 80):
+        problem, _ = make_problem(n_rows=n_rows, n_components=2, n_blocks=2)
+        params = starts_of(problem, 3)
+        stats, _ = problem.e_step(params)
+        sizes.append([array.size for array in (*params, *stats, problem.to_vector(params))])
+        assert [block.xi.shape for block in problem.data.blocks] == [(9, 2, 4, n_rows // 2)] * 2
+    assert sizes[0] == sizes[1]
+
+
+def test_a_step_is_taken_back_with_its_xi():
+    problem, _ = make_problem(n_components=2, unlabelled=0.2)
+    params = starts_of(problem)
+    for _ in range(3):
+        params = problem.m_step(problem.e_step(params)[0])
+    _, before = problem.e_step(params)
+    elsewhere = params._replace(coefficient=params.coefficient + 1.0)
+    assert np.all(problem.e_step(elsewhere)[1] < before)
+    assert problem.e_step(params)[1].tolist() == before.tolist()
 
 
 def test_coordinates_and_back():
     problem, _ = make_problem(n_components=2, weighted=True)
     params = problem.m_step(problem.e_step(starts_of(problem))[0])
     again = problem.from_vector(problem.to_vector(params))
-    for mine, theirs in zip(params, again, strict=True):
-        assert_allclose(mine, theirs, rtol=1e-6)
+    for mine, theirs in zip(params[:5], again[:5], strict=True):
+        assert_allclose(mine, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, -1.5, -40.0])
+def test_xi_is_extrapolated_in_logarithms(alpha):
+    problem, _ = make_problem(n_components=2, n_blocks=2, weighted=True, unlabelled=0.2)
+    path = [starts_of(problem)]
+    for _ in range(2):
+        path.append(problem.m_step(problem.e_step(path[-1])[0]))
+    logs = [
+        [np.log(block.xi[params.place].astype(float)) for block in problem.data.blocks]
+        for params in path
+    ]
+    weights = [block.weight for block in problem.data.blocks]
+    change, bend = problem.squares(tuple(path))
+    length, turn = np.zeros((2, len(change)))
+    for zero, one, two, weight in zip(*logs, weights, strict=True):
+        length += ((one - zero) ** 2 * weight).sum(axis=(1, 2, 3))
+        turn += ((two - 2 * one + zero) ** 2 * weight).sum(axis=(1, 2, 3))
+    assert_allclose(change, length, rtol=1e-5)
+    assert_allclose(bend, turn, rtol=1e-5)
+    far = np.full(len(change), alpha)
+    moved = problem.carry(path[2], tuple(path), far)
+    assert moved.place.tolist() == path[0].place.tolist()
+    for block, zero, one, two in zip(problem.data.blocks, *logs, strict=True):
+        expected = zero - 2 * alpha * (one - zero) + alpha**2 * (two - 2 * one + zero)
+        found = np.log(block.xi[moved.place])
+        assert_allclose(found, np.clip(expected, *np.log([1e-3, 1e4])), rtol=1e-3, atol=1e-3)
 
 
 def test_naive_bayes_is_a_component_a_class_without_weights():

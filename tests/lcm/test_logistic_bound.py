@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit, log_expit
 
-from latentclass.lcm._hybrid_em import HybridParams, raise_bound
+from latentclass.lcm._hybrid_em import HybridParams, settle_rows
 from latentclass.lcm._hybrid_posterior import (
     ClassComponent,
     gaussian_draws,
@@ -40,7 +40,7 @@ def make_params(rng, n_starts=1, n_classes=2, n_components=2, n_gaussian=2, n_lo
         rng.uniform(0.2, 1.0, (n_starts, 1, n_gaussian)),
         rng.normal(size=(n_starts, n_classes, q)),
         rng.uniform(0.3, 2.0, (n_starts, n_classes, q)),
-        np.zeros((n_starts, 0, 0, 0), dtype=np.float32),
+        np.zeros(n_starts, dtype=np.intp),
     )
 
 
@@ -75,21 +75,23 @@ def plain_cells(rows, r):
 
 def bend(xi):
     """rho and height of one cell, from the kernel."""
-    rho, height = np.empty((1, 1)), np.empty(1)
-    cell = np.full((1, 1), xi)
-    bend_cells(cell, np.exp(-cell), np.empty((0, 0)), rho, height)
+    rho, height = np.empty((1, 1, 1, 1)), np.empty((1, 1, 1))
+    cell = np.full((1, 1, 1, 1), xi)
+    bend_cells(cell, np.exp(-cell), np.empty((0, 0)), False, rho, height)
     return rho.item(), height.item()
 
 
 def test_many_columns_are_summed_without_overflow():
     rng = np.random.default_rng(12)
-    xi = rng.uniform(1e-3, 4.0, (1300, 5))
-    seen = (rng.random(xi.shape) < 0.7).astype(float)
-    rho, height = np.empty_like(xi), np.empty(5)
-    bend_cells(xi, np.exp(-xi), seen, rho, height)
-    expected = seen * (log_expit(xi) - xi / 2 + curvature(xi) * xi**2 / 2)
-    assert_allclose(height, expected.sum(axis=0), rtol=1e-11)
-    assert_allclose(rho, seen * curvature(xi), rtol=1e-11)
+    xi = rng.uniform(1e-3, 4.0, (1, 2, 1300, 5))
+    seen = (rng.random((1300, 5)) < 0.7).astype(float)
+    rho, height = np.empty((1, 2, 1301, 5)), np.empty((1, 2, 5))
+    rho[:, :, 1:] = before = 0.2 * seen
+    for again, used in ((True, before), (False, seen * curvature(xi))):
+        bend_cells(xi, np.exp(-xi), seen, again, rho, height)
+        expected = seen * (log_expit(xi) - xi / 2) + used * xi**2 / 2
+        assert_allclose(height, expected.sum(axis=2), rtol=1e-11)
+        assert_allclose(rho[:, :, 1:], seen * curvature(xi), rtol=1e-11)
 
 
 def test_the_bound_touches_at_xi_and_is_below_elsewhere():
@@ -152,21 +154,22 @@ def test_several_steps_equal_algorithm_1_row_by_row():
     params = make_params(rng, n_starts=2)
     rows, label = make_rows(rng, 2, 4, 12), rng.integers(0, 2, 12)
     xi = rng.uniform(0.1, 3.0, (2, 2, 4, 12))
-    moments, bound = raise_bound(design_of(params), read_rows(rows), label, xi, 4)
+    found = settle_rows(params, design_of(params), read_rows(rows), label, xi, 4)
     steps = set()
     for s, m, r in np.ndindex(2, 2, 12):
         columns, cells = plain_columns(params, s, m), plain_cells(rows, r)
         prior = params.latent_mean[s, label[r]], params.latent_variance[s, label[r]]
         own = [0, 0, *xi[s, m, :, r]]
-        values = [reference.log_bound(columns, *prior, cells, own)]
+        log_weight = params.log_weight[s, label[r], m]
+        values = [log_weight + reference.log_bound(columns, *prior, cells, own)]
         while len(values) < 4:
             own = reference.moved_xi(columns, *reference.posterior(columns, *prior, cells, own))
-            values.append(reference.log_bound(columns, *prior, cells, own))
+            values.append(log_weight + reference.log_bound(columns, *prior, cells, own))
             if values[-1] - values[-2] <= 1e-3 * abs(values[-2]):
                 break
         mean, _ = reference.posterior(columns, *prior, cells, own)
-        assert_allclose(bound[s, m, r], values[-1], rtol=1e-10)
-        assert_allclose(moments[s, m, 1:3, r], mean, rtol=1e-8, atol=1e-10)
+        assert_allclose(found.by_component[s, m, r], values[-1], rtol=1e-10)
+        assert_allclose(found.mixed[s, m, 1:3, r], mean, rtol=1e-8, atol=1e-10)
         steps.add(len(values))
     assert {2, 4} <= steps
 

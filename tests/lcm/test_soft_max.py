@@ -1,6 +1,6 @@
 """Soft-max columns: the coding, the bound against plain loops and integrals, and EM with them."""
 
-from itertools import islice
+from itertools import islice, repeat
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from latentclass import HybridLCMClassifier
 from latentclass.engine._em import run_restarts
-from latentclass.lcm._discriminative import ConditionalProblem
+from latentclass.lcm._discriminative import ConditionalProblem, climb
 from latentclass.lcm._em import Prior
 from latentclass.lcm._hybrid_data import gather_blocks
 from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, log_prior, params_design
@@ -84,7 +84,7 @@ def make_params(rng, q, n_starts=1, n_components=2):
         rng.uniform(0.2, 1.0, (n_starts, 1, 2)),
         rng.normal(size=(n_starts, 2, q)),
         rng.uniform(0.3, 2.0, (n_starts, 2, q)),
-        np.zeros((n_starts, 0, 0, 0), dtype=np.float32),
+        np.zeros(n_starts, dtype=np.intp),
     )
 
 
@@ -246,7 +246,7 @@ def test_an_m_step_goes_along_the_derivatives_by_the_curvature_of_the_bound():
         params = problem.m_step(problem.e_step(params)[0])
     for _ in range(40):  # where psi stands still, the bound touches the objective
         stats, _ = problem.e_step(params)
-        params = params._replace(xi=stats.xi)
+        params = params._replace(place=stats.place)
 
     def objective(place, step):
         array = params.coefficient.copy()
@@ -297,8 +297,9 @@ def test_slopes_of_the_conditional_bound_are_its_derivatives():
 def test_coordinates_and_back():
     problem = make_problem(n_rows=20)
     params = problem.m_step(problem.e_step(problem.starts([np.random.default_rng(0)]))[0])
-    for mine, theirs in zip(params, problem.from_vector(problem.to_vector(params)), strict=True):
-        assert_allclose(mine, theirs, rtol=1e-5)
+    again = problem.from_vector(problem.to_vector(params))
+    for mine, theirs in zip(params[:5], again[:5], strict=True):
+        assert_allclose(mine, theirs, rtol=1e-12)
 
 
 def towns(n_rows=120, seed=0):
@@ -389,7 +390,7 @@ def test_the_questions_of_a_fitted_model():
 def test_gradient_steps_keep_the_logits_at_mean_zero():
     problem = make_problem(n_rows=30)
     params = problem.starts([np.random.default_rng(0)])
-    path = islice(ConditionalProblem(problem.data, PRIOR, 0.0).climb(params), 21)
+    path = islice(climb(params, repeat(ConditionalProblem(problem.data, PRIOR, 0.0))), 21)
     *_, last = path
     assert not np.allclose(last.coefficient, params.coefficient, atol=0.1)
     assert_allclose(last.coefficient[:, :, 3:6].sum(axis=2), 0.0, atol=1e-9)

@@ -181,16 +181,35 @@ def assign_folds(
         begin = (first % np.uint64(n_parts)).astype(float)
     end += np.repeat(begin % n_parts, lengths)
     start = end - weight
-    found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
-    for part in range(n_parts):
-        share = _dealt(end, part, n_parts) - _dealt(start, part, n_parts)
-        has = np.flatnonzero(share > 1e-9 * weight)
-        found.append((order[has], np.full(len(has), part), share[has] * unit[has]))
-    row, number, share = (np.concatenate(column) for column in zip(*found, strict=True))
-    return FoldWeights(row, number, share, n_parts)
+    row, part, share = _deal(start, end, n_parts)
+    return FoldWeights(order[row], part, share * unit[row], n_parts)
 
 
-def _dealt(amount: FloatArray, part: int, n_parts: int) -> FloatArray:
+def _deal(
+    start: FloatArray, end: FloatArray, n_parts: int
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return which rows are dealt to which parts, and how much of each, sorted by part.
+
+    Row r takes the units from `start[r]` to `end[r]`; they go to one part after the other.
+    """
+    first = np.floor(start).astype(np.intp)
+    n_touched = np.minimum(np.ceil(end).astype(np.intp) - first, n_parts)
+    rows, parts, shares = [], [], []
+    for turn in range(int(n_touched.max(initial=0))):
+        row = np.flatnonzero(n_touched > turn)
+        part = (first[row] + turn) % n_parts
+        share = _dealt(end[row], part, n_parts) - _dealt(start[row], part, n_parts)
+        has = share > 1e-9 * (end[row] - start[row])
+        rows.append(row[has])
+        parts.append(part[has])
+        shares.append(share[has])
+    none = np.empty(0, dtype=np.intp)
+    row, part = np.concatenate([none, *rows]), np.concatenate([none, *parts])
+    by_part = np.lexsort((row, part))
+    return row[by_part], part[by_part], np.concatenate([np.empty(0), *shares])[by_part]
+
+
+def _dealt(amount: FloatArray, part: IndexArray, n_parts: int) -> FloatArray:
     """Return how much of the first `amount` units is dealt to a part."""
     rounds, rest = np.divmod(amount, n_parts)
     return np.asarray(rounds + np.clip(rest - part, 0.0, 1.0))

@@ -40,6 +40,9 @@ N_PARTS = 5
 ENOUGH = 500.0
 """Held-out weight that is enough to choose the number of steps: no further part is used then."""
 
+MOST_HELD = 1000.0
+"""A part holds out no more than about this weight, however many rows there are."""
+
 SLIVER = 1e-9
 """Shares of a row below this are rounding errors."""
 
@@ -50,25 +53,18 @@ N_ROUNDS = 2
 """Rounds of colour refinement: rows are hashed by their columns, then columns by their rows."""
 
 
-def held_shares(
-    numeric: Any,
-    codes: Any,
-    y: IndexArray,
-    weight: FloatArray,
-    n_levels: IndexArray,
-    seed: int,
-) -> FloatArray:
+def held_shares(rows: DistinctRows) -> FloatArray:
     """Return the share of each row that each part holds out, shape (n_parts, n_rows).
 
-    Every part holds out a fifth of the weight of each class. Weight is dealt out one unit at a
-    time, in an order that depends only on the values of the rows. So the order of the rows does not
-    matter, weight 2 is the same as having the row twice, and a heavy row can be held out in part.
-    Unlabelled rows (-1) and classes with a weight below 5 are never held out. There are at most
-    five parts, fewer if they hold out a weight of `ENOUGH` together, and none if there is nothing
-    to hold out.
+    Every part holds out a fifth of the weight of each class, or, if this is less, a weight of about
+    `MOST_HELD` together. Weight is dealt out one unit at a time, in an order that depends only on
+    the values of the rows. So the order of the rows does not matter, weight 2 is the same as having
+    the row twice, and a heavy row can be held out in part. Unlabelled rows (-1) and classes with a
+    weight below 5 are never held out. There are at most five parts, fewer if they hold out a weight
+    of `ENOUGH` together, and none if there is nothing to hold out.
     """
-    rows = gather_rows(numeric, codes, y, weight, n_levels, seed)
-    parts = assign_folds(rows, N_PARTS, salt=1)
+    n_dealt = max(N_PARTS, int(labelled_weight(rows) / MOST_HELD))
+    parts = assign_folds(rows, n_dealt, salt=1)
     by_class = np.bincount(rows.y + 1, rows.weight)
     stays = (rows.y < 0) | (by_class[rows.y + 1] < N_PARTS * (1.0 - SLIVER))
     out = []
@@ -76,14 +72,35 @@ def held_shares(
     for number in range(N_PARTS):
         held = parts.held(number, len(rows.weight))
         held[stays] = 0.0
-        share = held / rows.weight
-        share[share < SLIVER] = 0.0
-        share[share > 1.0 - SLIVER] = 1.0
+        share = _even_shares(rows, held)
         if not share.any() or total >= ENOUGH:
             break
         total += float(held.sum())
         out.append(share[rows.number])
-    return np.array(out).reshape(len(out), len(y))
+    return np.array(out).reshape(len(out), len(rows.number))
+
+
+def batch_shares(rows: DistinctRows, n_batches: int) -> Iterator[FloatArray]:
+    """Yield the share of each row in each of several batches, of about equal weight in each class.
+
+    Like `held_shares`, they depend only on the values of the rows.
+    """
+    parts = assign_folds(rows, n_batches, salt=2, in_turn=True)
+    for number in range(n_batches):
+        yield _even_shares(rows, parts.held(number, len(rows.weight)))[rows.number]
+
+
+def labelled_weight(rows: DistinctRows) -> float:
+    """Total weight of the rows with a label."""
+    return float(rows.weight[rows.y >= 0].sum())
+
+
+def _even_shares(rows: DistinctRows, part: FloatArray) -> FloatArray:
+    """Shares of the distinct rows, given their weights in a part."""
+    share = part / rows.weight
+    share[share < SLIVER] = 0.0
+    share[share > 1.0 - SLIVER] = 1.0
+    return share
 
 
 def gather_rows(

@@ -62,6 +62,26 @@ class Reseeding(Protocol[P]):
         """Move the dead components to a new place in the data."""
 
 
+@runtime_checkable
+class Carrying(Protocol[P]):
+    """The additional methods of a model that keeps some of its parameters with the rows.
+
+    These have no coordinates in `to_vector`, but are extrapolated in the same way.
+    """
+
+    def squares(self, path: tuple[P, P, P]) -> tuple[FloatArray, FloatArray]:
+        """Return what they add to the squared lengths of `change` and `curvature`, (n_starts,).
+
+        `path` has the parameters before, after one and after two steps (see `_squarem_step`).
+        """
+
+    def carry(self, params: P, path: tuple[P, P, P], alpha: FloatArray) -> P:
+        """Return extrapolated `params` after extrapolating what is kept with the rows.
+
+        The first parameters of the path may be overwritten.
+        """
+
+
 @dataclass(frozen=True)
 class EMResult(Generic[P]):
     """The result of a run of restarts.
@@ -403,26 +423,29 @@ def _squarem_step(problem: Problem[P, S], batch: _Batch[P, S]) -> _Batch[P, S]:
     rises as under plain EM.
     """
     first = _em_step(problem, batch)
-    second_params = problem.m_step(first.stats)
-    start, one, two = (
-        problem.to_vector(params) for params in (batch.params, first.params, second_params)
-    )
+    path = batch.params, first.params, problem.m_step(first.stats)
+    start, one, two = (problem.to_vector(params) for params in path)
     with np.errstate(over="ignore", invalid="ignore"):
         # coordinates can be -inf (a probability of 0); such starts take the plain step
         change, curvature = one - start, two - 2.0 * one + start
-        length = np.linalg.norm(change, axis=1)
-        bend = np.linalg.norm(curvature, axis=1)
+        length, bend = (change**2).sum(axis=1), (curvature**2).sum(axis=1)
+        if isinstance(problem, Carrying):
+            length, bend = np.add((length, bend), problem.squares(path))
         # alpha = -1 is the plain second step; a smaller alpha reaches further
-        alpha = -np.maximum(1.0, np.divide(length, bend, out=np.ones_like(length), where=bend > 0))
+        far = np.divide(length, bend, out=np.ones_like(length), where=bend > 0)
+        alpha = -np.maximum(1.0, np.sqrt(far))
         reached = start - 2.0 * alpha[:, None] * change + alpha[:, None] ** 2 * curvature
     usable = np.isfinite(reached).all(axis=1) & (alpha < -1.0)
     reached[~usable] = two[~usable]
-    candidate = _Batch.at(problem, problem.from_vector(reached))
+    extrapolated = problem.from_vector(reached)
+    if isinstance(problem, Carrying):
+        extrapolated = problem.carry(extrapolated, path, np.where(usable, alpha, -1.0))
+    candidate = _Batch.at(problem, extrapolated)
     worse = usable & ~(candidate.objective >= first.objective)
     redo = np.flatnonzero(worse | ~usable)
     if redo.size:
         # the parameters of the second EM step itself: coordinates and back would round them
-        candidate.put(redo, _Batch.at(problem, take_starts(second_params, redo)))
+        candidate.put(redo, _Batch.at(problem, take_starts(path[2], redo)))
     return candidate
 
 

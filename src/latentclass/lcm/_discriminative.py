@@ -7,8 +7,10 @@ The objective, over the labelled rows, is
 with bounds in place of the probabilities. Langseth and Nielsen (2009, section 5.2) leave such
 training to future research. The posteriors under the bound maximise it, so the gradient of a bound
 is that of the expected complete log-likelihood. It is therefore a sum of E-step statistics, in
-which each class component of a row is weighted by how much it should be raised or lowered. The xi
-of the bound follow the parameters, one update per step.
+which each class component of a row is weighted by how much it should be raised or lowered.
+
+Every class of a row has its own xi: a bound that is loose for the less probable classes would make
+the labels look easier than they are. The xi follow the parameters, one update per step.
 
 The number of steps is chosen on held-out rows (`engine._content_holdout`).
 """
@@ -27,7 +29,7 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.lcm._em import LATENT_FLOOR, NOISE_FLOOR, Prior
-from latentclass.lcm._hybrid_data import HybridData
+from latentclass.lcm._hybrid_data import HybridBlock, HybridData
 from latentclass.lcm._hybrid_em import (
     HybridParams,
     HybridStats,
@@ -38,10 +40,13 @@ from latentclass.lcm._hybrid_em import (
     params_design,
 )
 from latentclass.lcm._logistic_bound import (
+    Design,
     best_xi,
     infer,
     prior_xi,
     read_rows,
+    solve,
+    sum_factors,
     unpack_features,
 )
 from latentclass.lcm._soft_max_bound import soft_pseudo
@@ -52,8 +57,11 @@ RATE = 0.03
 DECAYS = (0.9, 0.99)
 """Decay rates of Adam for slopes and for their squares."""
 
-WARM_STEPS = 6
+WARM_STEPS = 3
 """Updates of xi before the first gradient."""
+
+BATCH_STEPS = 5
+"""Steps along the slopes of one batch of rows."""
 
 
 class Slopes(NamedTuple):
@@ -84,40 +92,31 @@ class ConditionalProblem:
     share: float
 
     def start_xi(self, params: HybridParams) -> list[FloatArray]:
-        """Return xi for all classes of the rows of each block, near their best values."""
-        n_classes = params.log_weight.shape[1]
+        """Return xi for the rows of each block, near their best values."""
         design = params_design(params)
         latent = params.latent_mean, params.latent_variance
-        at_prior = prior_xi(design, *latent, self.data.soft)
-        out = []
-        for block in self.data.blocks:
-            label = np.repeat(np.arange(n_classes), block.rows.n_rows)
-            xi = at_prior[..., label]
-            seen = read_rows(block.rows.repeat(n_classes))
-            for _ in range(WARM_STEPS):
-                xi = best_xi(design, infer(design, seen, label, xi)[0], seen.soft)
-            out.append(xi)
-        return out
+        by_class = prior_xi(design, *latent, self.data.soft)
+
+        def visit(block: HybridBlock) -> FloatArray:
+            seen, n_rows = read_rows(block.rows), block.rows.n_rows
+            out = np.empty((by_class.shape[-1], *by_class.shape[:3], n_rows))
+            for y, xi in enumerate(out):
+                xi[...] = by_class[..., y, None]
+                for _ in range(WARM_STEPS):
+                    moments, _ = infer(design, seen, np.full(n_rows, y), xi)
+                    xi[...] = best_xi(design, moments, seen.soft)
+            return out
+
+        return list(map_blocks(visit, self.data.blocks, self.data.n_jobs))
 
     def gradient(
         self, params: HybridParams, xi: list[FloatArray]
     ) -> tuple[Slopes, FloatArray, list[FloatArray]]:
         """Return the slopes per row, the objective per row (S,), and the next xi."""
-        n_classes = params.log_weight.shape[1]
         design = params_design(params)
 
         def visit(number: int) -> tuple[FloatArray, HybridStats, FloatArray]:
-            block = self.data.blocks[number]
-            n_rows = block.rows.n_rows
-            label = np.repeat(np.arange(n_classes), n_rows)
-            seen = read_rows(block.rows.repeat(n_classes))
-            moments, joint = infer(design, seen, label, xi[number])
-            joint += np.swapaxes(params.log_weight, 1, 2)[:, :, label]
-            value, share = self._shares(joint, block.label, block.weight)
-            stats = collect_stats(
-                seen, label, n_classes, moments, xi[number], share, params.latent_mean.shape[2]
-            )
-            return value, stats, best_xi(design, moments, seen.soft)
+            return self._visit(params, design, self.data.blocks[number], xi[number])
 
         objective = log_prior(params, self.prior, self.data)
         total: HybridStats | None = None
@@ -134,24 +133,40 @@ class ConditionalProblem:
         even = Slopes(*(np.round(slope / weight, 10) for slope in slopes))
         return even, objective / weight, moved
 
+    def _visit(
+        self, params: HybridParams, design: Design, block: HybridBlock, xi: FloatArray
+    ) -> tuple[FloatArray, HybridStats, FloatArray]:
+        """Return the objective and the statistics of a block, and its next xi."""
+        seen, n_rows = read_rows(block.rows), block.rows.n_rows
+        joint = np.empty((*xi.shape[1:3], len(xi), n_rows))
+        factors = []
+        moved = np.empty_like(xi)
+        for y, mine in enumerate(xi):
+            sums = sum_factors(design, seen, mine)
+            moments, bound = solve(design, sums, np.full(n_rows, y))
+            joint[:, :, y] = bound + params.log_weight[:, y, :, None]
+            moved[y] = best_xi(design, moments, seen.soft)
+            factors.append((sums, moments))
+        value, share = self._shares(joint, block.label, block.weight)
+        for y, (_, moments) in enumerate(factors):
+            moments *= share[:, :, y, None]
+        by_class = np.stack([moments.sum(axis=-1) for _, moments in factors], axis=-1)
+        return value, collect_stats(seen, factors, by_class), moved
+
     def _shares(
         self, joint: FloatArray, y: IndexArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the objective (S,), and by how much each item should be raised, (S, M, items)."""
-        n_starts, n_components, n_items = joint.shape
-        n_rows = len(y)
-        by_component = joint.reshape(n_starts, n_components, -1, n_rows)
-        n_classes = by_component.shape[2]
-        by_class = log_sum_exp(np.moveaxis(by_component, 1, -1))  # (S, Y, R)
+        """Return the objective (S,), and how much each class should be raised, (S, M, Y, R)."""
+        n_rows, n_classes = len(y), joint.shape[2]
+        by_class = log_sum_exp(np.moveaxis(joint, 1, -1))  # (S, Y, R)
         log_total = log_sum_exp(np.swapaxes(by_class, 1, 2))  # (S, R)
         own = by_class[:, y, np.arange(n_rows)]
         value = ((1.0 + self.share) * own - log_total) @ weight
-        everything = np.exp(by_component - log_total[:, None, None])
+        everything = np.exp(joint - log_total[:, None, None])
         # other classes may be so much better that exp would overflow
         is_own = y == np.arange(n_classes)[:, None]
-        mine = np.exp(np.where(is_own, by_component - own[:, None, None], -np.inf))
-        share = ((1.0 + self.share) * mine - everything) * weight
-        return value, share.reshape(n_starts, n_components, n_items)
+        mine = np.exp(np.where(is_own, joint - own[:, None, None], -np.inf))
+        return value, ((1.0 + self.share) * mine - everything) * weight
 
     def _slopes(self, params: HybridParams, stats: HybridStats) -> Slopes:
         prior, n_gaussian = self.prior, params.noise.shape[2]
@@ -193,27 +208,36 @@ class ConditionalProblem:
             0.5 * (about / variance - by_class + drawn),
         )
 
-    def climb(self, params: HybridParams) -> Iterator[HybridParams]:
-        """Yield the parameters after 0, 1, 2, ... steps of Adam, without end."""
-        yield params
-        xi = self.start_xi(params)
-        place = _to_slopes(params)
-        first = Slopes(*(np.zeros_like(array) for array in place))
-        second = Slopes(*(np.zeros_like(array) for array in place))
-        for step in count(1):
-            slopes, _, xi = self.gradient(params, xi)
-            first = _blend(first, slopes, DECAYS[0])
-            second = _blend(second, Slopes(*(slope**2 for slope in slopes)), DECAYS[1])
-            scale = RATE * np.sqrt(1.0 - DECAYS[1] ** step) / (1.0 - DECAYS[0] ** step)
-            place = Slopes(
-                *(
-                    at + scale * one / (np.sqrt(two) + 1e-8)
-                    for at, one, two in zip(place, first, second, strict=True)
-                )
+
+def climb(params: HybridParams, problems: Iterator[ConditionalProblem]) -> Iterator[HybridParams]:
+    """Yield the parameters after 0, 1, 2, ... steps of Adam, without end.
+
+    Every few steps (`BATCH_STEPS`) go along the slopes of the next problem, which may be the same.
+    """
+    yield params
+    place = _to_slopes(params)
+    first = Slopes(*(np.zeros_like(array) for array in place))
+    second = Slopes(*(np.zeros_like(array) for array in place))
+    problem: ConditionalProblem | None = None
+    for step in count(1):
+        if (step - 1) % BATCH_STEPS == 0:
+            before, problem = problem, next(problems)
+            if problem is not before:
+                xi = problem.start_xi(params)
+        assert problem is not None
+        slopes, _, xi = problem.gradient(params, xi)
+        first = _blend(first, slopes, DECAYS[0])
+        second = _blend(second, Slopes(*(slope**2 for slope in slopes)), DECAYS[1])
+        scale = RATE * np.sqrt(1.0 - DECAYS[1] ** step) / (1.0 - DECAYS[0] ** step)
+        place = Slopes(
+            *(
+                at + scale * one / (np.sqrt(two) + 1e-8)
+                for at, one, two in zip(place, first, second, strict=True)
             )
-            centre_columns(self.data.soft, place.coefficient)
-            params = _from_slopes(place, params)
-            yield params
+        )
+        centre_columns(problem.data.soft, place.coefficient)
+        params = _from_slopes(place, params)
+        yield params
 
 
 def _blend(old: Slopes, new: Slopes, memory: float) -> Slopes:

@@ -159,9 +159,9 @@ class HybridLCMClassifier(MixedClassifier):
     discriminative : bool, default=True
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps and the temperature are chosen on held-out rows. A fifth of the rows is held
-        out at a time, up to five times, until 500 rows have been held out. Weights count as rows
-        here, and nothing is held out of a class with a total weight below 5. Without held-out
-        rows no steps are taken.
+        out at a time, up to five times, until 500 rows have been held out; of more than 5,000 rows
+        about 1,000. Weights count as rows here, and nothing is held out of a class with a total
+        weight below 5. Without held-out rows no steps are taken.
     max_iter : int, default=200
         Maximum number of EM iterations.
     tol : float, default=1e-2

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
@@ -15,17 +14,27 @@ from latentclass.lcm._logistic_bound import HybridRows, read_rows
 from latentclass.lcm._soft_max_bound import Soft
 
 
-class HybridBlock(NamedTuple):
-    """Some rows, either all labelled or all unlabelled, and their places on the last axis of xi.
+@dataclass(eq=False)
+class HybridBlock:
+    """Some rows, either all labelled or all unlabelled, and the free numbers of their bound.
 
-    A labelled row is one item. An unlabelled row is one item per class; items are sorted by class.
+    Attributes
+    ----------
+    rows : HybridRows
+    label : array of shape (R,)
+        Class of each row, -1 if unlabelled.
+    weight : array of shape (R,)
+    labelled : bool
+    xi : array of shape (3 S, M, n_b, R)
+        The free numbers of the bound, in single precision, since any value gives a bound. EM from S
+        starts keeps three sets of each (see `_hybrid_em`).
     """
 
     rows: HybridRows
     label: IndexArray
     weight: FloatArray
-    items: slice
     labelled: bool
+    xi: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.float32))
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,6 @@ class HybridData:
     Attributes
     ----------
     blocks : list of HybridBlock
-    n_items : int
     labelled : array of shape (Y,)
         Weight of the labelled rows of each class.
     pseudo : array of shape (2, n_b)
@@ -46,20 +54,10 @@ class HybridData:
     """
 
     blocks: list[HybridBlock]
-    n_items: int
     labelled: FloatArray
     pseudo: FloatArray
     total_weight: float
     n_jobs: int | None = None
-
-    @cached_property
-    def item_scale(self) -> FloatArray:
-        """Square root of the item weights, so that in distances weight two counts as two rows."""
-        weight = np.empty(self.n_items)
-        for block in self.blocks:
-            repeats = len(block.label) // len(block.weight)
-            weight[block.items] = np.tile(block.weight, repeats)
-        return np.sqrt(weight)
 
     @property
     def n_columns(self) -> tuple[int, int]:
@@ -80,7 +78,6 @@ def gather_blocks(
 ) -> HybridData:
     """Sort parts (rows, class codes, weights) into blocks."""
     blocks: list[HybridBlock] = []
-    first = 0
     labelled_weight = np.zeros(n_classes)
     total = 0.0
     for rows, y, weight in parts:
@@ -93,13 +90,10 @@ def gather_blocks(
                 values=np.ascontiguousarray(rows.values[:, mine]),
                 signs=rows.signs if mine.size == len(y) else rows.signs[:, mine],
             )
-            label = y[mine] if labelled else np.repeat(np.arange(n_classes), mine.size)
-            items = slice(first, first + len(label))
-            first = items.stop
-            blocks.append(HybridBlock(chosen, label, weight[mine], items, labelled))
+            blocks.append(HybridBlock(chosen, y[mine], weight[mine], labelled))
             if labelled:
-                labelled_weight += np.bincount(label, weight[mine], n_classes)
-    return HybridData(blocks, first, labelled_weight, pseudo, total, n_jobs)
+                labelled_weight += np.bincount(y[mine], weight[mine], n_classes)
+    return HybridData(blocks, labelled_weight, pseudo, total, n_jobs)
 
 
 def column_places(data: HybridData) -> tuple[IndexArray, FloatArray]:

@@ -10,23 +10,28 @@ columns, and the sum over rows of log sum_m P(y, m) exp(bound) is a lower bound 
 log-likelihood. Or it is the soft-max of one logit per category, with another bound
 (`_soft_max_bound`); the coding of the rows decides (`_stick_breaking`, `_soft_max`).
 
-The bound has one free number xi for each logistic cell and component. They are part of the
-parameters: an E-step computes the posteriors at xi, then moves xi to its best value for these, and
-the M-step uses the new xi. Each of these steps can only raise the bound. The updates are those of
-Langseth and Nielsen (2009, section 5.2 and Appendix C), with a prior.
+The bound has one free number xi for each logistic cell and component. They stay with their rows: an
+E-step computes the posteriors at xi, then moves xi to its best value for these, and the M-step uses
+the new xi. Each of these steps can only raise the bound. The updates are those of Langseth and
+Nielsen (2009, section 5.2 and Appendix C), with a prior. All classes of an unlabelled row share its
+xi. The objective of an E-step is the bound's expectation under its posteriors at the new xi. It is
+no higher than the bound of the next E-step, if this begins at the same xi, and no lower than the
+bound at the old xi.
+
+Every start has three sets of xi. An E-step reads one of them and writes the next. So the sets hold
+the xi of the last two steps and those before them, which is what an extrapolation needs. The
+extrapolated xi replace the oldest ones, and if the objective falls, the plain step has its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass.engine._logspace import log_sum_exp
+from latentclass.engine._logspace import log_sum_exp, split_shares
 from latentclass.engine._numeric import divide
 from latentclass.engine._parallel import map_blocks
 from latentclass.lcm._em import (
@@ -41,19 +46,27 @@ from latentclass.lcm._logistic_bound import (
     LEAST_XI,
     Design,
     Seen,
+    Sums,
     best_xi,
+    blend,
     curvature,
-    infer,
+    improve_factors,
     make_design,
     prior_xi,
     read_rows,
+    solve,
+    solve_classes,
+    sum_factors,
     unpack_features,
-    weigh_curvatures,
 )
 from latentclass.lcm._soft_max_bound import Soft, centre_logits, log_soft_max, soft_pseudo
 
 GAIN = 1e-3
 """With several steps on the bound, a row has finished when one gains no more than this share."""
+
+
+N_SETS = 3
+"""Sets of xi that the rows keep for each start."""
 
 XI_RANGE = (float(np.log(LEAST_XI)), float(np.log(PARAMETER_LIMIT)))
 """Range of the logarithm of extrapolated xi."""
@@ -63,8 +76,8 @@ class HybridParams(NamedTuple):
     """Parameters of S models; Gaussian columns are standardised and come first.
 
     log_weight (S, Y, M) = log P(y, m); coefficient (S, M, n, q + 1): offset and weights of each
-    column; noise (S, M or 1, n_c); latent_mean, latent_variance (S, Y, q); xi (S, M, n_b, items):
-    the free numbers of the bound, in single precision, since any value gives a bound.
+    column; noise (S, M or 1, n_c); latent_mean, latent_variance (S, Y, q); place (S,): in EM, where
+    the rows keep the xi of each model.
     """
 
     log_weight: FloatArray
@@ -72,7 +85,7 @@ class HybridParams(NamedTuple):
     noise: FloatArray
     latent_mean: FloatArray
     latent_variance: FloatArray
-    xi: npt.NDArray[np.float32]
+    place: IndexArray
 
 
 class HybridStats(NamedTuple):
@@ -81,7 +94,7 @@ class HybridStats(NamedTuple):
     component_weight (S, Y, M); latent_total, latent_square (S, Y, q); gram (S, M, n, f): features
     of z, in logistic columns weighted by their curvature; cross (S, M, n, q + 1): kappa or x times
     (1, z); square (S, M, n_c): x^2; offset (S, M, n_b): b of the model that the
-    statistics were computed with; xi as in the parameters, after its step.
+    statistics were computed with; place (S,): where the rows keep the new xi.
     """
 
     component_weight: FloatArray
@@ -91,7 +104,7 @@ class HybridStats(NamedTuple):
     cross: FloatArray
     square: FloatArray
     offset: FloatArray
-    xi: npt.NDArray[np.float32]
+    place: IndexArray
 
 
 @dataclass(frozen=True)
@@ -121,38 +134,51 @@ class HybridProblem:
 
     def e_step(self, params: HybridParams) -> tuple[HybridStats, FloatArray]:
         """Expected statistics, and the objective per row."""
-        n_gaussian, _ = self.data.n_columns
+        stats, log_likelihood = self.expect(params)
+        return stats, (log_likelihood + self.log_prior(params)) / self.data.total_weight
+
+    def expect(self, params: HybridParams) -> tuple[HybridStats, FloatArray]:
+        """Expected statistics, and the bound on the log-likelihood, (S,)."""
         design = params_design(params)
-        xi = np.empty_like(params.xi)
+        parts = map_blocks(
+            lambda block: self._visit(params, design, block), self.data.blocks, self.data.n_jobs
+        )
+        stats, log_likelihood = next(parts)
+        for part, value in parts:
+            stats, log_likelihood = self.add(stats, part), log_likelihood + value
+        return stats, log_likelihood
 
-        def visit(block: HybridBlock) -> tuple[FloatArray, HybridStats]:
-            return self._visit(params, design, block, xi)
+    def add(self, first: HybridStats, second: HybridStats) -> HybridStats:
+        """Statistics of two disjoint sets of rows together."""
+        return add_stats(first, second)
 
-        total: Any = None
-        log_likelihood = np.zeros(len(params.log_weight))
-        for part, stats in map_blocks(visit, self.data.blocks, self.data.n_jobs):
-            log_likelihood += part
-            total = stats if total is None else add_stats(total, stats)
-        offset = params.coefficient[:, :, n_gaussian:, 0]
-        expected = total._replace(offset=offset, xi=xi)
-        objective = log_likelihood + log_prior(params, self.prior, self.data)
-        return expected, objective / self.data.total_weight
+    def log_prior(self, params: HybridParams) -> FloatArray:
+        """See `log_prior`."""
+        return log_prior(params, self.prior, self.data)
 
     def _visit(
-        self, params: HybridParams, design: Design, block: HybridBlock, xi: npt.NDArray[np.float32]
-    ) -> tuple[FloatArray, HybridStats]:
-        """Return log-likelihood and statistics of a block, and write its new xi into `xi`."""
-        n_classes = params.log_weight.shape[1]
-        rows = block.rows if block.labelled else block.rows.repeat(n_classes)
-        seen = read_rows(rows)
-        xi_before = params.xi[..., block.items]
-        moments, joint = raise_bound(design, seen, block.label, xi_before, self.bound_steps)
-        joint += np.swapaxes(params.log_weight, 1, 2)[:, :, block.label]
-        share, log_total = _shares(joint, block)
-        moved = best_xi(design, moments, seen.soft)
-        xi[..., block.items] = moved
-        stats = collect_stats(seen, block.label, n_classes, moments, moved, share, self.n_latent)
-        return log_total @ block.weight, stats
+        self, params: HybridParams, design: Design, block: HybridBlock
+    ) -> tuple[HybridStats, FloatArray]:
+        """Return the statistics and log-likelihood of a block, and move its xi."""
+        seen = read_rows(block.rows)
+        xi = block.xi[params.place].astype(np.float64)
+        label = block.label if block.labelled else None
+        found = settle_rows(params, design, seen, label, xi, self.bound_steps)
+        xi, sums, gain = improve_factors(design, seen, found.sums, found.mixed)
+        block.xi[next_place(params.place)] = xi
+        share = found.share * block.weight
+        log_total = found.log_total + (found.share.sum(axis=2) * gain).sum(axis=1)
+        if block.labelled:
+            raised = found.moments[0] * share
+            marks = block.label[:, None] == np.arange(params.log_weight.shape[1])
+            by_class = raised @ marks.astype(np.float64)
+        else:
+            raised = blend(found.moments, share)
+            by_class = sum_classes(found.moments, share)
+        stats = collect_stats(seen, [(sums, raised)], by_class)
+        offset = params.coefficient[:, :, len(seen.values) :, 0]
+        stats = stats._replace(offset=offset, place=next_place(params.place))
+        return stats, log_total @ block.weight
 
     def m_step(self, stats: HybridStats) -> HybridParams:
         """Return the parameters of highest expected penalised bound."""
@@ -197,23 +223,22 @@ class HybridProblem:
             np.maximum(noise, NOISE_FLOOR),
             latent_mean,
             np.maximum(variance, LATENT_FLOOR),
-            stats.xi,
+            stats.place,
         )
 
     def to_vector(self, params: HybridParams) -> FloatArray:
-        """Coordinates for extrapolation: variances, shares and xi by their logarithms."""
+        """Coordinates for extrapolation, without xi: variances and shares by their logarithms."""
         parts = (
             params.log_weight,
             params.coefficient,
             np.log(params.noise),
             params.latent_mean,
             np.log(params.latent_variance),
-            self._turn_xi(params.xi, np.log) * self.data.item_scale,
         )
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
     def from_vector(self, vector: FloatArray) -> HybridParams:
-        """Parameters at some coordinates."""
+        """Parameters at some coordinates; `carry` gives them a place."""
         n_classes, (n_gaussian, n_logistic) = len(self.data.labelled), self.data.n_columns
         q, m = self.n_latent, self.n_components
         shapes = (
@@ -222,10 +247,9 @@ class HybridProblem:
             (1 if self.tied else m, n_gaussian),
             (n_classes, q),
             (n_classes, q),
-            (m, n_logistic, self.data.n_items),
         )
         ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
-        log_weight, coefficient, noise, mean, variance, xi = (
+        log_weight, coefficient, noise, mean, variance = (
             part.reshape(len(vector), *shape)
             for part, shape in zip(np.split(vector, ends, 1), shapes, strict=True)
         )
@@ -236,16 +260,58 @@ class HybridProblem:
             np.exp(np.clip(noise, np.log(NOISE_FLOOR), np.log(PARAMETER_LIMIT))),
             np.clip(mean, -PARAMETER_LIMIT, PARAMETER_LIMIT),
             np.exp(np.clip(variance, np.log(LATENT_FLOOR), np.log(PARAMETER_LIMIT))),
-            self._turn_xi(
-                np.clip(xi / self.data.item_scale, -PARAMETER_LIMIT, PARAMETER_LIMIT),
-                lambda logs: np.exp(np.clip(logs, *XI_RANGE)),
-            ).astype(np.float32),
+            np.zeros(len(vector), dtype=np.intp),
         )
 
-    def _turn_xi(self, xi: Any, turn: Callable[[Any], Any]) -> Any:
-        """Turn xi into its logarithm or back; psi of soft-max columns remains as it is."""
+    def squares(
+        self, path: tuple[HybridParams, HybridParams, HybridParams]
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `_em.Carrying`: distances between xi, a row of weight two counting as two rows."""
+        change, bend = np.zeros((2, len(path[0].place)))
+        for block in self.data.blocks:
+            start, one, two = self._xi_logs(block, path)
+            first = one - start
+            change += (first**2 @ block.weight).sum(axis=(1, 2))
+            bend += ((two - one - first) ** 2 @ block.weight).sum(axis=(1, 2))
+        return change, bend
+
+    def carry(
+        self,
+        params: HybridParams,
+        path: tuple[HybridParams, HybridParams, HybridParams],
+        alpha: FloatArray,
+    ) -> HybridParams:
+        """See `_em.Carrying`: extrapolate xi of the rows."""
         plain = self.data.pseudo.shape[1]
-        return np.concatenate([turn(xi[:, :, :plain]), xi[:, :, plain:]], axis=2)
+        far = alpha[:, None, None, None]
+        for block in self.data.blocks:
+            start, one, two = self._xi_logs(block, path)
+            xi = start - 2.0 * far * (one - start) + far**2 * (two - 2.0 * one + start)
+            xi[:, :, :plain] = np.exp(np.clip(xi[:, :, :plain], *XI_RANGE))
+            block.xi[path[0].place] = np.clip(xi, -PARAMETER_LIMIT, PARAMETER_LIMIT)
+        return params._replace(place=path[0].place)
+
+    def _xi_logs(self, block: HybridBlock, path: tuple[HybridParams, ...]) -> list[FloatArray]:
+        """Logarithms of xi at some parameters; psi of soft-max columns as it is."""
+        found = [block.xi[params.place] for params in path]
+        plain = self.data.pseudo.shape[1]
+        for xi in found:
+            np.log(xi[:, :, :plain], out=xi[:, :, :plain])
+        return [xi.astype(np.float64) for xi in found]
+
+    def begin(self, params: HybridParams) -> HybridParams:
+        """Make room for the xi of all starts, and begin with those that are best a priori."""
+        n_starts, _, n_components = params.log_weight.shape
+        latent, soft = (params.latent_mean, params.latent_variance), self.data.soft
+        by_class = prior_xi(params_design(params), *latent, soft)
+        for block in self.data.blocks:
+            shape = N_SETS * n_starts, n_components, by_class.shape[2], len(block.weight)
+            block.xi = np.empty(shape, dtype=np.float32)
+            if block.labelled:
+                block.xi[::N_SETS] = by_class[..., block.label]
+            else:
+                block.xi[::N_SETS] = average_xi(by_class, params.log_weight, soft)[..., None]
+        return params._replace(place=N_SETS * np.arange(n_starts))
 
     def starts(self, rngs: list[np.random.Generator]) -> HybridParams:
         """Draw initial parameters, one start per generator.
@@ -277,81 +343,136 @@ class HybridProblem:
         with np.errstate(divide="ignore"):
             log_weight = np.log(share / share.sum())[:, None] - np.log(m)
         n_starts = len(rngs)
-        params = HybridParams(
-            np.tile(log_weight, (n_starts, 1, m)),
-            coefficient,
-            np.full((n_starts, 1 if self.tied else m, n_gaussian), 0.5),
-            np.zeros((n_starts, n_classes, q)),
-            np.ones((n_starts, n_classes, q)),
-            np.empty((n_starts, m, n_logistic, self.data.n_items), dtype=np.float32),
+        return self.begin(
+            HybridParams(
+                np.tile(log_weight, (n_starts, 1, m)),
+                coefficient,
+                np.full((n_starts, 1 if self.tied else m, n_gaussian), 0.5),
+                np.zeros((n_starts, n_classes, q)),
+                np.ones((n_starts, n_classes, q)),
+                np.zeros(n_starts, dtype=np.intp),
+            )
         )
-        latent = params.latent_mean, params.latent_variance
-        by_class = prior_xi(params_design(params), *latent, self.data.soft)
-        for block in self.data.blocks:
-            params.xi[..., block.items] = by_class[..., block.label]
-        return params
 
 
-def raise_bound(
-    design: Design, seen: Seen, label: IndexArray, xi: npt.NDArray[np.float32], n_steps: int
-) -> tuple[FloatArray, FloatArray]:
-    """Do what `infer` does, after up to `n_steps` - 1 further steps on xi (Algorithm 1).
+def next_place(place: IndexArray) -> IndexArray:
+    """Where the E-step writes the new xi of each start."""
+    return np.asarray(place - place % N_SETS + (place + 1) % N_SETS)
+
+
+class Expected(NamedTuple):
+    """Posteriors of some rows at a given xi.
+
+    `moments` (Y, S, M, f, R) and `joint` (S, M, Y, R), the bound on log p(row, y, m), are of all
+    classes, or of each row's own class only; `share` is the posterior of these class components.
+    `by_component` (S, M, R) is the bound on log p(row, m); with it, `log_total` (S, R) that on
+    log p(row). `mixed` (S, M, f, R) are the moments of z given the component.
+    """
+
+    sums: Sums
+    moments: FloatArray
+    joint: FloatArray
+    share: FloatArray
+    by_component: FloatArray
+    log_total: FloatArray
+    mixed: FloatArray
+
+
+def expect_rows(
+    params: HybridParams, design: Design, seen: Seen, label: IndexArray | None, xi: FloatArray
+) -> Expected:
+    """Return the posteriors of rows at some xi: of all classes, or those of `label` (R,)."""
+    sums = sum_factors(design, seen, xi)
+    log_weight = np.swapaxes(params.log_weight, 1, 2)
+    if label is None:
+        moments, joint = solve_classes(design, sums)
+        joint += log_weight[..., None]
+    else:
+        own, bound = solve(design, sums, label)
+        moments, joint = own[None], (bound + log_weight[:, :, label])[:, :, None]
+    within, by_component = split_shares(np.moveaxis(joint, 2, -1))
+    over, log_total = split_shares(np.moveaxis(by_component, 1, -1))
+    within = np.ascontiguousarray(np.moveaxis(within, -1, 2))
+    share = within * np.moveaxis(over, -1, 1)[:, :, None]
+    mixed = blend(moments, within) if label is None else moments[0]
+    return Expected(sums, moments, joint, share, by_component, log_total, mixed)
+
+
+def settle_rows(
+    params: HybridParams,
+    design: Design,
+    seen: Seen,
+    label: IndexArray | None,
+    xi: FloatArray,
+    n_steps: int,
+) -> Expected:
+    """Do the same after up to `n_steps` - 1 further steps on xi (Algorithm 1).
 
     A row of a start and component stays where it is once a step has gained little, so that it does
     not depend on the others.
     """
-    moments, bound = infer(design, seen, label, xi)
-    moving = np.ones(bound.shape, dtype=bool)
+    found = expect_rows(params, design, seen, label, xi)
+    moving = np.ones(found.by_component.shape, dtype=bool)
     for _ in range(n_steps - 1):
-        next_moments, next_bound = infer(design, seen, label, best_xi(design, moments, seen.soft))
-        finished = next_bound - bound <= GAIN * np.abs(bound)
-        np.copyto(moments, next_moments, where=moving[:, :, None])
-        np.copyto(bound, next_bound, where=moving)
-        moving &= ~finished
+        before, best = found.by_component, best_xi(design, found.mixed, seen.soft)
+        xi = np.where(moving[:, :, None], best, xi)
+        found = expect_rows(params, design, seen, label, xi)
+        moving &= found.by_component - before > GAIN * np.abs(before)
         if not moving.any():
             break
-    return moments, bound
+    return found
+
+
+def sum_classes(moments: FloatArray, share: FloatArray) -> FloatArray:
+    """Sums over the rows of moments (Y, S, M, f, R), with shares (S, M, Y, R), (S, M, f, Y)."""
+    by_class = moments @ np.moveaxis(share, 2, 0)[..., None]
+    return np.asarray(np.moveaxis(by_class[..., 0], 0, -1))
 
 
 def collect_stats(
-    seen: Seen,
-    label: IndexArray,
-    n_classes: int,
-    moments: FloatArray,
-    xi: FloatArray,
-    share: FloatArray,
-    n_latent: int,
+    seen: Seen, factors: list[tuple[Sums, FloatArray]], by_class: FloatArray
 ) -> HybridStats:
-    """Return the statistics of items (see `HybridStats`), with `offset` and `xi` left empty.
+    """Return the statistics of some rows (see `HybridStats`), with `offset` and `place` left empty.
 
-    `moments` has shape (S, M, f, items); `xi` (S, M, n_b, items) gives the curvatures; `share`
-    (S, M, items) is the weight of each item in each component.
+    Each of `factors` has the factors of the rows and moments of z, (S, M, f, R), times the weight
+    of each row in each component; their sums count. `by_class` (S, M, f, Y) are the sums of the
+    moments over the rows of each class.
     """
-    q = n_latent
-    turned = np.swapaxes(moments, 2, 3)
-    rho = weigh_curvatures(seen, xi, share)
-    gram = np.concatenate([(seen.gaussian * share[:, :, None]) @ turned, rho @ turned], axis=2)
-    near = turned[..., : q + 1] * share[..., None]
-    plain = seen.n_plain
+    n_starts, _, n_features, _ = by_class.shape
+    q = round(float(np.sqrt(2 * n_features + 0.25)) - 1.5)
+    n_gaussian, plain = len(seen.values), seen.n_plain
+    total = np.asarray(sum(raised for _, raised in factors))
+    turned = np.swapaxes(total, 2, 3)
+    near = turned[..., : q + 1]
+    curved = (sums.rho[:, :, n_gaussian:] @ np.swapaxes(raised, 2, 3) for sums, raised in factors)
+    gram = [seen.gaussian @ turned, np.asarray(sum(curved))]
     cross = [seen.values @ near, seen.kappa[:plain] @ near]
     if seen.soft:
-        cross.append(seen.soft_factors(xi[:, :, plain:])[0] @ near)
-
-    marks = (label == np.arange(n_classes)[:, None]).astype(np.float64)
+        pulls = (sums.kappa @ np.swapaxes(z[:, :, : q + 1], 2, 3) for sums, z in factors)
+        cross.append(np.asarray(sum(pulls)))
     diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
-    latent_total = (moments[:, :, 1 : q + 1] * share[:, :, None]).sum(axis=1) @ marks.T
-    latent_square = (moments[:, :, diagonal] * share[:, :, None]).sum(axis=1) @ marks.T
-    none = np.empty((len(share), 0))
     return HybridStats(
-        np.einsum("smr,yr->sym", share, marks),
-        np.swapaxes(latent_total, 1, 2),
-        np.swapaxes(latent_square, 1, 2),
-        gram,
+        np.swapaxes(by_class[:, :, 0], 1, 2),
+        np.swapaxes(by_class[:, :, 1 : q + 1].sum(axis=1), 1, 2),
+        np.swapaxes(by_class[:, :, diagonal].sum(axis=1), 1, 2),
+        np.concatenate(gram, axis=2),
         np.concatenate(cross, axis=2),
-        share @ (seen.values**2).T,
-        none,
-        none.astype(np.float32),
+        total[:, :, 0] @ (seen.values**2).T,
+        np.empty((n_starts, 0)),
+        np.zeros(n_starts, dtype=np.intp),
     )
+
+
+def average_xi(by_class: FloatArray, log_weight: FloatArray, soft: Soft) -> FloatArray:
+    """Return xi for rows of unknown class, (S, M, n_b), from those of each class, (S, M, n_b, Y).
+
+    The squares are averaged, and psi of soft-max columns as they are.
+    """
+    share = np.exp(log_sum_exp(log_weight))[:, None, None]
+    plain = by_class.shape[2] - sum(soft)
+    average = (by_class * share).sum(axis=-1)
+    average[:, :, :plain] = np.sqrt((by_class[:, :, :plain] ** 2 * share).sum(axis=-1))
+    return np.asarray(average)
 
 
 def params_design(params: HybridParams) -> Design:
@@ -359,26 +480,10 @@ def params_design(params: HybridParams) -> Design:
     return make_design(params.coefficient, params.noise, params.latent_mean, params.latent_variance)
 
 
-def _shares(joint: FloatArray, block: HybridBlock) -> tuple[FloatArray, FloatArray]:
-    """Weight of each item in each component, (S, M, items), and log p(row), (S, R)."""
-    n_starts, n_components, n_items = joint.shape
-    n_rows = len(block.weight)
-    # an unlabelled row is shared among all class components, a labelled one among the components
-    joined = joint.reshape(n_starts, -1, n_rows) if not block.labelled else joint
-    top = joined.max(axis=1)
-    top[np.isneginf(top)] = 0.0
-    shares = np.exp(joined - top[:, None])
-    total = shares.sum(axis=1)
-    with np.errstate(divide="ignore"):
-        log_total = top + np.log(total)
-    shares *= (block.weight / np.where(total > 0, total, 1.0))[:, None]
-    return shares.reshape(n_starts, n_components, n_items), log_total
-
-
 def add_stats(total: HybridStats, part: HybridStats) -> HybridStats:
-    """Statistics of both parts."""
-    pairs: Any = zip(total, part, strict=True)
-    return HybridStats(*(mine + new for mine, new in pairs))
+    """Statistics of both parts; what belongs to the model is the same in both."""
+    names = HybridStats._fields[:6]
+    return total._replace(**{name: getattr(total, name) + getattr(part, name) for name in names})
 
 
 def centre_columns(soft: Soft, coefficient: FloatArray) -> None:

@@ -11,22 +11,28 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_memory
-from latentclass.engine._content_holdout import held_shares
-from latentclass.engine._em import EMResult, take_starts
+from latentclass.engine._em import EMResult, run_restarts, take_starts
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._reading import Training
-from latentclass.lcm._discriminative import ConditionalProblem
-from latentclass.lcm._em import LCMParams
+from latentclass.lcm._discriminative import ConditionalProblem, climb
+from latentclass.lcm._em import LCMParams, Prior
 from latentclass.lcm._em import canonical as lcm_canonical
 from latentclass.lcm._fit import LCMSettings, Step, fit_lcm, run_starts, spawn_generators
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_data import HybridData, gather_blocks
-from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, canonical, log_prior
+from latentclass.lcm._hybrid_em import (
+    N_SETS,
+    HybridParams,
+    HybridProblem,
+    canonical,
+    log_prior,
+)
 from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
+from latentclass.lcm._hybrid_sample import MANY, RowDealer
 from latentclass.lcm._model import LatentModel, LCMModel
 from latentclass.lcm._power_transform import learn_power_transform
 from latentclass.lcm._soft_max import SoftMax, learn_soft_max
@@ -47,6 +53,9 @@ PATIENCE = 8
 
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
 """Temperatures tried on the held-out rows: with few rows a model is overconfident."""
+
+FEW_STARTS = 2
+"""Number of starts of a fit beside held-out rows, if it learns from a sample."""
 
 TIE = 1e-9
 """Log-losses that differ by less than this count as equal."""
@@ -82,7 +91,12 @@ class HybridFit:
 
     def learn(self, training: Training) -> HybridParams:
         """Parameters that EM finds."""
-        return self.run_em(training)[0].params
+        return self.run_em(training, None)[0].params
+
+    def deal(self, training: Training) -> RowDealer:
+        """Samples of the rows by what they hold."""
+        codes = self.columns.questions.fold_codes(training.table.codes)
+        return RowDealer.of(training, codes, self.draw_seed())
 
     def gather(self, training: Training, n_maps: int) -> HybridData:
         """Prepare rows for the E-step, with memory for `n_maps` posteriors of each."""
@@ -94,41 +108,69 @@ class HybridFit:
         pseudo = self.columns.questions.pseudo
         return gather_blocks(parts, training.n_classes, pseudo, self.n_jobs)
 
-    def run_em(
-        self, training: Training, on_iteration: Step | None = None
-    ) -> tuple[EMResult[HybridParams], HybridData]:
-        """EM from all starts."""
+    def problem(self, training: Training) -> HybridProblem:
+        """EM from all starts for some rows."""
         settings = self.settings
-        n_unlabelled = int(np.count_nonzero(~training.labelled))
-        n_items = len(training.y) + (training.n_classes - 1) * n_unlabelled
-        n_each = 4.0 * self.columns.n_logistic * n_items * settings.n_components
-        check_memory(
-            f"{settings.n_init} starts with {self.columns.n_logistic:,} yes-or-no questions and "
-            f"{len(training.y):,} rows",
-            3 * n_each * settings.n_init,  # EM holds three of each start
-            "Lower n_init or n_components, merge categories, or select columns or rows.",
-        )
-        data = self.gather(training, settings.n_init * settings.n_components)
-        problem = HybridProblem(
-            data,
+        return HybridProblem(
+            self.gather(training, settings.n_init * settings.n_components),
             settings.n_components,
             settings.n_latent,
             settings.tied,
             settings.prior,
             self.bound_steps,
         )
-        rngs = spawn_generators(self.draw_seed(), settings.n_init)
-        score = self._bound_accuracy(training) if settings.select == "accuracy" else None
-        starts = problem.starts(rngs)
-        result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
-        return result, data
 
-    def climb(self, training: Training, params: HybridParams) -> Iterator[HybridParams]:
-        """Parameters after 0, 1, 2, ... steps of gradient training on the labelled rows."""
+    def run_em(
+        self, training: Training, sample: Training | None, on_iteration: Step | None = None
+    ) -> tuple[EMResult[HybridParams], HybridData]:
+        """EM from all starts, on a sample of the rows first, if there is one."""
         settings = self.settings
-        n_maps = settings.n_kept * settings.n_components * training.n_classes
-        data = self.gather(training.take(training.labelled), n_maps)
-        return ConditionalProblem(data, settings.prior, JOINT_SHARE).climb(_without_xi(params))
+        n_each = 4.0 * self.columns.n_logistic * len(training.y) * settings.n_components
+        check_memory(
+            f"{settings.n_init} starts with {self.columns.n_logistic:,} yes-or-no questions and "
+            f"{len(training.y):,} rows",
+            N_SETS * n_each * settings.n_init,  # xi of each start
+            "Lower n_init or n_components, merge categories, or select columns or rows.",
+        )
+        rngs = spawn_generators(self.draw_seed(), settings.n_init)
+        problem = self.problem(training)
+        if sample is None:
+            starts = problem.starts(rngs)
+        else:
+            starts = problem.begin(self._first_steps(sample, rngs))
+        score = self._bound_accuracy(training) if settings.select == "accuracy" else None
+        result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
+        return result, problem.data
+
+    def _first_steps(self, sample: Training, rngs: list[np.random.Generator]) -> HybridParams:
+        """Parameters that every start reaches on a sample."""
+        problem = self.problem(sample)
+        rules = {**self.settings.contest(), "halving": False, "keep": len(rngs)}
+        result = run_restarts(problem, problem.starts(rngs), rngs=rngs, **rules)
+        return take_starts(result.params, np.argsort(result.order))
+
+    def climb(
+        self, batches: Iterator[Training], weight: float, params: HybridParams
+    ) -> Iterator[HybridParams]:
+        """Parameters after 0, 1, 2, ... steps of gradient training on batches of labelled rows.
+
+        `weight` is that of all batches together.
+        """
+        return climb(params, self._conditional_problems(batches, weight))
+
+    def _conditional_problems(
+        self, batches: Iterator[Training], weight: float
+    ) -> Iterator[ConditionalProblem]:
+        settings = self.settings
+        last: Training | None = None
+        for batch in batches:
+            if batch is not last:
+                n_maps = settings.n_kept * settings.n_components * batch.n_classes
+                data = self.gather(batch, n_maps)
+                prior = share_prior(settings.prior, data.total_weight / weight)
+                problem = ConditionalProblem(data, prior, JOINT_SHARE)
+            last = batch
+            yield problem
 
     def _bound_accuracy(self, training: Training) -> Callable[[HybridParams], FloatArray]:
         """Function from parameters to each start's share of labelled rows it gets right."""
@@ -204,7 +246,7 @@ class GaussianFit(HybridFit):
             params.noise,
             params.latent_mean,
             params.latent_variance,
-            np.zeros((len(params.noise), 0, 0, 0), dtype=np.float32),
+            np.zeros(len(params.noise), dtype=np.intp),
         )
 
 
@@ -232,7 +274,8 @@ def fit_columns(
         learned = plain.run_lcm(training, on_iteration)
         if not discriminative or not columns.n_gaussian:
             return learned
-        return take_steps(plain, training, learned, plain.to_hybrid(learned.model))
+        params = plain.to_hybrid(learned.model)
+        return take_steps(plain, plain.deal(training), learned, params)
     if power_transform and columns.n_gaussian:
         columns, measured = learn_power(training, columns, measured)
     fit = HybridFit(columns, settings, predict_method, bound_steps, draw_seed, n_jobs)
@@ -266,23 +309,27 @@ def fit_hybrid(
     discriminative: bool,
 ) -> Learned:
     """Run EM, followed by gradient steps if `discriminative`."""
-    result, data = fit.run_em(training, on_iteration)
+    dealer = fit.deal(training) if discriminative or float(training.weight.sum()) >= MANY else None
+    sample = None if dealer is None else dealer.sample()
+    result, data = fit.run_em(training, sample, on_iteration)
     params = result.params
     penalty = log_prior(take_starts(params, [0]), fit.settings.prior, data)[0]
     reached = result.history[-1] * data.total_weight - float(penalty)
     record = FitRecord.of(result, reached + measured.outside)
     attributes = {"restart_histories_": result.histories}
-    params = _without_xi(params)
     learned = Learned(fit.model(params), record, attributes)
-    return take_steps(fit, training, learned, params) if discriminative else learned
+    if dealer is None or not discriminative:
+        return learned
+    return take_steps(fit, dealer, learned, params)
 
 
 def take_steps(
-    fit: HybridFit, training: Training, learned: Learned, params: HybridParams
+    fit: HybridFit, dealer: RowDealer, learned: Learned, params: HybridParams
 ) -> Learned:
     """Follow EM by gradient steps, as many as are best for held-out rows."""
-    n_steps, temperature, losses = learn_steps(fit, training)
-    params = next(islice(fit.climb(training, params), n_steps, None))
+    n_steps, temperature, losses = learn_steps(fit, dealer)
+    path = climb_rows(fit, dealer, np.ones(len(dealer.training.y)), params)
+    params = next(islice(path, n_steps, None))
     return Learned(
         fit.model(params) if n_steps else learned.model,
         learned.record,
@@ -291,22 +338,25 @@ def take_steps(
     )
 
 
-def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatArray]:
+def climb_rows(
+    fit: HybridFit, dealer: RowDealer, keep: FloatArray, params: HybridParams
+) -> Iterator[HybridParams]:
+    """Yield the parameters after 0, 1, 2, ... gradient steps on shares `keep` of the rows."""
+    training = dealer.training
+    weight = float((training.weight * keep)[training.labelled].sum())
+    return fit.climb(dealer.batches(keep), weight, params)
+
+
+def learn_steps(fit: HybridFit, dealer: RowDealer) -> tuple[int, float, FloatArray]:
     """Number of gradient steps and temperature that are best for held-out rows; their log-loss.
 
-    Neither EM nor the gradient see what is held out (see `held_shares`).
+    Neither EM nor the gradient see what is held out.
     """
-    table, y, weight = training.table, training.y, training.weight
-    seed, n_levels = fit.draw_seed(), training.schema.n_levels
-    codes = fit.columns.questions.fold_codes(table.codes)
-    shares = held_shares(table.numeric, codes, y, weight, n_levels, seed)
+    shares = dealer.held_out()
     if not len(shares):
         return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
-    walks = [
-        held_losses(fit, _weigh_rows(training, 1.0 - share), _weigh_rows(training, share))
-        for share in shares
-    ]
-    total = float((shares @ weight).sum())
+    walks = [held_losses(fit, dealer, share) for share in shares]
+    total = float((shares @ dealer.training.weight).sum())
     looks: list[FloatArray] = []
     best = place = 0
     while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
@@ -318,24 +368,23 @@ def learn_steps(fit: HybridFit, training: Training) -> tuple[int, float, FloatAr
     return best * STEP_SPACING, TEMPERATURES[place], losses
 
 
-def held_losses(fit: HybridFit, rest: Training, held: Training) -> Iterator[FloatArray]:
+def held_losses(fit: HybridFit, dealer: RowDealer, share: FloatArray) -> Iterator[FloatArray]:
     """Yield the summed log-losses of held-out rows by temperature, after every few steps."""
-    path = fit.climb(rest, fit.learn(rest))
+    held = dealer.take(share)
+    keep, sampled = dealer.beside(share)
+    if sampled:
+        settings = fit.settings._replace(n_init=min(FEW_STARTS, fit.settings.n_init))
+        fit = replace(fit, settings=settings)
+    params = fit.learn(dealer.take(keep))
     y, weight = held.y, held.weight
-    for params in islice(path, 0, None, STEP_SPACING):
-        model = fit.model(params)
+    path = climb_rows(fit, dealer, keep, params)
+    for moved in islice(path, 0, None, STEP_SPACING):
+        model = fit.model(moved)
         evidence = model.evidence(held.table, fit.n_jobs)
         posteriors = (log_normalise(evidence / t + model.log_prior) for t in TEMPERATURES)
         yield np.array([-float(weight @ p[np.arange(len(y)), y]) for p in posteriors])
 
 
-def _without_xi(params: HybridParams) -> HybridParams:
-    """Parameters without what the bound needed of the training rows."""
-    return params._replace(xi=np.zeros((len(params.xi), 0, 0, 0), dtype=np.float32))
-
-
-def _weigh_rows(training: Training, share: FloatArray) -> Training:
-    """The rows with a share of their weight, without those whose share is 0."""
-    rows = share > 0
-    part = training.take(rows)
-    return replace(part, weight=part.weight * share[rows])
+def share_prior(prior: Prior, share: float) -> Prior:
+    """The prior's share in a part of the objective."""
+    return Prior(*(share * part for part in prior))._replace(noise_level=prior.noise_level)

@@ -106,7 +106,8 @@ def _raise_class(
     for step in range(MAX_STEPS):
         label = np.full(len(moving), y)
         if step == 0:  # all classes begin at one xi, so with the same sums
-            found, bound = solve(design, Sums(*(each.copy() for each in start.sums)), label)
+            table = start.sums.table.copy()
+            found, bound = solve(design, start.sums._replace(table=table), label)
         else:
             xi = square.copy()
             np.sqrt(xi[:, :, : seen.n_plain], out=xi[:, :, : seen.n_plain])

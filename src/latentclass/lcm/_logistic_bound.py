@@ -28,9 +28,8 @@ from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._gaussian import LOG_2PI, upper_cells
 from latentclass.lcm._logistic_kernels import (
     bend_cells,
-    measure_posteriors,
-    solve_posteriors,
-    weigh_cells,
+    blend_classes,
+    find_posteriors,
 )
 from latentclass.lcm._soft_max_bound import CURVATURE, Soft, soft_factors
 
@@ -128,8 +127,8 @@ def make_design(
         twice,
         1.0 / noise,
         np.log(noise),
-        1.0 / variance,
-        mean / variance,
+        np.ascontiguousarray(1.0 / variance),
+        np.ascontiguousarray(mean / variance),
         -0.5 * (mean**2 / variance + np.log(variance)).sum(axis=-1),
     )
 
@@ -189,43 +188,75 @@ def prior_xi(design: Design, mean: FloatArray, variance: FloatArray, soft: Soft)
 class Sums(NamedTuple):
     """Summed factors of some rows: `table` (S, M, f, R) and `pull` (S, M, q + 1, R).
 
-    See `_logistic_kernels`. `rest` (S, M, R) is the part that does not depend on z.
+    See `_logistic_kernels`. `rest` (S, M, R) is the part that does not depend on z. The factors
+    themselves are `rho` (S, M, n, R), 0 if missing; `kappa` (S, M, n_s, R), of the soft-max columns
+    only; and `height` (S, M, R), the part of the rest that depends on xi.
     """
 
     table: FloatArray
     pull: FloatArray
     rest: FloatArray
+    rho: FloatArray
+    kappa: FloatArray
+    height: FloatArray
 
 
 def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
     """Sum the factors of each row; `xi` has shape (S, M, n_b, R)."""
-    n_starts, n_components, n, _ = design.coefficient.shape
-    n_gaussian, plain = design.log_noise.shape[-1], seen.n_plain
-    soft = n_gaussian + plain  # the first category of a soft-max column
-    rho = np.empty((n_starts, n_components, n, xi.shape[-1]))
-    np.multiply(design.inverse_noise[..., None], seen.gaussian, out=rho[:, :, :n_gaussian])
-    rest = np.empty((n_starts, n_components, xi.shape[-1]))
     xi = xi.astype(np.float64, copy=False)
-    small = np.negative(xi[:, :, :plain])
-    np.exp(small, out=small)
-    shown = seen.logistic[:plain] if seen.logistic is not None else np.empty((0, 0))
-    for s, m in np.ndindex(n_starts, n_components):
-        cells = rho[s, m, n_gaussian:soft]
-        bend_cells(xi[s, m, :plain], small[s, m], shown, cells, rest[s, m])
+    rho = np.empty((*design.coefficient.shape[:3], xi.shape[-1]))
+    n_gaussian, soft = design.log_noise.shape[-1], design.coefficient.shape[2] - sum(seen.soft)
+    np.multiply(design.inverse_noise[..., None], seen.gaussian, out=rho[:, :, :n_gaussian])
+    kappa, height = _bend(seen, xi, rho, again=False)
     coefficient = np.swapaxes(design.coefficient, 2, 3)
-    pull = coefficient[..., n_gaussian:soft] @ seen.kappa[:plain]
+    pull = coefficient[..., n_gaussian:soft] @ seen.kappa[: seen.n_plain]
+    rest = height
     if seen.soft:
-        rho[:, :, soft:] = CURVATURE
-        if seen.logistic is not None:
-            rho[:, :, soft:] *= seen.logistic[plain:]
-        kappa, height = seen.soft_factors(xi[:, :, plain:])
         pull += coefficient[..., soft:] @ kappa
-        rest += height
     if n_gaussian:
         pull += (coefficient[..., :n_gaussian] * design.inverse_noise[:, :, None]) @ seen.values
         squares = design.inverse_noise @ seen.values**2 + design.log_noise @ seen.gaussian
-        rest -= 0.5 * (squares + LOG_2PI * seen.gaussian.sum(axis=0))
-    return Sums(design.table @ rho, pull, rest)
+        rest = height - 0.5 * (squares + LOG_2PI * seen.gaussian.sum(axis=0))
+    return Sums(design.table @ rho, pull, rest, rho, kappa, height)
+
+
+def _bend(
+    seen: Seen, xi: FloatArray, rho: FloatArray, *, again: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Write rho of the logistic cells into `rho`; return kappa of soft-max columns, and heights.
+
+    If `again`, the heights of the others have the rho that was there before.
+    """
+    plain = seen.n_plain
+    small = np.negative(xi[:, :, :plain])
+    np.exp(small, out=small)
+    shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    height = np.empty((*xi.shape[:2], xi.shape[-1]))
+    bend_cells(xi, small, shown, again, rho, height)
+    if not seen.soft:
+        return np.empty((*xi.shape[:2], 0, xi.shape[-1])), height
+    soft = rho[:, :, rho.shape[2] - sum(seen.soft) :]
+    soft[...] = CURVATURE
+    if seen.logistic is not None:
+        soft *= seen.logistic[plain:]
+    kappa, constant = seen.soft_factors(xi[:, :, plain:])
+    return kappa, height + constant
+
+
+def improve_factors(
+    design: Design, seen: Seen, sums: Sums, moments: FloatArray
+) -> tuple[FloatArray, Sums, FloatArray]:
+    """Return the best xi given the posterior, its factors, and what the bound gains, (S, M, R).
+
+    The old rho is overwritten; the sums of the factors remain those at the old xi. The gain is that
+    of the bound's expectation under the posterior, so the bound itself gains no less.
+    """
+    xi = best_xi(design, moments, seen.soft)
+    kappa, height = _bend(seen, xi, sums.rho, again=True)
+    gain = height - sums.height
+    if seen.soft:
+        gain += ((kappa - sums.kappa) * xi[:, :, seen.n_plain :]).sum(axis=2)
+    return xi, sums._replace(kappa=kappa), gain
 
 
 def infer(
@@ -240,22 +271,39 @@ def infer(
 
 def solve(design: Design, sums: Sums, label: IndexArray) -> tuple[FloatArray, FloatArray]:
     """Do the same from the sums of factors; their table is overwritten with the moments."""
-    return sums.table, _run(solve_posteriors, design, sums, label)
+    return sums.table, _find(design, sums, label, moments=True)
 
 
 def measure(design: Design, sums: Sums, label: IndexArray) -> FloatArray:
     """Return only the bound, from the sums of factors, which are not changed."""
-    return _run(measure_posteriors, design, sums, label)
+    return _find(design, sums, label, moments=False)
 
 
-def _run(kernel: Any, design: Design, sums: Sums, label: IndexArray) -> FloatArray:
-    bound = sums.rest + np.swapaxes(design.log_size[:, label, None], 1, 2)
-    log_size = np.empty(len(label))
-    for s, m in np.ndindex(*bound.shape[:2]):
-        prior = design.precision[s], design.push[s]
-        kernel(sums.table[s, m], sums.pull[s, m], label, *prior, log_size)
-        bound[s, m] += log_size
-    return np.asarray(bound)
+def solve_classes(design: Design, sums: Sums) -> tuple[FloatArray, FloatArray]:
+    """Return the moments of all classes, (Y, S, M, f, R), and their bounds, (S, M, Y, R)."""
+    n_classes, n_rows = design.log_size.shape[1], sums.rest.shape[-1]
+    moments = np.empty((n_classes, *sums.table.shape))
+    bound = np.empty((*sums.rest.shape[:2], n_classes, n_rows))
+    for y, mine in enumerate(moments):
+        mine[...] = sums.table
+        _, bound[:, :, y] = solve(design, sums._replace(table=mine), np.full(n_rows, y))
+    return moments, bound
+
+
+def blend(moments: FloatArray, share: FloatArray) -> FloatArray:
+    """Add up the moments of all classes (see `solve_classes`) with shares (S, M, Y, R)."""
+    out = np.empty(moments.shape[1:])
+    blend_classes(moments, share, out)
+    return out
+
+
+def _find(design: Design, sums: Sums, label: IndexArray, *, moments: bool) -> FloatArray:
+    log_size = np.empty(sums.rest.shape)
+    prior = design.precision, design.push
+    find_posteriors(sums.table, sums.pull, label, *prior, moments, log_size)
+    log_size += sums.rest
+    log_size += np.swapaxes(design.log_size[:, label, None], 1, 2)
+    return log_size
 
 
 def best_squares(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
@@ -281,19 +329,3 @@ def best_xi(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
     square = out[:, :, : out.shape[2] - sum(soft)]
     np.sqrt(square, out=square)
     return out
-
-
-def weigh_curvatures(seen: Seen, xi: FloatArray, share: FloatArray) -> FloatArray:
-    """Return rho of each cell times the share (S, M, R) of its row; 0 if missing."""
-    plain = seen.n_plain
-    rho = np.negative(xi)
-    small = rho[:, :, :plain]
-    np.exp(small, out=small)
-    shown = seen.logistic[:plain] if seen.logistic is not None else np.empty((0, 0))
-    for s, m in np.ndindex(*share.shape[:2]):
-        weigh_cells(xi[s, m, :plain], small[s, m], shown, share[s, m], small[s, m])
-    if seen.soft:
-        rho[:, :, plain:] = CURVATURE * share[:, :, None]
-        if seen.logistic is not None:
-            rho[:, :, plain:] *= seen.logistic[plain:]
-    return rho

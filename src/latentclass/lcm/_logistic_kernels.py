@@ -33,48 +33,62 @@ NEARLY_PARALLEL = 1e-10
 MANY_FACTORS = 512
 """How many numbers between 1 and 2 are multiplied before taking the logarithm of the product."""
 
+FEW_FACTORS = 8
+"""How many roots of pivots are multiplied before taking the logarithm of the product."""
+
 
 @compiled(error_model="numpy")
 def bend_cells(
-    xi: FloatArray, small: FloatArray, seen: FloatArray, rho: FloatArray, height: FloatArray
+    xi: FloatArray,
+    small: FloatArray,
+    seen: FloatArray,
+    again: bool,
+    rho: FloatArray,
+    height: FloatArray,
 ) -> None:
-    """Compute rho of each cell, (n, R), and the height of each row's bound, (R,).
+    """Compute rho of each cell, and the height of each row's bound, (S, M, R).
 
     rho is -2 lambda of Langseth and Nielsen (2009, eq. 5). The height is the sum over the columns
-    of log sigma(xi) - xi / 2 + rho xi^2 / 2, as in eq. 8. `small` is exp(-xi). `seen` is 1 for
-    observed cells and 0 for missing ones; it has no row if no cell is missing.
+    of log sigma(xi) - xi / 2 + rho xi^2 / 2, as in eq. 8. `small` (S, M, n, R) is exp(-xi) of the
+    first n columns of `xi`; the others, of soft-max columns, are left out. The columns of `xi` are
+    the last ones of `rho`. `seen` (n, R) is 1 for observed cells and 0 for missing ones; it has no
+    row if no cell is missing. If `again`, the height has the rho that was there before.
     """
-    n, n_rows = xi.shape
+    n_starts, n_components, n, n_rows = small.shape
+    first = rho.shape[2] - xi.shape[2]
     holes = len(seen) > 0
     product = np.ones(n_rows)
-    for t in range(n_rows):
-        height[t] = 0.0
-    for j in range(n):
-        for t in range(n_rows):
-            x, u = xi[j, t], small[j, t]
-            shown = seen[j, t] if holes else 1.0
-            value = shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
-            rho[j, t] = value
-            height[t] += 0.5 * x * (value * x - shown)
-            product[t] *= 1.0 + shown * u
-        if j % MANY_FACTORS == MANY_FACTORS - 1 or j == n - 1:
+    for s in range(n_starts):
+        for m in range(n_components):
             for t in range(n_rows):
-                height[t] -= np.log(product[t])
-                product[t] = 1.0
+                height[s, m, t] = 0.0
+            for j in range(n):
+                for t in range(n_rows):
+                    x, u = xi[s, m, j, t], small[s, m, j, t]
+                    shown = seen[j, t] if holes else 1.0
+                    value = shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+                    used = rho[s, m, first + j, t] if again else value
+                    rho[s, m, first + j, t] = value
+                    height[s, m, t] += 0.5 * x * (used * x - shown)
+                    product[t] *= 1.0 + shown * u
+                if j % MANY_FACTORS == MANY_FACTORS - 1 or j == n - 1:
+                    for t in range(n_rows):
+                        height[s, m, t] -= np.log(product[t])
+                        product[t] = 1.0
 
 
 @compiled(error_model="numpy")
-def weigh_cells(
-    xi: FloatArray, small: FloatArray, seen: FloatArray, share: FloatArray, rho: FloatArray
-) -> None:
-    """Compute rho of each cell times the share of its row."""
-    n, n_rows = xi.shape
-    holes = len(seen) > 0
-    for j in range(n):
-        for t in range(n_rows):
-            x, u = xi[j, t], small[j, t]
-            shown = seen[j, t] if holes else 1.0
-            rho[j, t] = share[t] * shown * (1.0 - u) / ((1.0 + u) * (2.0 * x))
+def blend_classes(moments: FloatArray, share: FloatArray, out: FloatArray) -> None:
+    """Add up moments (Y, S, M, f, R) of all classes with shares (S, M, Y, R), into (S, M, f, R)."""
+    n_classes, n_starts, n_components, n_features, n_rows = moments.shape
+    for s in range(n_starts):
+        for m in range(n_components):
+            for c in range(n_features):
+                for t in range(n_rows):
+                    out[s, m, c, t] = share[s, m, 0, t] * moments[0, s, m, c, t]
+                for y in range(1, n_classes):
+                    for t in range(n_rows):
+                        out[s, m, c, t] += share[s, m, y, t] * moments[y, s, m, c, t]
 
 
 @compiled(error_model="numpy")
@@ -173,17 +187,18 @@ def _load(
     """Read P and h of some columns; idle lanes hold the identity, so nothing can go wrong there."""
     q = len(start)
     for c in range(len(packed)):
-        for t in range(LANES):
-            packed[c, t] = table[1 + q + c, first + t] if t < width else 0.0
+        for t in range(width):
+            packed[c, t] = table[1 + q + c, first + t]
+        for t in range(width, LANES):
+            packed[c, t] = 0.0
     for i in range(q):
-        for t in range(LANES):
-            if t < width:
-                y = label[first + t]
-                packed[start[i], t] += precision[y, i]
-                h[i, t] = push[y, i] + pull[1 + i, first + t] - table[1 + i, first + t]
-            else:
-                packed[start[i], t] = 1.0
-                h[i, t] = 0.0
+        for t in range(width):
+            y = label[first + t]
+            packed[start[i], t] += precision[y, i]
+            h[i, t] = push[y, i] + pull[1 + i, first + t] - table[1 + i, first + t]
+        for t in range(width, LANES):
+            packed[start[i], t] = 1.0
+            h[i, t] = 0.0
     for t in range(width):
         log_size[first + t] = pull[0, first + t] - 0.5 * table[0, first + t]
 
@@ -194,7 +209,7 @@ def _factorise(
 ) -> None:
     """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by."""
     q = len(start)
-    root = np.empty(LANES)
+    root, size = np.empty(LANES), np.ones(LANES)
     for i in range(q):
         di = start[i]
         # four rows at a time: the sums are read and written less often
@@ -216,8 +231,13 @@ def _factorise(
                     packed[di + j, t] -= packed[a, t] * packed[a + j, t]
         for t in range(LANES):
             root[t] = 1.0 / np.sqrt(packed[di, t])
-        for t in range(width):
-            log_size[first + t] += np.log(root[t])
+        for t in range(LANES):
+            size[t] *= root[t]
+        if i % FEW_FACTORS == FEW_FACTORS - 1 or i == q - 1:
+            for t in range(width):
+                log_size[first + t] += np.log(size[t])
+            for t in range(LANES):
+                size[t] = 1.0
         for j in range(1, q - i):
             for t in range(LANES):
                 packed[di + j, t] *= root[t]
@@ -266,7 +286,7 @@ def _invert(start: IndexArray, packed: FloatArray, inverse: FloatArray, row: Flo
 
 
 @compiled(error_model="numpy")
-def measure_posteriors(
+def _measure(
     table: FloatArray,
     pull: FloatArray,
     label: IndexArray,
@@ -297,7 +317,7 @@ def measure_posteriors(
 
 
 @compiled(error_model="numpy")
-def solve_posteriors(
+def _solve(
     table: FloatArray,
     pull: FloatArray,
     label: IndexArray,
@@ -339,3 +359,27 @@ def solve_posteriors(
                 for t in range(width):
                     value = inverse[i * q + j, t] + mean[i, t] * mean[j, t]
                     table[1 + q + c, first + t] = value
+
+
+@compiled(error_model="numpy")
+def find_posteriors(
+    table: FloatArray,
+    pull: FloatArray,
+    label: IndexArray,
+    precision: FloatArray,
+    push: FloatArray,
+    moments: bool,
+    log_size: FloatArray,
+) -> None:
+    """Compute `log_size` (S, M, R) for all starts and components.
+
+    If `moments`, also overwrite `table` (S, M, f, R) with the posterior expectations of the
+    features. `pull` has shape (S, M, q + 1, R), `precision` and `push` (S, Y, q).
+    """
+    for s in range(table.shape[0]):
+        for m in range(table.shape[1]):
+            one, two, out = table[s, m], pull[s, m], log_size[s, m]
+            if moments:
+                _solve(one, two, label, precision[s], push[s], out)
+            else:
+                _measure(one, two, label, precision[s], push[s], out)
