@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
     from latentclass.estimator._explanation import Explanation
     from latentclass.estimator._parts import Parts
+    from latentclass.estimator._warmup import warmup
     from latentclass.hnb._classifier import HNBClassifier
     from latentclass.latent_tree._classifier import LatentTreeClassifier
     from latentclass.lcm._binary_classifier import BinaryLCMClassifier
@@ -44,6 +45,7 @@ __all__ = [
     "datasets",
     "evaluation",
     "plots",
+    "warmup",
 ]
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
@@ -61,6 +63,7 @@ _HOMES = {
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
     "Parts": "latentclass.estimator._parts",
+    "warmup": "latentclass.estimator._warmup",
 }
 
 

@@ -127,3 +127,17 @@ def test_a_kernel_that_is_kept_is_not_announced(caplog):
     compilation = _compiled.Compilation(patience=3600.0)
     compilation.end()  # an end without a beginning does no harm
     assert not caplog.messages
+
+
+def test_a_function_that_only_kernels_call_has_no_file_of_its_own(tmp_path):
+    program = PROGRAM.replace("import compiled", "import compiled, inner as part")
+    program = program.replace("@compiled()\ndef inner", "@part()\ndef inner")
+    script = tmp_path / "kernels.py"
+    script.write_text(program, encoding="utf-8")
+    home = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):  # compiled, then loaded
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=home)
+        assert done.stdout.strip() == "8", done.stderr
+        assert [path.name.split(".")[1].split("-")[0] for path in kept(tmp_path, "nbi")] == [
+            "outer"
+        ]

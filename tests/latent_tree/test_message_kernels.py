@@ -6,6 +6,7 @@ from itertools import chain, product
 
 import numpy as np
 import pytest
+from kernel_entry import entry
 from numpy.testing import assert_allclose
 from tree_reference import random_rows, random_tables
 
@@ -141,7 +142,7 @@ class TestPasses:
 @pytest.mark.parametrize(("value", "exponent"), [(0.75, 0), (0.75, 2), (3.0, -3), (1.0, -9)])
 def test_shift(value, exponent):
     expected = float(Fraction(value) * Fraction(2) ** (256 * exponent))
-    assert kernels._shift(value, exponent) == expected
+    assert entry(kernels._shift)(value, exponent) == expected
 
 
 @pytest.mark.parametrize("k", range(1, 8))
@@ -149,11 +150,11 @@ def test_sums_in_parts_of_three(k):
     rng = np.random.default_rng(k)
     own, share = rng.random((k, 20)), rng.random(k)
     out = np.empty(20)
-    kernels._mix(share, own, out)
+    entry(kernels._mix)(share, own, out)
     assert_allclose(out, share @ own, rtol=1e-14)
     places = rng.integers(0, 4, 20).astype(np.uint32)
     below = np.full((k, 4), np.nan)
-    kernels._add_up(below, own, places)
+    entry(kernels._add_up)(below, own, places)
     assert_allclose(below, own @ np.eye(4)[places], rtol=1e-14)
 
 
@@ -164,7 +165,7 @@ def test_posteriors_and_counts_of_an_edge(k_parent):
     lam = rng.random((3, 10))
     joint = np.einsum("pu,ps,su->psu", above, conditional, lam)
     count = np.ones((k_parent, 3))
-    kernels._spread(conditional, lam, above, count)
+    entry(kernels._spread)(conditional, lam, above, count)
     assert_allclose(lam, joint.sum(axis=0), rtol=1e-13)
     assert_allclose(count, 1 + joint.sum(axis=2), rtol=1e-13)
 
@@ -175,12 +176,12 @@ def test_weighted_logarithms_of_rows_in_any_grouping():
     none = np.empty(0, dtype=np.int32)
     used = weight > 0
     plain = weight[used] @ (np.log(x[used]) - kernels.LOG_BIG)
-    assert_allclose(kernels._sum_logs(x, none, weight), plain, rtol=1e-14)
+    assert_allclose(entry(kernels._sum_logs)(x, none, weight), plain, rtol=1e-14)
     e = np.arange(8, dtype=np.int32)
     scaled = weight[used] @ (np.log(x[used]) - e[used] * kernels.LOG_BIG)
-    assert_allclose(kernels._sum_logs(x, e, weight), scaled, rtol=1e-14)
+    assert_allclose(entry(kernels._sum_logs)(x, e, weight), scaled, rtol=1e-14)
     weight[6] = 1.0
-    assert kernels._sum_logs(x, none, weight) == -math.inf
+    assert entry(kernels._sum_logs)(x, none, weight) == -math.inf
 
 
 def test_memory_is_left_clean_for_the_next_start():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernel_entry import entry
 from mixture_reference import (
     log_joint,
     log_likelihood,
@@ -32,7 +33,7 @@ def test_exponentials_are_exact():
     less = np.random.default_rng(1).normal(size=256)
     shifted = values + less
     total = np.ones(256)
-    exponentials(shifted, less, total)
+    entry(exponentials)(shifted, less, total)
     assert shifted[0] == 1.0
     assert_allclose(shifted, expected, rtol=2e-13)
     assert_array_equal(total, 1.0 + shifted)
@@ -42,7 +43,7 @@ def test_shares_are_relative_to_the_largest():
     joint = np.random.default_rng(0).normal(-50.0, 3.0, (4, RUN))
     less, total = joint.max(axis=0), np.full(RUN, np.nan)
     expected = np.exp(joint - less)
-    normalise(joint, less, total)
+    entry(normalise)(joint, less, total)
     assert_allclose(joint, expected, rtol=1e-12)
     assert_allclose(total, expected.sum(axis=0), rtol=1e-12)
 
@@ -57,7 +58,7 @@ def test_a_run_of_rows_has_the_posteriors_of_bayes_rule(holes, weights, sharpnes
     for s in range(2):
         slow, total = log_joint(data, params, s), 0.0
         for first in (0, RUN):
-            total += share_run(
+            total += entry(share_run)(
                 rows, with_place(params), log_constants(rows, params)[s], s, first, joint, raised,
                 sharpness, space,
             )  # fmt: skip
@@ -77,7 +78,7 @@ def test_a_row_that_no_component_can_have_made_has_even_shares():
     rows, params = pack(data), make_starts(data)
     params.log_prob[:, :, 0] = -np.inf
     joint, space = np.empty((3, RUN)), np.empty((SPACE, RUN))
-    found = share_run(
+    found = entry(share_run)(
         rows, with_place(params), log_constants(rows, params)[0], 0, 0, joint, joint, 1.0, space
     )
     impossible = np.flatnonzero(data.rows.codes[:, 0] == 0)

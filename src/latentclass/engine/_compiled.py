@@ -37,6 +37,22 @@ def compiled(**options: Any) -> Callable[[F], F]:
     return compile_one
 
 
+def inner(**options: Any) -> Callable[[F], F]:
+    """Compile a function that only other kernels call, as a part of them.
+
+    It has no entry from Python, which takes longer to compile than a short loop, and no file of its
+    own on disk. `options` are further ones of numba's `njit`.
+    """
+
+    # numba's types do not know the first two
+    every: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+
+    def compile_one(function: F) -> F:
+        return cast(F, numba.njit(nogil=True, **every)(function))
+
+    return compile_one
+
+
 class Compilation:
     """Says once, after a second of it, that kernels are being compiled.
 

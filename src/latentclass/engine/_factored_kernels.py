@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass.engine._compiled import compiled
+from latentclass.engine._compiled import compiled, inner
 
 
 @compiled()
@@ -240,7 +240,7 @@ def add_sums(
                         hidden[j, 1 + rank + f, k] += spread[0, f, k]
 
 
-@compiled()
+@inner()
 def _begin(
     p: int,
     observed: BoolArray,
@@ -266,7 +266,7 @@ def _begin(
                 flat_fixed[f] -= flat_centre[j, f]
 
 
-@compiled()
+@inner()
 def _factorise(cells: FloatArray, lower: FloatArray, log_det: FloatArray, row: int) -> None:
     """Cholesky factor of I + A' A, given A' A in a row of `cells`; its diagonal is inverted."""
     rank, _, n_gaussians = lower.shape
@@ -296,7 +296,7 @@ def _factorise(cells: FloatArray, lower: FloatArray, log_det: FloatArray, row: i
                 product[k] = 1.0
 
 
-@compiled()
+@inner()
 def _invert(lower: FloatArray, inverse: FloatArray, cells: FloatArray, row: int) -> None:
     """Put the inverse of I + A' A in a row of `cells`, through the `inverse` of its factor."""
     rank, _, n_gaussians = lower.shape
@@ -322,7 +322,7 @@ def _invert(lower: FloatArray, inverse: FloatArray, cells: FloatArray, row: int)
             f += 1
 
 
-@compiled()
+@inner()
 def _forward(lower: FloatArray, vectors: FloatArray, row: int) -> None:
     """Turn a row of b into t = L^-1 b; substitution keeps more digits than an inverse does."""
     rank, _, n_gaussians = lower.shape
@@ -334,7 +334,7 @@ def _forward(lower: FloatArray, vectors: FloatArray, row: int) -> None:
             vectors[row, i, k] *= lower[i, i, k]
 
 
-@compiled()
+@inner()
 def _backward(lower: FloatArray, vectors: FloatArray, row: int) -> None:
     """Turn a row of t into u = L'^-1 t."""
     rank, _, n_gaussians = lower.shape
@@ -346,7 +346,7 @@ def _backward(lower: FloatArray, vectors: FloatArray, row: int) -> None:
             vectors[row, i, k] *= lower[i, i, k]
 
 
-@compiled()
+@inner()
 def _transpose(matrices: FloatArray) -> None:
     rank, _, n_gaussians = matrices.shape
     for i in range(rank):

@@ -27,12 +27,13 @@ This module loads numba; import it only where a tree is searched for.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass.engine._compiled import compiled
+from latentclass.engine._compiled import compiled, inner
 from latentclass.latent_tree._row_patterns import PlaceArray
 
 RESCALE = 8
@@ -110,24 +111,27 @@ def n_entries(region: Region) -> int:
 
 def split_tables(region: Region, theta: FloatArray) -> list[FloatArray]:
     """A flat array of entries as tables: P(Y) and P(W | Y) if learned, then those of the inputs."""
-    shapes = [(1, region.k)] if region.free_prior else []
-    if region.k_new:
-        shapes.append((region.k, region.k_new))
-    shapes += [(region.k_new or region.k, k) for k in region.k_in.tolist()]
     tables, start = [], 0
-    for rows, columns in shapes:
+    for rows, columns in _shapes(region):
         tables.append(theta[start : start + rows * columns].reshape(rows, columns))
         start += rows * columns
     return tables
 
 
+def _shapes(region: Region) -> list[tuple[int, int]]:
+    shapes = [(1, region.k)] if region.free_prior else []
+    if region.k_new:
+        shapes.append((region.k, region.k_new))
+    return shapes + [(region.k_new or region.k, k) for k in region.k_in.tolist()]
+
+
 class _Room(NamedTuple):
-    """Memory for one call.
+    """Memory for one call, and where the parts of it are; matrices are stored row by row.
 
     It holds messages and summed posteriors of the inputs (`message`, `sums`, `start`), of the
     groups (`product`, `group_sums`, `group_start`) and of W (`new_message`, `new_sums`); then
     P(y, row) (`joint`), its sum p(row), and the logarithm of the number by which each row was
-    divided (`scale`).
+    divided (`scale`). `rows` and `columns` are the shapes of the learned tables.
     """
 
     message: FloatArray
@@ -141,146 +145,67 @@ class _Room(NamedTuple):
     joint: FloatArray
     p: FloatArray
     scale: FloatArray
+    rows: IndexArray
+    columns: IndexArray
 
 
-@compiled()
 def _make_room(region: Region) -> _Room:
-    n_rows, n_in, n_groups = len(region.weight), len(region.k_in), len(region.group_size)
-    above = region.k_new if region.k_new else region.k
-    start = np.zeros(n_in + 1, dtype=np.intp)
-    for i in range(n_in):
-        start[i + 1] = start[i] + above * region.size[i]
-    group_start = np.zeros(n_groups + 1, dtype=np.intp)
-    for g in range(n_groups):
-        group_start[g + 1] = group_start[g] + above * region.group_size[g]
-    n_new = region.group_size[0] if region.k_new else 0
-    n_joint = 0 if len(region.bounds) else n_rows
+    n_rows, above = len(region.weight), region.k_new or region.k
+    start, group_start = (
+        np.concatenate([[0], np.cumsum(above * sizes)]).astype(np.intp)
+        for sizes in (region.size, region.group_size)
+    )
+    n_new = region.k * int(region.group_size[0]) if region.k_new else 0
+    n_joint = 0 if len(region.bounds) else region.k * n_rows
+    rows, columns = np.array(_shapes(region), dtype=np.intp).T.copy()
     return _Room(
-        np.empty(start[n_in]), np.empty(start[n_in]), start,
-        np.empty(group_start[n_groups]), np.empty(group_start[n_groups]), group_start,
-        np.empty((region.k, n_new)), np.empty((region.k, n_new)),
-        np.empty((region.k, n_joint)), np.empty(n_rows), np.zeros(n_rows),
+        np.empty(start[-1]), np.empty(start[-1]), start,
+        np.empty(group_start[-1]), np.empty(group_start[-1]), group_start,
+        np.empty(n_new), np.empty(n_new), np.empty(n_joint), np.empty(n_rows), np.zeros(n_rows),
+        rows, columns,
     )  # fmt: skip
 
 
-@compiled()
-def _products(region: Region, theta: FloatArray, first: int, room: _Room) -> None:
-    """m_Z(y) = sum_z P(z | y) e_Z(z) of each input, and their product in each group.
+def region_log_likelihood(region: Region, theta: FloatArray) -> float:
+    """Weighted sum of log p(row) of equation (a) or (b), with the given tables."""
+    return local_em(region, theta[None], 0, 0.0)[1]
 
-    With W, the states are those of W instead of y.
+
+def local_em(
+    region: Region, starts: FloatArray, max_iter: int, tol: float
+) -> tuple[FloatArray, float]:
+    """Run EM from several starts of shape (S, n_entries); the best tables and log-likelihood.
+
+    The start that remains after halving stops when a step gains less than `tol`, or after
+    `max_iter` steps in total.
     """
-    above = region.k_new if region.k_new else region.k
-    place, before = first, -1
-    for i in range(len(region.k_in)):
-        k, size = region.k_in[i], region.size[i]
-        table = theta[place : place + above * k].reshape((above, k))
-        place += above * k
-        out = room.message[room.start[i] : room.start[i + 1]].reshape((above, size))
-        _message(region, i, table, out)
-        g = region.group[i]
-        n = region.group_size[g]
-        product = room.product[room.group_start[g] : room.group_start[g + 1]].reshape((above, n))
-        ids = region.ids[region.ids_start[i] : region.ids_start[i] + n]
-        for s in range(above):
-            row, given = product[s], out[s]
-            if g != before:
-                for t in range(n):
-                    row[t] = given[ids[t]]
-            else:
-                for t in range(n):
-                    row[t] *= given[ids[t]]
-        before = g
+    theta, counts, value = starts.copy(), np.empty(starts.shape), np.empty(len(starts))
+    best = _run(region, _make_room(region), theta, counts, value, max_iter, tol)
+    return theta[best], float(value[best])
 
 
-@compiled()
-def _message(region: Region, i: int, table: FloatArray, out: FloatArray) -> None:
-    """m_Z of input i; for a leaf the entry of the observed state, and 1 for a missing cell."""
-    above, k = table.shape
-    size = region.size[i]
-    if region.leaf[i]:
-        for p in range(above):
-            for s in range(k):
-                out[p, s] = table[p, s]
-            out[p, k] = 1.0
-        return
-    begin = region.evidence_start[i]
-    given = region.evidence[begin : begin + k * size].reshape((k, size))
-    for p in range(above):
-        row = out[p]
-        x = table[p, 0]
-        for u in range(size):
-            row[u] = x * given[0, u]
-        for s in range(1, k):
-            x = table[p, s]
-            for u in range(size):
-                row[u] += x * given[s, u]
+# The kernels take flat arrays and views of one row: these compile faster than matrices.
 
 
-@compiled()
-def _rescale(product: FloatArray, scale: FloatArray) -> None:
-    """Divide rows that have only small numbers by the largest, and add its logarithm to `scale`."""
-    k, size = product.shape
-    for u in range(size):
-        top = product[0, u]
-        for s in range(1, k):
-            top = max(top, product[s, u])
-        if top > 0.0 and top < 1e-30:
-            for s in range(k):
-                product[s, u] /= top
-            scale[u] += np.log(top)
+@inner()
+def _add_times(out: FloatArray, x: float, row: FloatArray, first: bool) -> None:
+    """Add x times a row to `out`, which the first one overwrites."""
+    if first:
+        for u in range(len(out)):
+            out[u] = x * row[u]
+    else:
+        for u in range(len(out)):
+            out[u] += x * row[u]
 
 
-@compiled()
-def _add_up(total: FloatArray, own: FloatArray, ids: PlaceArray) -> None:
-    """total[s, t] = sum of own[s, u] over the u with ids[u] = t."""
-    k, size = own.shape
-    total[:] = 0.0
-    s = 0
-    while s + 2 <= k:  # two sums together, since additions to one number wait for each other
-        one, two, first, second = total[s], total[s + 1], own[s], own[s + 1]
-        for u in range(size):
-            t = ids[u]
-            one[t] += first[u]
-            two[t] += second[u]
-        s += 2
-    if s < k:
-        one, first = total[s], own[s]
-        for u in range(size):
-            one[ids[u]] += first[u]
+@inner()
+def _divide(sums: FloatArray, message: FloatArray) -> None:
+    """Divide sums of posteriors by messages; where a message is 0, the posterior is 0 as well."""
+    for u in range(len(sums)):
+        sums[u] = sums[u] / message[u] if message[u] > 0.0 else 0.0
 
 
-@compiled()
-def _count_inputs(
-    region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
-) -> None:
-    """Counts of the tables of the inputs, equation (c), from the posteriors of the groups."""
-    above = region.k_new if region.k_new else region.k
-    place = first
-    for i in range(len(region.k_in)):
-        k, size, g = region.k_in[i], region.size[i], region.group[i]
-        n = region.group_size[g]
-        own = room.group_sums[room.group_start[g] : room.group_start[g + 1]].reshape((above, n))
-        sums = room.sums[room.start[i] : room.start[i + 1]].reshape((above, size))
-        _add_up(sums, own, region.ids[region.ids_start[i] : region.ids_start[i] + n])
-        table = theta[place : place + above * k].reshape((above, k))
-        count = counts[place : place + above * k].reshape((above, k))
-        place += above * k
-        if region.leaf[i]:
-            for p in range(above):
-                for s in range(k):
-                    count[p, s] = sums[p, s] + sums[p, k] * table[p, s]
-            continue
-        message = room.message[room.start[i] : room.start[i + 1]].reshape((above, size))
-        begin = region.evidence_start[i]
-        given = region.evidence[begin : begin + k * size].reshape((k, size))
-        for p in range(above):
-            for u in range(size):
-                sums[p, u] = sums[p, u] / message[p, u] if message[p, u] > 0.0 else 0.0
-            for s in range(k):
-                count[p, s] = table[p, s] * _dot(sums[p], given[s])
-
-
-@compiled()
+@inner()
 def _dot(a: FloatArray, b: FloatArray) -> float:
     """Sum of products, in four partial sums, because a single one would wait for each addition."""
     n = len(a) // 4 * 4
@@ -295,7 +220,219 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
     return (one + two) + (three + four)
 
 
-@compiled()
+@inner()
+def _add_up(total: FloatArray, n: int, own: FloatArray, ids: PlaceArray, k: int) -> None:
+    """total[s, t] = sum of own[s, u] over the u with ids[u] = t; k rows of n and of len(ids)."""
+    size = len(ids)
+    for t in range(len(total)):
+        total[t] = 0.0
+    s = 0
+    while s < k:  # two sums together, since additions to one number wait for each other
+        one, first = total[s * n : s * n + n], own[s * size : s * size + size]
+        if s + 1 < k:
+            two = total[s * n + n : s * n + 2 * n]
+            second = own[s * size + size : s * size + 2 * size]
+            for u in range(size):
+                t = ids[u]
+                one[t] += first[u]
+                two[t] += second[u]
+        else:
+            for u in range(size):
+                one[ids[u]] += first[u]
+        s += 2
+
+
+@inner()
+def _message(region: Region, i: int, table: FloatArray, above: int, out: FloatArray) -> None:
+    """m_Z of input i; for a leaf the entry of the observed state, and 1 for a missing cell."""
+    k, size, begin = region.k_in[i], region.size[i], region.evidence_start[i]
+    for p in range(above):
+        row = out[p * size : p * size + size]
+        if region.leaf[i]:
+            for s in range(k):
+                row[s] = table[p * k + s]
+            row[k] = 1.0
+            continue
+        for s in range(k):
+            given = region.evidence[begin + s * size : begin + s * size + size]
+            _add_times(row, table[p * k + s], given, s == 0)
+
+
+@inner()
+def _products(region: Region, theta: FloatArray, first: int, above: int, room: _Room) -> None:
+    """m_Z(y) = sum_z P(z | y) e_Z(z) of each input, and their product in each group.
+
+    With W, the states are those of W instead of y.
+    """
+    place, before = first, -1
+    for i in range(len(region.k_in)):
+        size, g, ids_start = region.size[i], region.group[i], region.ids_start[i]
+        end = place + above * region.k_in[i]
+        out = room.message[room.start[i] : room.start[i + 1]]
+        _message(region, i, theta[place:end], above, out)
+        place = end
+        n, start = region.group_size[g], room.group_start[g]
+        ids = region.ids[ids_start : ids_start + n]
+        for s in range(above):
+            row = room.product[start + s * n : start + s * n + n]
+            given = out[s * size : s * size + size]
+            if g != before:
+                for t in range(n):
+                    row[t] = given[ids[t]]
+            else:
+                for t in range(n):
+                    row[t] *= given[ids[t]]
+        before = g
+
+
+@inner()
+def _count_inputs(
+    region: Region, theta: FloatArray, first: int, above: int, counts: FloatArray, room: _Room
+) -> None:
+    """Counts of the tables of the inputs, equation (c), from the posteriors of the groups."""
+    place = first
+    for i in range(len(region.k_in)):
+        k, size, g = region.k_in[i], region.size[i], region.group[i]
+        start, begin = region.ids_start[i], region.evidence_start[i]
+        sums = room.sums[room.start[i] : room.start[i + 1]]
+        own = room.group_sums[room.group_start[g] : room.group_start[g + 1]]
+        _add_up(sums, size, own, region.ids[start : start + region.group_size[g]], above)
+        message = room.message[room.start[i] : room.start[i + 1]]
+        if not region.leaf[i]:
+            _divide(sums, message)
+        for p in range(above):
+            row = sums[p * size : p * size + size]
+            for s in range(k):
+                x = theta[place]
+                if region.leaf[i]:
+                    counts[place] = row[s] + row[k] * x
+                else:
+                    given = region.evidence[begin + s * size : begin + s * size + size]
+                    counts[place] = x * _dot(row, given)
+                place += 1
+
+
+@inner()
+def _count_new(
+    theta: FloatArray, counts: FloatArray, k: int, k_new: int, n: int, room: _Room
+) -> None:
+    """Counts of P(W | Y), and the posteriors of W summed over the rows of each pattern."""
+    _divide(room.new_sums, room.new_message)
+    for t in range(k_new):
+        lam, own = room.product[t * n : t * n + n], room.group_sums[t * n : t * n + n]
+        for s in range(k):
+            row, x = room.new_sums[s * n : s * n + n], theta[s * k_new + t]
+            counts[s * k_new + t] = x * _dot(row, lam)
+            _add_times(own, x, row, s == 0)
+        for u in range(n):
+            own[u] *= lam[u]
+
+
+@inner()
+def _weight_over_p(weight: FloatArray, p: FloatArray, scale: FloatArray, want: bool) -> float:
+    """Replace each p(row) by weight / p(row); return the log-likelihood if `want`, otherwise 0."""
+    total = 0.0
+    if want:
+        for u in range(len(p)):
+            if weight[u] > 0.0:
+                total += weight[u] * (math.log(max(p[u], MIN_PROBABILITY)) + scale[u])
+    for u in range(len(p)):
+        p[u] = weight[u] / max(p[u], MIN_PROBABILITY)
+    return total
+
+
+@inner()
+def _by_pattern(
+    region: Region, message: FloatArray, sums: FloatArray, room: _Room, want: bool
+) -> float:
+    """Equations (a) and (b) for one group, with the rows sorted by its patterns.
+
+    Writes the posteriors of the root, summed over the rows of each pattern, to `sums`. Returns the
+    log-likelihood if `want`.
+    """
+    k, n, bounds = region.k, region.group_size[0], region.bounds
+    for t in range(n):
+        p = room.p[bounds[t] : bounds[t + 1]]
+        for s in range(k):
+            row = region.base[s, bounds[t] : bounds[t + 1]]
+            _add_times(p, message[s * n + t], row, s == 0)
+    total = _weight_over_p(region.weight, room.p, room.scale, want)
+    for t in range(n):
+        p = room.p[bounds[t] : bounds[t + 1]]
+        for s in range(k):
+            row = region.base[s, bounds[t] : bounds[t + 1]]
+            sums[s * n + t] = message[s * n + t] * _dot(row, p)
+    return total
+
+
+@inner()
+def _rescale(joint: FloatArray, k: int, scale: FloatArray) -> None:
+    """Divide rows that have only small numbers by the largest, and add its logarithm to `scale`."""
+    size = len(scale)
+    for u in range(size):
+        top = joint[u]
+        for s in range(1, k):
+            top = max(top, joint[s * size + u])
+        if top > 0.0 and top < 1e-30:
+            for s in range(k):
+                joint[s * size + u] /= top
+            scale[u] += math.log(top)
+
+
+@inner()
+def _join(
+    region: Region, message: FloatArray, theta: FloatArray, joint: FloatArray, room: _Room
+) -> None:
+    """P(y, row) of equations (a) and (b), for any number of groups, and its sum p(row)."""
+    k, n_rows = region.k, len(region.weight)
+    for u in range(n_rows):
+        room.scale[u] = 0.0
+    for s in range(k):
+        out, x = joint[s * n_rows : s * n_rows + n_rows], 1.0
+        if region.free_prior:
+            x = theta[s]
+        for u in range(n_rows):
+            out[u] = x
+        if region.base.shape[1]:
+            row = region.base[s]
+            for u in range(n_rows):
+                out[u] *= row[u]
+    for g in range(len(region.group_size)):
+        n, start, ids = region.group_size[g], room.group_start[g], region.group_ids[g]
+        for s in range(k):
+            out = joint[s * n_rows : s * n_rows + n_rows]
+            row = message[start + s * n : start + s * n + n]
+            for u in range(n_rows):
+                out[u] *= row[ids[u]]
+        if (g + 1) % RESCALE == 0:
+            _rescale(joint, k, room.scale)
+    for s in range(k):
+        _add_times(room.p, 1.0, joint[s * n_rows : s * n_rows + n_rows], s == 0)
+
+
+@inner()
+def _by_row(
+    region: Region, message: FloatArray, sums: FloatArray, theta: FloatArray, counts: FloatArray,
+    room: _Room, want: bool,
+) -> float:  # fmt: skip
+    """As `_by_pattern`, row by row for any number of groups; also the counts of P(y)."""
+    k, n_rows, joint, p = region.k, len(region.weight), room.joint, room.p
+    _join(region, message, theta, joint, room)
+    total = _weight_over_p(region.weight, p, room.scale, want)
+    for s in range(k):
+        row, x = joint[s * n_rows : s * n_rows + n_rows], 0.0
+        for u in range(n_rows):
+            row[u] *= p[u]
+            x += row[u]
+        if region.free_prior:
+            counts[s] = x
+    for g in range(len(region.group_size)):
+        n, start = region.group_size[g], room.group_start[g]
+        _add_up(sums[start : start + k * n], n, joint, region.group_ids[g], k)
+    return total
+
+
+@inner()
 def _expect(
     region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
 ) -> float:
@@ -303,219 +440,75 @@ def _expect(
     k, k_new = region.k, region.k_new
     first = k if region.free_prior else 0
     inputs = first + k * k_new
-    _products(region, theta, inputs, room)
-    if k_new:
-        n = region.group_size[0]
-        transfer = theta[first:inputs].reshape((k, k_new))
-        lam = room.product.reshape((k_new, n))
+    above = k_new if k_new else k
+    _products(region, theta, inputs, above, room)
+    message, sums, n = room.product, room.group_sums, region.group_size[0]
+    if k_new:  # its messages take the place of those of the one group
+        message, sums = room.new_message, room.new_sums
         for s in range(k):
-            out = room.new_message[s]
-            out[:] = 0.0
             for t in range(k_new):
-                x, row = transfer[s, t], lam[t]
-                for u in range(n):
-                    out[u] += x * row[u]
-    total = (
-        _by_pattern(region, room, want)
-        if len(region.bounds)
-        else _by_row(region, theta, counts, room, want)
-    )
+                x, row = theta[first + s * k_new + t], room.product[t * n : t * n + n]
+                _add_times(message[s * n : s * n + n], x, row, t == 0)
+    if len(region.bounds):
+        total = _by_pattern(region, message, sums, room, want)
+    else:
+        total = _by_row(region, message, sums, theta, counts, room, want)
     if k_new:
-        _count_new(region, theta, first, counts, room)
-    _count_inputs(region, theta, inputs, counts, room)
+        _count_new(theta[first:inputs], counts[first:inputs], k, k_new, n, room)
+    _count_inputs(region, theta, inputs, above, counts, room)
     return total
 
 
-@compiled()
-def _by_pattern(region: Region, room: _Room, want: bool) -> float:
-    """Equations (a) and (b) for one group, with the rows sorted by its patterns.
-
-    Writes the posteriors of the root, summed over the rows of each pattern, to the sums of the
-    group or of W. Returns the log-likelihood if `want`.
-    """
-    k, n = region.k, region.group_size[0]
-    message = room.new_message if region.k_new else room.product.reshape((k, n))
-    sums = room.new_sums if region.k_new else room.group_sums.reshape((k, n))
-    base, p, weight = region.base, room.p, region.weight
-    for t in range(n):
-        start, end = region.bounds[t], region.bounds[t + 1]
-        if start == end:
-            for s in range(k):
-                sums[s, t] = 0.0
-            continue
-        x, row = message[0, t], base[0]
-        for u in range(start, end):
-            p[u] = x * row[u]
-        for s in range(1, k):
-            x, row = message[s, t], base[s]
-            for u in range(start, end):
-                p[u] += x * row[u]
-    total = _weight_over_p(weight, p, room.scale, want)
-    for t in range(n):
-        start, end = region.bounds[t], region.bounds[t + 1]
-        if start < end:
-            for s in range(k):
-                sums[s, t] = message[s, t] * _dot(base[s, start:end], p[start:end])
-    return total
-
-
-@compiled()
-def _by_row(
-    region: Region, theta: FloatArray, counts: FloatArray, room: _Room, want: bool
-) -> float:
-    """Equations (a) and (b) row by row, for any number of groups, and the counts of P(y).
-
-    Writes the posteriors of the root, summed over the rows of each pattern, to the sums of the
-    groups or of W. Returns the log-likelihood if `want`.
-    """
-    k, n_rows, joint, p = region.k, len(region.weight), room.joint, room.p
-    room.scale[:] = 0.0
-    for s in range(k):
-        prior = theta[s] if region.free_prior else 1.0
-        if region.base.shape[1]:
-            for u in range(n_rows):
-                joint[s, u] = prior * region.base[s, u]
-        else:
-            for u in range(n_rows):
-                joint[s, u] = prior
-    for g in range(len(region.group_size)):
-        n = region.group_size[g]
-        message = room.product[room.group_start[g] : room.group_start[g + 1]].reshape((-1, n))
-        if region.k_new:
-            message = room.new_message
-        ids = region.group_ids[g]
-        for s in range(k):
-            out, row = joint[s], message[s]
-            for u in range(n_rows):
-                out[u] *= row[ids[u]]
-        if (g + 1) % RESCALE == 0:
-            _rescale(joint, room.scale)
-    p[:] = 0.0
-    for s in range(k):
-        for u in range(n_rows):
-            p[u] += joint[s, u]
-    total = _weight_over_p(region.weight, p, room.scale, want)
-    for s in range(k):
-        x = 0.0
-        for u in range(n_rows):
-            joint[s, u] *= p[u]
-            x += joint[s, u]
-        if region.free_prior:
-            counts[s] = x
-    for g in range(len(region.group_size)):
-        if region.k_new:
-            _add_up(room.new_sums, joint, region.group_ids[g])
-            continue
-        sums = room.group_sums[room.group_start[g] : room.group_start[g + 1]]
-        _add_up(sums.reshape((k, region.group_size[g])), joint, region.group_ids[g])
-    return total
-
-
-@compiled()
-def _weight_over_p(weight: FloatArray, p: FloatArray, scale: FloatArray, want: bool) -> float:
-    """Replace each p(row) by weight / p(row); return the log-likelihood if `want`, otherwise 0."""
-    total = 0.0
-    if want:
-        for u in range(len(p)):
-            if weight[u] > 0.0:
-                total += weight[u] * (np.log(max(p[u], MIN_PROBABILITY)) + scale[u])
-    for u in range(len(p)):
-        p[u] = weight[u] / max(p[u], MIN_PROBABILITY)
-    return total
-
-
-@compiled()
-def _count_new(
-    region: Region, theta: FloatArray, first: int, counts: FloatArray, room: _Room
-) -> None:
-    """Counts of P(W | Y), and the posteriors of W summed over the rows of each pattern."""
-    k, k_new, size = region.k, region.k_new, region.group_size[0]
-    inputs = first + k * k_new
-    transfer = theta[first:inputs].reshape((k, k_new))
-    count = counts[first:inputs].reshape((k, k_new))
-    sums, message = room.new_sums, room.new_message
-    lam, own = room.product.reshape((k_new, size)), room.group_sums.reshape((k_new, size))
-    for s in range(k):
-        for u in range(size):
-            sums[s, u] = sums[s, u] / message[s, u] if message[s, u] > 0.0 else 0.0
-        for t in range(k_new):
-            count[s, t] = transfer[s, t] * _dot(sums[s], lam[t])
-    for t in range(k_new):
-        out = own[t]
-        out[:] = 0.0
-        for s in range(k):
-            x, row = transfer[s, t], sums[s]
-            for u in range(size):
-                out[u] += x * row[u]
-        for u in range(size):
-            out[u] *= lam[t, u]
-
-
-@compiled()
-def _maximise(region: Region, counts: FloatArray, theta: FloatArray) -> None:
+@inner()
+def _maximise(room: _Room, counts: FloatArray, theta: FloatArray) -> None:
     """The M-step: every distribution becomes the shares of its counts."""
-    place = 0
-    if region.free_prior:
-        _share(counts, theta, 0, 1, region.k)
-        place = region.k
-    if region.k_new:
-        _share(counts, theta, place, region.k, region.k_new)
-        place += region.k * region.k_new
-    above = region.k_new if region.k_new else region.k
-    for i in range(len(region.k_in)):
-        _share(counts, theta, place, above, region.k_in[i])
-        place += above * region.k_in[i]
+    begin = 0
+    for table in range(len(room.rows)):
+        k = room.columns[table]
+        for _ in range(room.rows[table]):
+            total = 0.0
+            for s in range(begin, begin + k):
+                total += counts[s]
+            for s in range(begin, begin + k):
+                theta[s] = counts[s] / total if total > MIN_WEIGHT else 1.0 / k
+            begin += k
+
+
+@inner()
+def _sort(alive: IndexArray, value: FloatArray) -> None:
+    """Order starts by falling value; equal ones stay in their order. There are few."""
+    for a in range(1, len(alive)):
+        i = alive[a]
+        while a > 0 and value[alive[a - 1]] < value[i]:
+            alive[a] = alive[a - 1]
+            a -= 1
+        alive[a] = i
 
 
 @compiled()
-def _share(counts: FloatArray, theta: FloatArray, first: int, rows: int, k: int) -> None:
-    """The M-step for one table."""
-    for row in range(rows):
-        begin = first + row * k
-        total = 0.0
-        for s in range(begin, begin + k):
-            total += counts[s]
-        for s in range(begin, begin + k):
-            theta[s] = counts[s] / total if total > MIN_WEIGHT else 1.0 / k
-
-
-@compiled()
-def region_log_likelihood(region: Region, theta: FloatArray) -> float:
-    """Weighted sum of log p(row) of equation (a) or (b), with the given tables."""
-    return _expect(region, theta, np.empty(len(theta)), _make_room(region), True)
-
-
-@compiled()
-def local_em(
-    region: Region, starts: FloatArray, max_iter: int, tol: float
-) -> tuple[FloatArray, float]:
-    """Run EM from several starts of shape (S, n_entries); the best tables and log-likelihood.
-
-    The start that remains after halving stops when a step gains less than `tol`, or after
-    `max_iter` steps in total.
-    """
-    room = _make_room(region)
-    theta, counts = starts.copy(), np.empty(starts.shape)
-    value = np.empty(len(starts))
-    for i in range(len(starts)):
-        value[i] = _expect(region, theta[i], counts[i], room, True)
-    alive = np.argsort(-value, kind="mergesort")
-    done, length = 0, 1
-    while done < max_iter:
-        last = len(alive) == 1
-        n_steps = min(STEPS if last else length, max_iter - done)
-        before = value[alive[0]]
+def _run(
+    region: Region, room: _Room, theta: FloatArray, counts: FloatArray, value: FloatArray,
+    max_iter: int, tol: float,
+) -> int:  # fmt: skip
+    """`local_em` in place: `value` gets the log-likelihoods. Returns the number of the best."""
+    alive = np.arange(len(theta))
+    done, n_steps, length, before = 0, 0, 1, -np.inf
+    while True:
         for i in alive:
-            for step in range(n_steps):
-                _maximise(region, counts[i], theta[i])
-                value[i] = _expect(region, theta[i], counts[i], room, step == n_steps - 1)
+            for step in range(max(n_steps, 1)):
+                if n_steps:
+                    _maximise(room, counts[i], theta[i])
+                value[i] = _expect(region, theta[i], counts[i], room, step >= n_steps - 1)
         done += n_steps
+        last = len(alive) == 1
+        if n_steps and last and value[alive[0]] - before < tol * n_steps:
+            break
+        _sort(alive, value)
+        if n_steps and not last:
+            alive = alive[: (len(alive) + 1) // 2]
+        if done >= max_iter:
+            break
+        before = value[alive[0]]
+        n_steps = min(STEPS if len(alive) == 1 else length, max_iter - done)
         length *= 2
-        if last:
-            if value[alive[0]] - before < tol * n_steps:
-                break
-        else:
-            order = np.argsort(-value[alive], kind="mergesort")
-            alive = alive[order[: (len(alive) + 1) // 2]]
-    best = alive[np.argmax(value[alive])]
-    return theta[best], value[best]
+    return int(alive[0])

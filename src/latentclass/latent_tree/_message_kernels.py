@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
-from latentclass.engine._compiled import compiled
+from latentclass.engine._compiled import compiled, inner
 from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._schedule import Numbers, Program
 
@@ -35,11 +35,12 @@ TINY, BIG = 2.0**-BITS, 2.0**BITS
 LOG_BIG = BITS * float(np.log(2.0))
 
 _compiled = compiled()
-_summing = compiled(fastmath={"reassoc"})
-"""As `_compiled`, but the compiler may reorder sums. The order is fixed in the machine code."""
+_inner = inner()
+_summing = inner(fastmath={"reassoc"})
+"""As `_inner`, but the compiler may reorder sums. The order is fixed in the machine code."""
 
 
-@_compiled
+@_inner
 def _shift(value: float, exponent: int) -> float:
     """value * 2**(256 exponent)."""
     if exponent < -8:
@@ -75,9 +76,9 @@ def upward(program: Program, theta: FloatArray, numbers: Numbers, static: Number
             end = start + k_parent * size
             conditional = theta[table : table + k_parent * k].reshape((k_parent, k))
             least = 1.0
-            for x in conditional.flat:
-                if x > 0.0:
-                    least = min(least, x)
+            for entry in range(table, table + k_parent * k):
+                if theta[entry] > 0.0:
+                    least = min(least, theta[entry])
             floor *= least
             scaled = _send(
                 conditional, lam, lam_e, scaled, floor < TINY,
@@ -88,7 +89,7 @@ def upward(program: Program, theta: FloatArray, numbers: Numbers, static: Number
         numbers.floor[site] = max(floor, TINY)
 
 
-@_compiled
+@_inner
 def _send_evidence(program: Program, theta: FloatArray, numbers: Numbers, site: int) -> None:
     """Message of observed states, m(p) = P(s | p) for each code s, and 1 for a missing cell.
 
@@ -114,46 +115,46 @@ def _send_evidence(program: Program, theta: FloatArray, numbers: Numbers, site: 
     numbers.floor[site] = floor
 
 
-@_compiled
+@_inner
 def _collect(
     program: Program, numbers: Numbers, static: Numbers, site: int, lam: FloatArray,
     lam_e: CodeArray,
 ) -> tuple[bool, float]:  # fmt: skip
     """lam(s) = prod_i m_i(s) over a site's inputs; whether it has exponents, and its floor."""
     scaled, floor = False, 1.0
-    number, n_inputs = 0, program.input_start[site + 1] - program.input_start[site]
-    while number < n_inputs:
-        one = program.input_start[site] + number
-        given, given_e, places, given_floor = _input(program, numbers, static, site, number)
+    begin, end = program.input_start[site], program.input_start[site + 1]
+    edge = begin
+    while edge < end:
+        given, given_e, places, given_floor = _input(program, numbers, static, site, edge)
         floor *= given_floor
         # the product of three numbers that are at least 2**-256 does not underflow
-        two = number + 1 < n_inputs and not (program.straight[one] or program.straight[one + 1])
+        two = edge + 1 < end and not (program.straight[edge] or program.straight[edge + 1])
         if two:
             other, other_e, other_places, other_floor = _input(
-                program, numbers, static, site, number + 1
+                program, numbers, static, site, edge + 1
             )
             floor *= other_floor
-            _multiply_two(lam, given, places, other, other_places, number == 0)
+            _multiply_two(lam, given, places, other, other_places, edge == begin)
         else:
-            _multiply(lam, given, places, program.straight[one], number == 0)
+            _multiply(lam, given, places, program.straight[edge], edge == begin)
         if floor < TINY:
             scaled |= _rescale(lam, lam_e)
             floor = TINY
         scaled |= _add_exponents(lam_e, given_e, places)
         if two:
             scaled |= _add_exponents(lam_e, other_e, other_places)
-        number += 2 if two else 1
+        edge += 2 if two else 1
     return scaled, floor
 
 
-@_compiled
+@_inner
 def _input(
-    program: Program, numbers: Numbers, static: Numbers, site: int, number: int
+    program: Program, numbers: Numbers, static: Numbers, site: int, edge: int
 ) -> tuple[FloatArray, CodeArray, PlaceArray, float]:
     """The message of a site's input, its exponents (empty if all are 0), its places and floor."""
-    source = program.inputs[program.input_start[site] + number]
+    source = program.inputs[edge]
     size = program.size[site]
-    start = program.places_start[site] + number * size
+    start = program.places_start[site] + (edge - program.input_start[site]) * size
     places = program.places[start : start + size]
     k, n, start = program.k[site], program.size[source], program.message[source]
     held = static if program.static[source] else numbers
@@ -166,7 +167,7 @@ def _input(
     )
 
 
-@_compiled
+@_inner
 def _multiply(
     lam: FloatArray, given: FloatArray, places: PlaceArray, straight: bool, first: bool
 ) -> None:
@@ -187,7 +188,7 @@ def _multiply(
                 lam[s, u] *= given[s, places[u]]
 
 
-@_compiled
+@_inner
 def _multiply_two(
     lam: FloatArray, one: FloatArray, one_places: PlaceArray,
     two: FloatArray, two_places: PlaceArray, first: bool,
@@ -203,7 +204,7 @@ def _multiply_two(
                 lam[s, u] *= one[s, one_places[u]] * two[s, two_places[u]]
 
 
-@_compiled
+@_inner
 def _rescale(lam: FloatArray, lam_e: CodeArray) -> bool:
     """Raise numbers to at least 2**-256 and lower their exponents; whether any was below."""
     k, size = lam.shape
@@ -220,7 +221,7 @@ def _rescale(lam: FloatArray, lam_e: CodeArray) -> bool:
     return low
 
 
-@_compiled
+@_inner
 def _add_exponents(lam_e: CodeArray, given_e: CodeArray, places: PlaceArray) -> bool:
     """Add the exponents of an input if it has any; whether it has."""
     for s in range(len(given_e)):
@@ -229,7 +230,7 @@ def _add_exponents(lam_e: CodeArray, given_e: CodeArray, places: PlaceArray) -> 
     return len(given_e) > 0
 
 
-@_compiled
+@_inner
 def _send(
     conditional: FloatArray, lam: FloatArray, lam_e: CodeArray, scaled: bool, may_be_low: bool,
     message: FloatArray, message_e: CodeArray,
@@ -327,7 +328,7 @@ def row_logs(x: FloatArray, e: CodeArray) -> FloatArray:
     return out
 
 
-@_compiled
+@_inner
 def _sum_logs(x: FloatArray, e: CodeArray, weight: FloatArray) -> float:
     """Sum of weight * log p(row); three neighbours of equal weight share one logarithm."""
     total, u = 0.0, 0
@@ -348,8 +349,8 @@ def _sum_logs(x: FloatArray, e: CodeArray, weight: FloatArray) -> float:
     return total
 
 
-@_compiled
-def downward(
+@_inner
+def _downward(
     program: Program, theta: FloatArray, numbers: Numbers, above: FloatArray, counts: FloatArray
 ) -> None:
     """Add up P(p, s | row) over the rows for every table but the root's, from the root down.
@@ -386,7 +387,7 @@ def downward(
         _pass_down(program, site, own, above)
 
 
-@_compiled
+@_inner
 def _count_evidence(
     program: Program, theta: FloatArray, above: FloatArray, counts: FloatArray, site: int
 ) -> None:
@@ -402,7 +403,7 @@ def _count_evidence(
             counts[entry] += above[start + p * size + s] + missing * theta[entry]
 
 
-@_compiled
+@_inner
 def _pass_down(program: Program, site: int, own: FloatArray, above: FloatArray) -> None:
     """Sum a site's posteriors over the rows of each pattern of its inputs."""
     k, size = own.shape
@@ -423,7 +424,7 @@ def _pass_down(program: Program, site: int, own: FloatArray, above: FloatArray) 
             _add_up(below, own, places)
 
 
-@_compiled
+@_inner
 def _add_up(below: FloatArray, own: FloatArray, places: PlaceArray) -> None:
     """below[s, t] = sum of own[s, u] over the u with places[u] = t.
 
@@ -450,7 +451,7 @@ def _add_up(below: FloatArray, own: FloatArray, places: PlaceArray) -> None:
             below[s, places[u]] += own[s, u]
 
 
-@_compiled
+@_inner
 def _divide(above: FloatArray, message: FloatArray) -> None:
     """P(p | row) / m(p); where the message is 0, the posterior is 0 as well."""
     k_parent, size = above.shape
@@ -459,7 +460,7 @@ def _divide(above: FloatArray, message: FloatArray) -> None:
             above[p, u] /= message[p, u] if message[p, u] > 0.0 else 1.0
 
 
-@_compiled
+@_inner
 def _spread_scaled(
     conditional: FloatArray, lam: FloatArray, lam_e: CodeArray, message_e: CodeArray,
     above: FloatArray, count: FloatArray,
@@ -478,7 +479,7 @@ def _spread_scaled(
             lam[s, u] = total
 
 
-@_compiled
+@_inner
 def _spread(conditional: FloatArray, lam: FloatArray, above: FloatArray, count: FloatArray) -> None:
     """Posteriors of a node and counts of its table from `above`, which holds P(p | row) / m(p).
 
@@ -530,7 +531,7 @@ def _spread_three(share: FloatArray, above: FloatArray, lam: FloatArray, count: 
     count[2] += share[2] * three
 
 
-@_compiled
+@_inner
 def _mix(share: FloatArray, parts: FloatArray, out: FloatArray) -> None:
     """out = share @ parts, three parts at a time, for there are few parts and they are long."""
     k, size = parts.shape
@@ -586,7 +587,7 @@ def expect(
             counts[start, s] = _dot(own[s], weight)
             for u in range(size):
                 own[s, u] *= weight[u]
-        downward(program, theta[start], numbers, above, counts[start])
+        _downward(program, theta[start], numbers, above, counts[start])
         for site in range(root + 1):
             if numbers.scaled[site]:
                 end = program.message[site] + program.k_parent[site] * program.size[site]

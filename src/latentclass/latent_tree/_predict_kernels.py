@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
-from latentclass.engine._compiled import compiled
+from latentclass.engine._compiled import compiled, inner
 from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._tree import Tree
 
@@ -140,7 +140,7 @@ def _upward(program: _Program, places: PlaceArray, out: FloatArray) -> None:
             out[start + u] = np.log(p[u]) + scale[u] if p[u] > 0.0 else -np.inf
 
 
-@compiled()
+@inner()
 def _rescale(lam: FloatArray, scale: FloatArray) -> None:
     """Divide the numbers of each row that has only small ones by their largest, kept in `scale`."""
     for u in range(lam.shape[1]):

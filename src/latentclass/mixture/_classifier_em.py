@@ -216,8 +216,10 @@ class ClassifierSearch:
 
     def single(self) -> ClassifierParams:
         """Fit the model with one component, naive Bayes, to the labelled rows."""
-        nothing = np.zeros((1, len(self._joined.free), self.n_classes))
-        return self.m_step(self._stats(np.ones((1, len(self.y), 1)), nothing))
+        amount = self.data.weight[:, None] * (self.y[:, None] == np.arange(self.n_classes))
+        stats = product.soft_stats(self.data.rows, amount, self.data.layout)
+        shaped = (array[None] for array in stats)
+        return self.m_step(ClassifierStats(amount.sum(axis=0)[None, None], *shaped))
 
     def assign(
         self, params: ClassifierParams, chance: Chance

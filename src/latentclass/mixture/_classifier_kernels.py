@@ -26,6 +26,7 @@ from latentclass.mixture._padded_rows import RUN
 from latentclass.mixture._responsibility_kernels import (
     SPACE,
     compiled_loop,
+    inner_loop,
     largest,
     log_densities,
     normalise,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from latentclass.mixture._padded_rows import PaddedRows
 
 
-@compiled_loop
+@inner_loop
 def _condition(
     joint: FloatArray,
     inner: FloatArray,
@@ -158,7 +159,7 @@ def sum_shares(
         )
 
 
-@compiled_loop
+@inner_loop
 def _assign(
     rows: PaddedRows,
     y: CodeArray,
@@ -203,7 +204,7 @@ def _assign(
     return log_likelihood
 
 
-@compiled_loop
+@inner_loop
 def _share_classes(row_weight: FloatArray, alpha: float, log_class: FloatArray, n: int) -> None:
     """`drawn_shares` of one start with n components, as logarithms."""
     n_classes = len(row_weight) // n
@@ -222,7 +223,7 @@ def _share_classes(row_weight: FloatArray, alpha: float, log_class: FloatArray, 
             log_class[c * n_classes + k] = math.log(share) if share > 0.0 else -np.inf
 
 
-@compiled_loop
+@inner_loop
 def _pool(
     n_classes: int,
     row_weight: FloatArray,

@@ -15,14 +15,19 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
 from latentclass.mixture._padded_rows import LOST, RUN
-from latentclass.mixture._responsibility_kernels import compiled_loop, normalise, share_run
+from latentclass.mixture._responsibility_kernels import (
+    compiled_loop,
+    inner_loop,
+    normalise,
+    share_run,
+)
 
 if TYPE_CHECKING:
     from latentclass.engine._product_mixture import MixtureParams
     from latentclass.mixture._padded_rows import PaddedRows
 
 
-@compiled_loop
+@inner_loop
 def _draw(
     shares: FloatArray,
     total: FloatArray,
@@ -42,7 +47,7 @@ def _draw(
             component[r] += room[r] >= 0.0
 
 
-@compiled_loop
+@inner_loop
 def _best(shares: FloatArray, component: CodeArray, n: int) -> None:
     """Pick the first component with the largest share."""
     for r in range(n):
@@ -52,7 +57,7 @@ def _best(shares: FloatArray, component: CodeArray, n: int) -> None:
                 component[r] = k
 
 
-@compiled_loop
+@inner_loop
 def _heavy_shares(
     rows: PaddedRows,
     end: int,
@@ -115,7 +120,7 @@ def assign_rows(
     return log_likelihood
 
 
-@compiled_loop
+@inner_loop
 def draw_run(
     joint: FloatArray,
     raised: FloatArray,
@@ -184,7 +189,7 @@ def sum_rows(
                 counts[k, rows.levels_by_row[r, j]] += amount
 
 
-@compiled_loop
+@inner_loop
 def _sum_squares(
     rows: PaddedRows,
     component: CodeArray,

@@ -19,7 +19,7 @@ from latentclass.engine._product import SCALE_FLOOR
 from latentclass.engine._product_mixture import COLLAPSED, DEAD_SHARE
 from latentclass.mixture._hard_assignment_kernels import assign_rows, finish_sums, sum_rows
 from latentclass.mixture._padded_rows import RUN
-from latentclass.mixture._responsibility_kernels import SPACE, compiled_loop
+from latentclass.mixture._responsibility_kernels import SPACE, compiled_loop, inner_loop
 
 if TYPE_CHECKING:
     from latentclass.engine._product import Prior
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from latentclass.mixture._padded_rows import PaddedRows
 
 
-@compiled_loop
+@inner_loop
 def measure(
     rows: PaddedRows, prior: Prior, params: MixtureParams, s: int, constant: FloatArray
 ) -> float:
@@ -47,7 +47,7 @@ def measure(
     return total
 
 
-@compiled_loop
+@inner_loop
 def estimate(
     row_weight: FloatArray,
     cell_weight: FloatArray,
@@ -85,7 +85,7 @@ def estimate(
                 params.log_prob[s, k, level] = math.log(share) if share > 0.0 else -np.inf
 
 
-@compiled_loop
+@inner_loop
 def collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
     """`_searches.collapsed` of one component."""
     if prior.strength > 0.0:
@@ -97,7 +97,7 @@ def collapsed(params: MixtureParams, prior: Prior, s: int, k: int) -> bool:
     return False
 
 
-@compiled_loop
+@inner_loop
 def keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
     """Copy the parameters of one start, number by number: this compiles faster."""
     for k in range(params.log_weight.shape[1]):

@@ -16,12 +16,12 @@ This module loads numba; import it only where a search runs.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latentclass._types import FloatArray
-from latentclass.engine._compiled import compiled
+from latentclass.engine._compiled import compiled, inner
 from latentclass.mixture._padded_rows import RUN
 
 if TYPE_CHECKING:
@@ -48,10 +48,13 @@ FOLDS = 5
 
 # "contract" allows a product and a sum in one instruction. Nothing is reordered, so the results do
 # not depend on how many rows the processor takes at once.
-compiled_loop = compiled(error_model="numpy", fastmath={"contract"})
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+compiled_loop = compiled(**_OPTIONS)
+inner_loop = inner(**_OPTIONS)
+"""For functions that only other kernels call."""
 
 
-@compiled_loop
+@inner_loop
 def exponentials(values: FloatArray, less: FloatArray, total: FloatArray) -> None:
     """Replace values by exp(values - less), to fifteen digits, and add them to `total`.
 
@@ -83,7 +86,7 @@ def exponentials(values: FloatArray, less: FloatArray, total: FloatArray) -> Non
         total[r] += out
 
 
-@compiled_loop
+@inner_loop
 def _two_columns(
     out: FloatArray,
     one: FloatArray,
@@ -99,7 +102,7 @@ def _two_columns(
         out[r] -= first * first + second * second
 
 
-@compiled_loop
+@inner_loop
 def _column_with_holes(
     out: FloatArray,
     column: FloatArray,
@@ -114,7 +117,7 @@ def _column_with_holes(
         out[r] -= seen[r] * (distance * distance + constant)
 
 
-@compiled_loop
+@inner_loop
 def _begin(
     joint: FloatArray,
     rows: PaddedRows,
@@ -147,7 +150,7 @@ def _begin(
             )  # fmt: skip
 
 
-@compiled_loop
+@inner_loop
 def _go_on(
     joint: FloatArray,
     rows: PaddedRows,
@@ -173,7 +176,7 @@ def _go_on(
                 mine[r] += table[places[r]]
 
 
-@compiled_loop
+@inner_loop
 def log_densities(
     joint: FloatArray,
     rows: PaddedRows,
@@ -188,7 +191,7 @@ def log_densities(
     _go_on(joint, rows, params, constant, s, first)
 
 
-@compiled_loop
+@inner_loop
 def largest(joint: FloatArray, top: FloatArray) -> None:
     """Find the largest value over the components."""
     for r in range(RUN):
@@ -199,7 +202,7 @@ def largest(joint: FloatArray, top: FloatArray) -> None:
             top[r] = mine[r] if mine[r] > top[r] else top[r]
 
 
-@compiled_loop
+@inner_loop
 def normalise(joint: FloatArray, less: FloatArray, total: FloatArray) -> None:
     """Turn logarithms into shares relative to the largest, `less`, and sum them."""
     for r in range(RUN):
@@ -208,7 +211,7 @@ def normalise(joint: FloatArray, less: FloatArray, total: FloatArray) -> None:
         exponentials(joint[k], less, total)
 
 
-@compiled_loop
+@inner_loop
 def _log_sum(
     rows: PaddedRows, first: int, top: FloatArray, total: FloatArray, room: FloatArray
 ) -> float:
@@ -233,7 +236,7 @@ def _log_sum(
     return out
 
 
-@compiled_loop
+@inner_loop
 def share_run(
     rows: PaddedRows,
     params: MixtureParams,
@@ -265,7 +268,7 @@ def share_run(
     return split_run(rows, first, joint, raised, sharpness, space)
 
 
-@compiled_loop
+@inner_loop
 def split_run(
     rows: PaddedRows,
     first: int,

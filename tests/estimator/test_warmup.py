@@ -1,0 +1,57 @@
+"""Kernels that are compiled ahead of time."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from latentclass import HNBClassifier, LatentMixture, warmup
+
+COUNT = """
+import numpy as np
+from numba.core import event
+from latentclass import HNBClassifier
+
+class Count(event.Listener):
+    n = 0
+    def on_start(self, event): Count.n += 1
+    def on_end(self, event): pass
+
+event.register("numba:compile", Count())
+X = np.random.default_rng(0).normal(size=(200, 4))
+y = np.array(["no", "yes"])[(X[:, 0] * X[:, 1] > 0).astype(int)]
+HNBClassifier(random_state=0).fit(X, y).predict(X)
+print(Count.n)
+"""
+
+
+def test_afterwards_other_sessions_compile_nothing(tmp_path):
+    home = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(code):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=home, check=True
+        )
+        return done.stdout.strip()
+
+    assert run("from latentclass import HNBClassifier, warmup; warmup(HNBClassifier())") == ""
+    assert run(COUNT) == "0"
+    for path in tmp_path.rglob("*.nbi"):
+        path.unlink()
+    assert int(run(COUNT)) > 0
+
+
+def test_the_models_are_left_alone():
+    models = HNBClassifier(), LatentMixture(2, max_iter=50)
+    before = [model.get_params() for model in models]
+    warmup(*models, n_rows=40)
+    assert [model.get_params() for model in models] == before
+    assert not any(hasattr(model, "n_features_in_") for model in models)
+
+
+def test_a_table_must_have_rows():
+    words = "n_rows=3 must be a whole number of at least 20."
+    with pytest.raises(ValueError, match=re.escape(words)):
+        warmup(HNBClassifier(), n_rows=3)
