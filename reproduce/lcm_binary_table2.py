@@ -4,7 +4,7 @@
 
 The paper searches 12 numbers of latent variables and two of components in 10 folds with 10
 restarts each. Here the size is fixed (`--latent`, `--components`), 3 starts are averaged and EM
-stops at 40 iterations. `--search` is a halving search over a short list, 3 folds. Naive Bayes and
+stops at 40 iterations. `--search` is a stepwise search over a short list, 3 folds. Naive Bayes and
 1-NN run too, as a check that the rows are the paper's. `--methods` predicts by importance sampling
 too, `--discriminative` adds gradient training.
 """

@@ -106,9 +106,10 @@ SHARED = {
     "search": (
         'How the candidates are visited. "exhaustive": all of them. "semi_greedy" (as in the '
         "paper): with more and more latent variables, each number with all numbers of "
-        'components, until three consecutive numbers bring no improvement. "halving": all '
-        "with half the starts and few iterations, the best quarter with more, the best of "
-        "these with all.",
+        'components, until three consecutive numbers bring no improvement. "stepwise": from the '
+        "second number of both lists on, to the best of the pairs with the next larger or smaller "
+        "number, while one is better; with half the starts, at most 20 iterations, and a sample of "
+        "the rows if there are more than 2,000 and `cv` is a number.",
     ),
     "select": (
         'What happens to the starts. "average": their class probabilities are averaged. '

@@ -10,7 +10,12 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import StratifiedKFold
 
 from latentclass.baselines import NaiveBayes
-from latentclass.estimator._inner_folds import deal_folds, given_folds, make_folds
+from latentclass.estimator._inner_folds import (
+    deal_folds,
+    given_folds,
+    make_folds,
+    sample_rows,
+)
 from latentclass.evaluation import LabelledKFold
 
 Y = np.array([0] * 30 + [1] * 12 + [2] * 3 + [-1] * 15)
@@ -170,3 +175,41 @@ class TestGiven:
         assert folds.fold.tolist() == expected[folds.row].tolist()
         assert folds.row.tolist() == np.flatnonzero(Y >= 0).tolist()
         assert folds.n_folds == 3
+
+
+class TestSample:
+    """Of 1,000 rows, 900 of class 0, 60 of class 1, 40 without label."""
+
+    X = np.random.default_rng(3).normal(size=(1000, 2))
+    Y = np.repeat([0, 1, -1], [900, 60, 40])
+
+    def drawn(self, X, y, weight=None, most=100):
+        joined, part = sample_rows(read(X, y, weight), most, seed=0)
+        return joined, part, counted(part, part.weight)
+
+    def test_few_rows_are_all_taken(self):
+        joined, part, _ = self.drawn(self.X, self.Y, most=1000)
+        assert part is joined
+        assert len(joined.y) == 1000
+
+    def test_every_class_has_its_share_but_a_small_one_keeps_all(self):
+        joined, part, _ = self.drawn(self.X, self.Y)
+        assert len(joined.y) == 1000
+        assert np.bincount(part.y + 1).tolist() == [40, 90, 60]
+        assert np.all(part.weight == 1)
+        assert set(part.row_numbers) <= set(range(1000))
+
+    def test_order_does_not_matter_and_weight_2_is_the_row_twice(self):
+        weight = np.tile([1, 2], 500)
+        rows = np.random.default_rng(4).permutation(np.repeat(np.arange(1000), weight))
+        _, part, expected = self.drawn(self.X, self.Y, weight.astype(float))
+        _, _, found = self.drawn(self.X[rows], self.Y[rows])
+        assert found.keys() == expected.keys()
+        assert_allclose([found[row] for row in expected], list(expected.values()), rtol=1e-12)
+        assert 80 <= part.weight[part.y == 0].sum() <= 100
+
+    def test_light_rows_are_drawn_like_others(self):
+        _, _, expected = self.drawn(self.X, self.Y)
+        _, _, found = self.drawn(self.X, self.Y, np.full(1000, 0.01))
+        assert found.keys() == expected.keys()
+        assert_allclose(list(found.values()), 0.01, rtol=1e-9)

@@ -195,7 +195,7 @@ def test_without_offset_the_class_means_lie_in_the_span():
 # --------------------------------------------------------------------- search
 
 
-@pytest.mark.parametrize("search", ["halving", "semi_greedy", "exhaustive"])
+@pytest.mark.parametrize("search", ["stepwise", "semi_greedy", "exhaustive"])
 def test_the_search_finds_the_size(search):
     X, y = two_planes(200)
     options = {"n_init": 3, "tol": 1e-2, "random_state": 0, "search": search}
@@ -204,10 +204,31 @@ def test_the_search_finds_the_size(search):
     assert model.score(X, y) > 0.85
     path = pd.DataFrame(model.cv_results_)
     assert len(path) == model.n_candidates_
-    last = path[path["round"] == path["round"].max()]
-    assert_allclose(last["mean_test_score"].max(), model.best_score_)
-    best = last.loc[last["mean_test_score"].idxmax()]
+    assert_allclose(path["mean_test_score"].max(), model.best_score_)
+    best = path.loc[path["mean_test_score"].idxmax()]
     assert (best["n_latent"], best["n_components"]) == (model.n_latent_, model.n_components_)
+
+
+def test_a_search_on_a_sample_is_the_same_for_rows_in_any_order(monkeypatch):
+    """Weight 2 is the row twice; the model is fitted to all rows."""
+    monkeypatch.setattr("latentclass.lcm._size_search.SEARCH_ROWS", 120)
+    monkeypatch.setattr("latentclass.estimator._inner_folds.LEAST_OF_CLASS", 10)
+    X, y = two_planes(300)
+    weight = 1.0 + (np.arange(300) % 3 == 0)
+    options = {"n_init": 3, "random_state": 0}
+    once = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X, y, sample_weight=weight)
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(300), weight.astype(int)))
+    twice = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X[order], y[order])
+    assert_allclose(
+        once.cv_results_["mean_test_score"], twice.cv_results_["mean_test_score"], rtol=1e-9
+    )
+    assert_allclose(once.predict_proba(X), twice.predict_proba(X), rtol=1e-6)
+    monkeypatch.setattr("latentclass.lcm._size_search.SEARCH_ROWS", 300)
+    whole = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X, y, sample_weight=weight)
+    assert whole.cv_results_["mean_test_score"][0] != once.cv_results_["mean_test_score"][0]
+    size = {"n_latent": once.n_latent_, "n_components": once.n_components_}
+    plain = LCMClassifier(**size, **options).fit(X, y, weight)
+    assert_allclose(once.log_likelihood_, plain.log_likelihood_, rtol=0.02)
 
 
 @pytest.mark.parametrize("scoring", ["log_loss", "accuracy"])
@@ -270,7 +291,7 @@ def test_small_models_only_where_there_are_few_rows():
         ({"n_latent": []}, "n_latent is empty: list whole numbers to try, or pass None"),
         ({"n_latent": [0]}, "n_latent=0 must be a whole number of at least 1"),
         ({"cv": 1}, "cv=1 must be a whole number of at least 2"),
-        ({"search": "all"}, "search='all' must be one of 'halving', 'semi_greedy', 'exhaustive'"),
+        ({"search": "all"}, "search='all' must be one of 'stepwise', 'semi_greedy', 'exhaustive'"),
         ({"scoring": "f1"}, "scoring='f1' must be one of 'log_loss', 'accuracy'"),
         ({"n_latent": [50], "n_components": [9]}, "No pair of n_latent=.* List smaller numbers"),
         ({"cv": [([0], [1, 2]), ([0], [2, 3])]}, "cv tests a row in two folds"),

@@ -10,6 +10,7 @@ from latentclass.lcm._size_search import (
     FoundSize,
     SizeSearch,
     fit_each_fold,
+    rows_to_search,
 )
 
 Y = np.array([0, 1] * 10 + [0, 1])
@@ -54,7 +55,7 @@ def test_exhaustive_search_takes_the_best_and_of_equals_the_first():
 
 def test_scores_that_differ_by_rounding_are_equal():
     pairs = [(1, 1), (2, 1), (3, 1)]
-    for how in ("exhaustive", "semi_greedy", "halving"):
+    for how in ("exhaustive", "semi_greedy", "stepwise"):
         search, _ = search_over(pairs, lambda pair: 0.7 + 1e-14 * pair[0])
         assert search.run(how).pair == (1, 1)
 
@@ -67,15 +68,56 @@ def test_semi_greedy_search_ends_when_more_latent_variables_do_not_help():
     assert len(calls) == 2 * (2 + PATIENCE)
 
 
-def test_halving_gives_more_to_fewer_candidates():
-    pairs = [(q, 1) for q in range(1, 17)]
-    search, calls = search_over(pairs, lambda pair: 0.5 + 0.02 * pair[0])
-    found = search.run("halving")
-    assert found.pair == (16, 1)
-    assert [row["round"] for row in found.path] == [0] * 16 + [1] * 4 + [2] * 2
-    assert {call[1:] for call in calls[:16]} == {(2, 20)}
-    assert {call[1:] for call in calls[16:20]} == {(2, 60)}
-    assert calls[20:] == [((16, 1), 4, 100), ((15, 1), 4, 100)]
+def test_stepwise_search_walks_to_the_best_neighbour_with_short_fits():
+    """Probability 0.9 at (8, 5), less by 0.05 with every step away; numbers in any order."""
+    latent, components = [8, 1, 4, 2, 16, 32], [5, 2, 1, 10, 20]
+    place = {q: i for i, q in enumerate(sorted(latent))}
+    place_m = {m: i for i, m in enumerate(sorted(components))}
+
+    def score(pair):
+        return 0.9 - 0.05 * (abs(place[pair[0]] - 3) + abs(place_m[pair[1]] - 2))
+
+    search, calls = search_over([(q, m) for q in latent for m in components], score)
+    found = search.run("stepwise")
+    assert found.pair == (8, 5)
+    steps = [
+        {(2, 2)},
+        {(1, 2), (4, 2), (2, 1), (2, 5)},
+        {(1, 5), (4, 5), (2, 10)},  # around (2, 5), which is as good as (4, 2) and smaller
+        {(8, 5), (4, 10)},
+        {(16, 5), (8, 2), (8, 10)},
+    ]
+    for number, pairs in enumerate(steps):
+        rows = [row for row in found.path if row["round"] == number]
+        assert {(row["n_latent"], row["n_components"]) for row in rows} == pairs
+    assert {call[1:] for call in calls} == {(2, 20)}
+    assert len(calls) == len(found.path) == sum(map(len, steps))
+
+
+def test_stepwise_search_begins_at_the_smallest_pair_if_the_second_is_too_large():
+    search, calls = search_over([(1, 1), (1, 2), (2, 1)], lambda _: 0.5)
+    assert search.run("stepwise").pair == (1, 1)
+    assert calls[0][0] == (1, 1)
+
+
+def test_only_the_stepwise_search_with_our_folds_is_on_a_sample(monkeypatch):
+    monkeypatch.setattr("latentclass.lcm._size_search.SEARCH_ROWS", 10)
+    rows = training()
+    given = [(np.arange(11, 22), np.arange(11)), (np.arange(11), np.arange(11, 22))]
+    for cv, search, n_rows in (
+        (2, "stepwise", 22),  # a class of few rows keeps all
+        (2, "exhaustive", 22),
+        (given, "stepwise", 22),
+    ):
+        joined, part, folds = rows_to_search(rows, cv, 0, search)
+        assert len(joined.y) == 22
+        assert len(part.y) == n_rows
+        assert folds.row.max() < n_rows
+    monkeypatch.setattr("latentclass.estimator._inner_folds.LEAST_OF_CLASS", 1)
+    joined, part, folds = rows_to_search(rows, 2, 0, "stepwise")
+    assert len(joined.y) == 22
+    assert 6 <= len(part.y) <= 10
+    assert folds.row.max() < len(part.y)
 
 
 def test_accuracy_is_weighted_and_log_loss_is_bounded():

@@ -9,6 +9,7 @@ can grow.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,9 @@ from latentclass._warn import warn_user
 from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._content_holdout import SLIVER, gather_rows
 from latentclass.estimator._reading import Training
+
+LEAST_OF_CLASS = 50
+"""A class of which a sample would have fewer rows keeps all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,7 @@ def make_folds(training: Training, cv: Any, seed: int) -> tuple[Training, InnerF
     Returns the rows, too, of which equal ones are joined: those of one class, that the same fold
     tests if folds are given.
     """
-    if not isinstance(cv, int | np.integer):
+    if not is_number(cv):
         return _join_given(training, given_folds(training, cv), seed)
     n_labelled = np.count_nonzero(training.labelled)
     training, folds = deal_folds(training, int(cv), seed)
@@ -90,6 +94,31 @@ def make_folds(training: Training, cv: Any, seed: int) -> tuple[Training, InnerF
             "tested without it."
         )
     return training, folds
+
+
+def is_number(cv: Any) -> bool:
+    """Whether `cv` is a number of folds, so that the folds are ours to deal."""
+    return isinstance(cv, int | np.integer)
+
+
+def sample_rows(training: Training, most: int, seed: int) -> tuple[Training, Training]:
+    """All distinct rows, and a sample of at most about `most` if there are more of them.
+
+    The sample depends on what the rows hold, and weight 2 is the row twice. It has the same share
+    of every class and of the rows without label, but no fewer than `LEAST_OF_CLASS` rows of a class
+    that has so many.
+    """
+    rows = _gather(training, seed)
+    joined, _ = _join(training, rows.number)
+    if len(joined.y) <= most:
+        return joined, joined
+    n_units = float(joined.weight.sum()) / min(1.0, float(joined.weight.max()))
+    n_parts = math.ceil(n_units / most)
+    drawn = assign_folds(rows, n_parts, salt=2, in_turn=True).held(0, len(joined.y))
+    of_class = np.bincount(joined.y + 1)
+    few = of_class[joined.y + 1] < LEAST_OF_CLASS * n_parts
+    drawn[few] = joined.weight[few]
+    return joined, replace(joined, weight=drawn).take(drawn > 0)
 
 
 def deal_folds(

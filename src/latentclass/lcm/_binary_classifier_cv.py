@@ -12,7 +12,7 @@ from latentclass._compat import parameter_names
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import measure
-from latentclass.estimator._inner_folds import InnerFolds, make_folds
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
@@ -25,11 +25,15 @@ from latentclass.lcm._size_search import (
     check_search,
     fit_each_fold,
     listed,
+    rows_to_search,
 )
 from latentclass.lcm._stick_breaking import learn_stick_breaking
 
 LATENT = (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 75, 100)
 """The paper's numbers of latent variables."""
+
+FEW_LATENT = (2, 5, 10, 20, 40, 75)
+"""The numbers between which the stepwise search walks."""
 
 COMPONENTS = (1, 2)
 """The paper's numbers of components."""
@@ -44,15 +48,17 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     Parameters
     ----------
     n_latent : int, list of int or None, default=None
-        Numbers of latent variables to try. None is the paper's list, 2 to 100, as far as it is no
-        more than twice the number of columns.
+        Numbers of latent variables to try. None is the paper's list, 2 to 100, or a few of it with
+        `search="stepwise"`, as far as it is no more than twice the number of columns.
     n_components : int, list of int or None, default=None
         Numbers of components to try; None is the paper's list, 1 and 2.
-    search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
+    search : {"stepwise", "semi_greedy", "exhaustive"}, default="stepwise"
         How the candidates are visited. "exhaustive": all of them. "semi_greedy" (as in the paper):
         with more and more latent variables, each number with all numbers of components, until three
-        consecutive numbers bring no improvement. "halving": all with half the starts and few
-        iterations, the best quarter with more, the best of these with all.
+        consecutive numbers bring no improvement. "stepwise": from the second number of both lists
+        on, to the best of the pairs with the next larger or smaller number, while one is better;
+        with half the starts, at most 20 iterations, and a sample of the rows if there are more than
+        2,000 and `cv` is a number.
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
@@ -161,7 +167,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         n_latent: int | Sequence[int] | None = None,
         n_components: int | Sequence[int] | None = None,
         *,
-        search: str = "halving",
+        search: str = "stepwise",
         scoring: str = "log_loss",
         cv: Any = 5,
         prior: float | None = 1.0,
@@ -223,8 +229,8 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         found = FoundSize(pairs[0])  # with one pair nothing is searched
         if len(pairs) > 1:
             seed = self._draw_seed()
-            training, folds = make_folds(training, self.cv, seed)
-            found = self._find_size(pairs, training, folds, seed)
+            training, part, folds = rows_to_search(training, self.cv, seed, self.search)
+            found = self._find_size(pairs, part, folds, seed)
         learned = self._fit_size(training, found.pair, progress)
         return replace(learned, attributes={**learned.attributes, **found.attributes})
 
@@ -270,5 +276,6 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
             sticks = learn_stick_breaking(training.schema, training.table, training.weight)
             columns = HybridColumns(measure(training, self.n_jobs).scaling, sticks)
             most = max(LATENT[0], 2 * (columns.n_gaussian + columns.n_logistic))
-            latent = [q for q in LATENT if q <= most]
+            numbers = FEW_LATENT if self.search == "stepwise" else LATENT
+            latent = [q for q in numbers if q <= most]
         return [(int(q), int(m)) for q in latent for m in components or COMPONENTS]

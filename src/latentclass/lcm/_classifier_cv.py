@@ -13,7 +13,7 @@ from latentclass._types import FloatArray
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._gaussian_model import Measured, measure
-from latentclass.estimator._inner_folds import InnerFolds, make_folds
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
@@ -26,13 +26,14 @@ from latentclass.lcm._size_search import (
     SizeSearch,
     check_search,
     listed,
+    rows_to_search,
 )
 
 COMPONENTS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40)
 """The paper's numbers of components."""
 
-FEW_COMPONENTS = (1, 2, 3, 5, 10, 20, 40)
-"""The numbers that halving tries: with many components results change slowly."""
+FEW_COMPONENTS = (1, 2, 5, 10, 20, 40)
+"""The numbers between which the stepwise search walks: small differences are lost in noise."""
 
 
 class LCMClassifierCV(AsPublished, LatentClassifier):
@@ -46,15 +47,17 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     ----------
     n_latent : int, list of int or None, default=None
         Numbers of latent variables to try. None is 1 to (columns x classes), the paper's range;
-        with `search="halving"` a few of them, closer together at the low end.
+        with `search="stepwise"` only 1, 2, 4, 8, ... of them.
     n_components : int, list of int or None, default=None
         Numbers of components to try; None is the paper's list, 1 to 40, or a few of it with
-        `search="halving"`. Pairs whose product exceeds the number of training rows are left out.
-    search : {"halving", "semi_greedy", "exhaustive"}, default="halving"
+        `search="stepwise"`. Pairs whose product exceeds the number of training rows are left out.
+    search : {"stepwise", "semi_greedy", "exhaustive"}, default="stepwise"
         How the candidates are visited. "exhaustive": all of them. "semi_greedy" (as in the paper):
         with more and more latent variables, each number with all numbers of components, until three
-        consecutive numbers bring no improvement. "halving": all with half the starts and few
-        iterations, the best quarter with more, the best of these with all.
+        consecutive numbers bring no improvement. "stepwise": from the second number of both lists
+        on, to the best of the pairs with the next larger or smaller number, while one is better;
+        with half the starts, at most 20 iterations, and a sample of the rows if there are more than
+        2,000 and `cv` is a number.
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
@@ -159,7 +162,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         n_latent: int | Sequence[int] | None = None,
         n_components: int | Sequence[int] | None = None,
         *,
-        search: str = "halving",
+        search: str = "stepwise",
         scoring: str = "log_loss",
         cv: Any = 5,
         noise: str = "tied",
@@ -217,9 +220,9 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         found = FoundSize(pairs[0])  # with one pair nothing is searched
         if len(pairs) > 1:
             seed = self._draw_seed()
-            training, folds = make_folds(training, self.cv, seed)
+            training, part, folds = rows_to_search(training, self.cv, seed, self.search)
+            found = self._find_size(pairs, part, measure(part, self.n_jobs), folds, seed)
             measured = measure(training, self.n_jobs)
-            found = self._find_size(pairs, training, measured, folds, seed)
         learned = fit_lcm(
             training,
             measured,
@@ -278,10 +281,10 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
 
     def _pairs(self, training: Training, measured: Measured) -> list[Pair]:
         most = max(1, measured.scaling.n_varying) * training.n_classes
-        few = self.search == "halving"
+        few = self.search == "stepwise"
         latent = listed(self.n_latent)
         if latent is None:
-            latent = _spaced(most) if few else list(range(1, most + 1))
+            latent = _doubled(most) if few else list(range(1, most + 1))
         components = listed(self.n_components) or list(FEW_COMPONENTS if few else COMPONENTS)
         # weight 2 is the row twice
         n_rows = max(len(training.y), round(float(training.weight.sum())))
@@ -295,9 +298,6 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         return pairs
 
 
-def _spaced(most: int) -> list[int]:
-    """Return 1, 2, 3, ... up to `most`, with growing distances."""
-    values = [1]
-    while values[-1] < most:
-        values.append(min(most, values[-1] + max(1, values[-1] // 2)))
-    return values
+def _doubled(most: int) -> list[int]:
+    """Return 1, 2, 4, ... up to `most`."""
+    return [2**power for power in range(most.bit_length())]

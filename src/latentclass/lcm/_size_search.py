@@ -14,15 +14,24 @@ from latentclass._types import FloatArray
 from latentclass._validation import MOST_STATES, check_number, check_option
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import Learned
-from latentclass.estimator._inner_folds import InnerFolds, check_inner_cv
+from latentclass.estimator._inner_folds import (
+    InnerFolds,
+    check_inner_cv,
+    is_number,
+    make_folds,
+    sample_rows,
+)
 from latentclass.estimator._reading import Training
 
 PATIENCE = 3
 """The semi-greedy search ends when this many consecutive numbers of latent variables bring no
 improvement."""
 
-KEPT_SHARE = 4
-"""Of the candidates of a round of halving, one in this many goes on."""
+SHORT_ITER = 20
+"""Iterations of EM that are enough to compare sizes."""
+
+SEARCH_ROWS = 2_000
+"""Rows that are enough to compare sizes."""
 
 Pair = tuple[int, int]
 """Numbers of latent variables and of components."""
@@ -42,7 +51,7 @@ def check_search(estimator: Any) -> None:
             raise ValueError(f"{name} is empty: list whole numbers to try, or pass None.")
         for value in values or ():
             check_number(name, value, low=1, high=MOST_STATES, whole=True)
-    check_option("search", estimator.search, ("halving", "semi_greedy", "exhaustive"))
+    check_option("search", estimator.search, ("stepwise", "semi_greedy", "exhaustive"))
     check_option("scoring", estimator.scoring, ("log_loss", "accuracy"))
     check_inner_cv(estimator.cv)
 
@@ -52,6 +61,17 @@ def listed(values: Any) -> list[Any] | None:
     if values is None:
         return None
     return list(values) if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
+
+
+def rows_to_search(
+    training: Training, cv: Any, seed: int, search: str
+) -> tuple[Training, Training, InnerFolds]:
+    """All distinct rows, those that the search uses, and folds of these."""
+    if search == "stepwise" and is_number(cv):
+        training, part = sample_rows(training, SEARCH_ROWS, seed)
+        return training, *make_folds(part, cv, seed)
+    training, folds = make_folds(training, cv, seed)
+    return training, training, folds
 
 
 def fit_each_fold(
@@ -131,7 +151,7 @@ class SizeSearch:
     def run(self, search: str) -> FoundSize:
         """Search by its name."""
         visit = {
-            "halving": self.halving,
+            "stepwise": self.stepwise,
             "semi_greedy": self.semi_greedy,
             "exhaustive": self.exhaustive,
         }[search]
@@ -163,23 +183,24 @@ class SizeSearch:
         assert best is not None
         return best, path
 
-    def halving(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """All pairs with few starts and iterations, the better ones with more."""
-        path: list[dict[str, Any]] = []
-        pairs, n_init, max_iter = self.pairs, self.n_init, self.max_iter
-        # never with very few starts: their average says little about the average over all
-        rounds = [
-            (max(1, n_init // 2), min(20, max_iter)),
-            (max(1, n_init // 2), min(60, max_iter)),
-            (n_init, max_iter),
-        ]
-        for number, (starts, steps) in enumerate(rounds):
-            tried = self._try(pairs, starts, steps, number)
-            path += tried
-            tried = sorted(tried, key=_merit, reverse=True)
-            n_kept = max(2, -(-len(pairs) // KEPT_SHARE))
-            pairs = [(row["n_latent"], row["n_components"]) for row in tried[:n_kept]]
-        return tried[0], path
+    def stepwise(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """From a small pair to the best of its neighbours, while one of them is better.
+
+        Half the starts and few iterations are enough to compare sizes. Very few starts are not:
+        their average says little about the average over all.
+        """
+        effort = max(1, self.n_init // 2), min(SHORT_ITER, self.max_iter)
+        tried: dict[Pair, dict[str, Any]] = {}
+        latent, components = (sorted(set(numbers)) for numbers in zip(*self.pairs, strict=True))
+        second = latent[:2][-1], components[:2][-1]
+        new = [second if second in self.pairs else min(self.pairs)]
+        number = 0
+        while new:
+            tried.update(zip(new, self._try(new, *effort, number), strict=True))
+            best = max(sorted(tried), key=lambda pair: _merit(tried[pair]))
+            new = [pair for pair in _neighbours(best, self.pairs) if pair not in tried]
+            number += 1
+        return tried[best], list(tried.values())
 
     def _try(
         self, pairs: list[Pair], n_init: int, max_iter: int, number: int
@@ -231,6 +252,16 @@ def _print_candidate(owner: str, row: dict[str, Any]) -> None:
 def _best(tried: list[dict[str, Any]]) -> dict[str, Any]:
     """The highest score; of equal ones the first, which is the smallest model."""
     return max(tried, key=_merit)
+
+
+def _neighbours(pair: Pair, pairs: list[Pair]) -> list[Pair]:
+    """Pairs with the next smaller or larger of one number, and the other one the same."""
+    found = []
+    for axis in (0, 1):
+        line = sorted({other for other in pairs if other[1 - axis] == pair[1 - axis]})
+        place = line.index(pair)
+        found += line[max(0, place - 1) : place] + line[place + 1 : place + 2]
+    return found
 
 
 def _merit(row: dict[str, Any]) -> float:
