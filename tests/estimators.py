@@ -4,6 +4,7 @@ import inspect
 
 import latentclass
 from latentclass import (
+    AutoLatentClassifier,
     BinaryLCMClassifier,
     BinaryLCMClassifierCV,
     HNBClassifier,
@@ -63,12 +64,23 @@ CLASSIFIERS = [
     MixtureNaiveBayes(max_components=2, random_state=0),
     FiniteMixtureNaiveBayes(max_components=2, n_init=2, random_state=0),
     ProjectedNaiveBayes(random_state=0),
+    AutoLatentClassifier(
+        None,
+        families={
+            "NaiveBayes": NaiveBayes(),
+            "FiniteMixtureNaiveBayes": FiniteMixtureNaiveBayes(max_components=2, n_init=2),
+        },
+        cv=3,
+        calibrate=False,
+        random_state=0,
+    ),
 ]
 
 IMPROPER = {"HiddenNaiveBayes": "its product of averages does not sum to 1 over x, as published"}
 """Classifiers whose joint distribution is not one, and why."""
 
 SEE_COPIES = {
+    "AutoLatentClassifier",
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
     "HNBClassifier",

@@ -32,6 +32,7 @@ ALLOWED = {
     "latent_tree": SHARED | {"discrete"},
     "mixture": SHARED | {"naive_bayes"},
     "baselines": SHARED | {"discrete", "naive_bayes"},
+    "auto": SHARED | {"discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
     "plots": BASE | {"data"},
 }
@@ -60,6 +61,7 @@ KNOW_SCIKIT_LEARN = {
         "baselines/*.py",
         "evaluation/*.py",
         "mixture/_component_classifiers.py",
+        "auto/_families.py",
     ],
     "check tables, labels and models as all estimators do": [
         "data/_read.py",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     # Editors, type checkers and the reference page need real names. `_HOMES` says the same at run
     # time, and a test compares the two.
     from latentclass import baselines, datasets, evaluation, plots
+    from latentclass.auto._classifier import AutoLatentClassifier, Plan
+    from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
     from latentclass.estimator._explanation import Explanation
     from latentclass.estimator._parts import Parts
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from latentclass.mixture._latent_mixture import LatentMixture
 
 __all__ = [
+    "AutoLatentClassifier",
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
     "CutSummary",
@@ -38,8 +41,11 @@ __all__ = [
     "LatentMixture",
     "LatentTreeClassifier",
     "LatentVariableClassifier",
+    "Leaderboard",
+    "LeaderboardRow",
     "MDLDiscretizer",
     "Parts",
+    "Plan",
     "__version__",
     "baselines",
     "datasets",
@@ -50,6 +56,7 @@ __all__ = [
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
+    "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
     "CutSummary": "latentclass.discrete._discretizer",
@@ -62,8 +69,11 @@ _HOMES = {
     "LatentMixture": "latentclass.mixture._latent_mixture",
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
+    "Leaderboard": "latentclass.auto._leaderboard",
+    "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
     "warmup": "latentclass.estimator._warmup",
+    "Plan": "latentclass.auto._classifier",
 }
 
 

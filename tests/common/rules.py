@@ -11,6 +11,12 @@ def proba(model, X):
     return values
 
 
+def change(model, **parameters):
+    """Set those of the parameters that the model has."""
+    known = model.get_params(deep=False)
+    return model.set_params(**{key: value for key, value in parameters.items() if key in known})
+
+
 def number_grid(fitted, name):
     """Numbers to integrate over, both sides of every cut of a discretised column included."""
     cuts = np.empty(0)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from rules import proba
+from rules import change, proba
 from sklearn.base import clone
 
 from latentclass.engine._em import _Contest
@@ -25,11 +25,15 @@ def test_weight_two_is_the_row_twice(model, table, unlabelled):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_start_is_dropped_if_asked_not_to(model, table, monkeypatch):
     if "drop_starts" not in model.get_params():
-        assert type(model).__name__ in {"LatentTreeClassifier", "LatentVariableClassifier"}
+        assert type(model).__name__ in {
+            "AutoLatentClassifier",
+            "LatentTreeClassifier",
+            "LatentVariableClassifier",
+        }
         return
     options = {"n_init": 3, "drop_starts": False, "select": "likelihood", "axes": "clusters"}
     options |= {"max_iter": 4, "max_components": 2}  # soon done
-    model.set_params(**{key: options[key] for key in options if key in model.get_params()})
+    change(model, **options)
     contests = []
     run = _Contest.run
 
@@ -111,8 +115,7 @@ def test_same_seed_same_result_for_any_number_of_jobs(model, table):
     X, y = table
     y = np.where(np.random.default_rng(2).random(80) < 0.4, None, y)
     one, again, parallel = (
-        clone(model).set_params(random_state=3, n_init=4, n_jobs=jobs).fit(X, y)
-        for jobs in (1, 1, 2)
+        change(clone(model), random_state=3, n_init=4, n_jobs=jobs).fit(X, y) for jobs in (1, 1, 2)
     )
     assert proba(one, X).tolist() == proba(again, X).tolist() == proba(parallel, X).tolist()
     assert one.history_ == parallel.history_
@@ -222,7 +225,7 @@ def test_rows_without_label_are_learned_from(model, table, mark):
 def test_a_single_step_of_em_gives_class_shares_that_sum_to_one(model, table):
     X, y = table
     hidden = np.where(np.random.default_rng(5).random(80) < 0.5, y, None)
-    fitted = clone(model).set_params(max_iter=1).fit(X, hidden)
+    fitted = change(clone(model), max_iter=1).fit(X, hidden)
     assert_allclose(fitted.class_prior_.sum(), 1.0, rtol=1e-12)
     proba(fitted, X)
 

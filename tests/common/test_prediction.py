@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from rules import number_grid, proba
+from rules import change, number_grid, proba
 from scipy.integrate import trapezoid
 from sklearn.base import clone
 
@@ -142,6 +142,6 @@ def test_calibration_with_a_class_of_one_row_and_unlabelled_rows(model, table):
     X, y = table
     labels = np.where(np.arange(80) % 2, None, np.where(y == "top", "top", "mid"))
     labels[0] = "single"
-    fitted = model.set_params(calibrate=True, n_init=3).fit(X, labels)
+    fitted = change(model, calibrate=True, n_init=3).fit(X, labels)
     assert np.isfinite(fitted.temperature_)
     proba(fitted, X)

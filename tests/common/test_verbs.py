@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from estimators import CLASSIFIERS
+from latentclass.baselines import NaiveBayes
 
 NEED_ALPHA = {"K2", "AODE", "HiddenNaiveBayes"}
 """Classifiers that are not defined without smoothing, and refuse alpha=0."""
@@ -40,7 +41,12 @@ def unsmoothed(request):
                 "size": rng.normal(y),
             }
         )
-        UNSMOOTHED[name] = clone(request.param).set_params(alpha=0.0).fit(X, y)
+        model = clone(request.param)
+        if name == "AutoLatentClassifier":
+            model.families = {"NaiveBayes": NaiveBayes(alpha=0.0)}
+        else:
+            model.set_params(alpha=0.0)
+        UNSMOOTHED[name] = model.fit(X, y)
     return UNSMOOTHED[name]
 
 

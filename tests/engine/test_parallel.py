@@ -11,11 +11,13 @@ import joblib
 import pytest
 
 from latentclass.engine._parallel import (
+    TimeUpError,
     check_stop,
     count_threads,
     map_blocks,
     plain_interrupts,
     run_interruptible,
+    time_limit,
 )
 
 HUNG = 300  # seconds: a limit for threads that wait for ever, far above what a busy machine needs
@@ -225,3 +227,22 @@ def test_an_interrupt_in_a_kernel_is_an_interrupt():
             function()
     with pytest.raises(SystemError, match="other"), plain_interrupts():
         raise SystemError("other")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_time_limit_ends_work_on_all_threads(n_jobs):
+    def work(_):
+        while True:
+            check_stop()
+
+    with pytest.raises(TimeUpError), time_limit(time.monotonic() + 0.05):
+        list(map_blocks(work, range(4), n_jobs))
+    check_stop()
+
+
+def test_the_earlier_of_two_time_limits_holds():
+    past, future = time.monotonic() - 1, time.monotonic() + 1e6
+    with time_limit(past), pytest.raises(TimeUpError), time_limit(future):
+        check_stop()
+    with time_limit(future), time_limit(None):
+        check_stop()

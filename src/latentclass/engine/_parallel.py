@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, wraps
@@ -110,13 +111,34 @@ def check_stop() -> None:
     """End what this thread does, if it helps with a call that was interrupted or has failed.
 
     Ctrl-C reaches the main thread only; the others learn of it here. Long computations call this,
-    or `map_blocks`, at every step.
+    or `map_blocks`, at every step. So it also ends what takes longer than `time_limit` allows.
     """
+    end: float | None = getattr(_here, "end", None)
+    if end is not None and time.monotonic() > end:
+        raise TimeUpError
     turns: _Turns[Any, Any] | None = getattr(_here, "turns", None)
     while turns is not None:
         if turns.ended:
             raise KeyboardInterrupt
         turns = turns.parent
+
+
+class TimeUpError(Exception):
+    """A computation took longer than `time_limit` allows."""
+
+
+@contextmanager
+def time_limit(end: float | None) -> Iterator[None]:
+    """Raise `TimeUpError` at the first step of a computation after `end` (`time.monotonic`).
+
+    It holds for this thread and for those that help it. An earlier limit around this one stays.
+    """
+    before: float | None = getattr(_here, "end", None)
+    _here.end = before if end is None else end if before is None else min(before, end)
+    try:
+        yield
+    finally:
+        _here.end = before
 
 
 @contextmanager
@@ -137,7 +159,7 @@ def plain_interrupts() -> Iterator[None]:
 
 
 _here = threading.local()
-"""In a thread that helps: `turns`, the work it helps with."""
+"""`end`, the time limit of this thread. In a thread that helps: `turns`, the work it helps with."""
 
 
 class _Turns(Generic[Item, Result]):
@@ -163,6 +185,7 @@ class _Turns(Generic[Item, Result]):
         self.parent: _Turns[Any, Any] | None = getattr(_here, "turns", None)
         self._function, self._items = function, items
         self._limit = one_blas_thread if is_limited() else nullcontext
+        self._end: float | None = getattr(_here, "end", None)
         self._turns = count()  # next() on it is atomic
         self._n_started = 0
         self._news: SimpleQueue[None] = SimpleQueue()
@@ -199,7 +222,7 @@ class _Turns(Generic[Item, Result]):
             self._left.get()
 
     def _take_all(self) -> None:
-        _here.turns = self
+        _here.turns, _here.end = self, self._end
         try:
             with self._limit():
                 while self.take(BaseException):

@@ -1,0 +1,1 @@
+"""A classifier that tries the families on a table and answers by a weighted average of them."""

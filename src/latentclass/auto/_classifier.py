@@ -1,0 +1,454 @@
+"""A classifier that tries the families on a table, and answers by a weighted average of them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from latentclass._types import FloatArray
+from latentclass._validation import MOST_ROWS, check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.auto._families import Family, choose_families
+from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
+from latentclass.auto._model import Member, WeightedModels
+from latentclass.auto._search import Search, Trial
+from latentclass.auto._weights import Score, accuracy, negative_log_loss
+from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._calibration import learn_temperature
+from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._inner_folds import check_inner_cv, deal_folds, make_folds
+from latentclass.estimator._reading import Training, store_fitted
+from latentclass.lcm._stick_breaking import promote_binary
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which classifiers were compared, and with which seed.
+
+    `AutoLatentClassifier(plan=...)` compares just these, without looking at the clock. So it
+    repeats a result on any machine.
+
+    Attributes
+    ----------
+    families : dict of str to classifier
+        Unfitted classifiers, in the order in which they were tried.
+    seed : int
+    """
+
+    families: dict[str, GenerativeClassifier]
+    seed: int
+
+    def __repr__(self) -> str:
+        return f"Plan({list(self.families)}, seed={self.seed})"
+
+
+class AutoLatentClassifier(GenerativeClassifier):
+    """Weighted average of the families that predict held-out rows of this table best.
+
+    The families are tried on the same folds, the cheapest first, while there is time. Held-out
+    probabilities give each a temperature and its weight. Those with weight are fitted to all rows.
+    The average is one generative model: all methods of the other classifiers work.
+
+    Parameters
+    ----------
+    time_budget : float or None, default=60
+        Seconds for the whole fit; None for no limit. The first family is always finished, so there
+        is a model even after one second.
+    families : "auto", list of str or dict of str to classifier, default="auto"
+        What is tried. "auto": the families that suit the table. A list has names of families, a
+        dict unfitted classifiers of this library by names of your choice.
+    cv : int, splitter or iterable, default=5
+        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        splitter, or a list of (training, test) row numbers in which no row is tested twice, which
+        are used as they are. Rows without label are always learned from.
+    scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
+        What the weights maximise on held-out rows.
+    combine : {"weighted", "best"}, default="weighted"
+        "weighted": an average. "best": the one with the best score.
+    plan : Plan or None, default=None
+        `plan_` of another fit: its classifiers are compared again, without a clock. `families` and
+        `time_budget` are not used then.
+    calibrate : bool, default=True
+        Learn a temperature for the average on the held-out rows, and keep it if it lowers their
+        log-loss. The members have their own in any case.
+    categorical_features : "from_dtype", None or list, default="from_dtype"
+        Which columns are discrete. "from_dtype": those of text, category or boolean type, and
+        numbers of which there are just two; None: none; or a list of names or positions, or a mask.
+    handle_unknown : {"missing", "error"}, default="missing"
+        Whether a category not seen in `fit` is read as missing or raises an error.
+    random_state : int, RandomState or None, default=None
+        Seeds the folds, the classifiers, and `sample`.
+    n_jobs : int or None, default=None
+        Number of threads over blocks of rows. The result does not depend on it.
+    verbose : int, default=0
+        1 prints a line for each candidate to standard error.
+
+    Attributes
+    ----------
+    leaderboard_ : Leaderboard
+        What became of each candidate: held-out scores, weight, seconds, and why it is not done.
+    why_ : str
+        The choice in plain words.
+    plan_ : Plan
+        Repeats this result without a clock.
+    best_estimator_ : classifier
+        The candidate with the best held-out score, fitted to all rows.
+    weights_ : dict of str to float
+        Weight of each member of the average.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search.
+    classes_ : array of shape (n_classes,)
+        Class labels in sorted order.
+    class_prior_ : array of shape (n_classes,)
+        Share of each class.
+    schema_ : Schema
+        Names, kinds and categories of the columns.
+    n_unlabelled_ : int
+        Number of rows without label that were learned from.
+    temperature_ : float
+        Divides log p(x | class) of the average in prediction; 1 unless `calibrate` found a better
+        one.
+    calibration_ : dict
+        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
+        it; otherwise empty.
+    log_likelihood_ : float
+        log p(X, y) of the average, summed over rows with their weights; unlabelled rows count by
+        log p(x).
+    history_ : list of float
+        Held-out score of the average after each candidate.
+    n_iter_ : int
+        Number of candidates that were finished.
+    restarts_ : dict
+        Empty.
+    converged_ : bool
+        Whether all candidates were finished.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : array of str
+        Names of the columns, if the table had names.
+
+    Notes
+    -----
+    P(class | x) is the weighted mean of the members' class probabilities, and p(x) that of their
+    densities. `complete` weighs the members by how probable they find the row. `transform` gives
+    the latent variables of all members side by side.
+
+    The weights are chosen on the same held-out rows that the leaderboard shows, so the score of the
+    average there is a little too good. For an honest one, cross-validate the whole classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from latentclass import AutoLatentClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> quick = ["NaiveBayes", "TAN"]
+    >>> model = AutoLatentClassifier(families=quick, random_state=0).fit(X, y)
+    >>> sorted(row.family for row in model.leaderboard_)
+    ['NaiveBayes', 'TAN']
+    """
+
+    max_iter: Any = None
+    tol = 0.0
+
+    leaderboard_: Leaderboard
+    why_: str
+    plan_: Plan
+    interrupted_: bool
+    _best: Any
+
+    def __init__(
+        self,
+        time_budget: float | None = 60,
+        *,
+        families: Any = "auto",
+        cv: Any = 5,
+        scoring: str = "neg_log_loss",
+        combine: str = "weighted",
+        plan: Plan | None = None,
+        calibrate: bool = True,
+        categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.time_budget = time_budget
+        self.families = families
+        self.cv = cv
+        self.scoring = scoring
+        self.combine = combine
+        self.plan = plan
+        self.calibrate = calibrate
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_number("time_budget", self.time_budget, low=0, high=MOST_ROWS, none=True)
+        check_option("scoring", self.scoring, ("neg_log_loss", "accuracy"))
+        check_option("combine", self.combine, ("weighted", "best"))
+        check_inner_cv(self.cv)
+        if self.plan is not None and not isinstance(self.plan, Plan):
+            raise ValueError(
+                f"plan is {type(self.plan).__name__}: pass `plan_` of a fitted "
+                "AutoLatentClassifier, or None."
+            )
+
+    # ------------------------------------------------------------------ fit
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        training = super()._read_training(X, y, sample_weight)
+        if not isinstance(self.categorical_features, str):
+            return training
+        schema, table = promote_binary(training.schema, training.table)
+        return replace(training, schema=schema, table=table)
+
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        began = time.monotonic()
+        plan = self._make_plan(training)
+        candidates = [
+            Family(name, one).prepared(plan.seed, self.n_jobs)
+            for name, one in plan.families.items()
+        ]
+        for candidate in candidates:
+            candidate.estimator._check_parameters()
+        end = None
+        if self.plan is None and self.time_budget is not None:
+            end = began + float(self.time_budget)
+        if isinstance(self.cv, int | np.integer):
+            joined, folds = deal_folds(training, int(self.cv), plan.seed)
+        else:
+            joined, folds = make_folds(training, self.cv, plan.seed)
+        score = self._score(joined.y[folds.row], folds.weight)
+        search = Search(joined, folds, score, end, self.combine == "best", self._report(end))
+        search.run(candidates)
+        if not search.done:
+            self._raise_failure(search.trials)
+        return self._combine(training, search, plan, progress)
+
+    def _make_plan(self, training: Training) -> Plan:
+        if self.plan is not None:
+            return self.plan
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        chosen = choose_families(self.families, training.schema)
+        return Plan({family.name: clone(family.estimator) for family in chosen}, seed)
+
+    def _score(self, y: Any, weight: FloatArray) -> Score:
+        return (accuracy if self.scoring == "accuracy" else negative_log_loss)(y, weight)
+
+    def _report(self, end: float | None) -> Any:
+        def report(line: str) -> None:
+            if self.verbose:
+                left = "" if end is None else f" ({max(end - time.monotonic(), 0):.0f} s left)"
+                print(f"AutoLatentClassifier: {line}{left}", file=sys.stderr)
+
+        return report
+
+    def _raise_failure(self, trials: list[Trial]) -> None:
+        told = "; ".join(f"{trial.candidate.name}: {trial.reason}" for trial in trials)
+        raise ValueError(f"No candidate could be fitted. {told}")
+
+    def _combine(
+        self, training: Training, search: Search, plan: Plan, progress: FitProgress | None
+    ) -> Learned:
+        """Fit those with weight to all rows, and average them."""
+        weights = search.weights()
+        best_one = search.best()
+        members, shares = [], []
+        best: tuple[str, Learned, float] | None = None
+        for trial, weight in zip(search.done, weights, strict=True):
+            is_best = trial is best_one
+            if not weight and not is_best:
+                continue
+            fitted = self._fitted_to_all(trial, training, search)
+            if is_best:
+                best = (trial.candidate.name, fitted[0], trial.temperature)
+            if weight:
+                name = trial.candidate.name
+                members += [
+                    Member(name, one.model, trial.temperature * one.temperature) for one in fitted
+                ]
+                shares += [weight / len(fitted)] * len(fitted)
+        model = WeightedModels(tuple(members), np.array(shares), training.schema.n_levels)
+        done = {trial.candidate.name for trial in search.done}
+        board = make_leaderboard(search.trials, weights, plan)
+        history = search.history
+        if progress is not None and history:
+            progress.step(len(history), history[-1])
+        evidence = model.evidence(training.table, self.n_jobs) + model.log_prior
+        labelled = training.labelled
+        log_p = np.logaddexp.reduce(evidence, axis=1)
+        log_p[labelled] = evidence[labelled, training.y[labelled]]
+        record = FitRecord(
+            history,
+            len(search.done),
+            len(search.done) == len(search.trials),
+            {},
+            float(training.weight @ log_p),
+        )
+        kept = {name: one for name, one in plan.families.items() if name in done}
+        return Learned(
+            model,
+            record,
+            {
+                "leaderboard_": board,
+                "why_": tell_why(board, search, self.scoring),
+                "plan_": Plan(kept, plan.seed),
+                "interrupted_": search.interrupted,
+                "_best": best,
+                "_calibration": self._calibrate(search),
+            },
+        )
+
+    def _calibrate(self, search: Search) -> tuple[float, dict[str, float]]:
+        """Temperature of the average, from the held-out rows that gave the weights."""
+        folds = search.folds
+        if not self.calibrate or folds.n_folds < 2:
+            return 1.0, {}
+        prior = search.class_prior()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_prior = np.log(prior)
+            evidence = np.where(prior > 0, np.log(search.mixed()) - log_prior, 0.0)
+        return learn_temperature(
+            lambda number: evidence[folds.fold == number], folds, search.training.y, log_prior
+        )
+
+    def _fitted_to_all(self, trial: Trial, training: Training, search: Search) -> list[Learned]:
+        """The candidate fitted to all rows; after Ctrl-C, at once, its models of the folds."""
+        if not search.interrupted:
+            try:
+                return [trial.candidate.learn(training)]
+            except KeyboardInterrupt:
+                search.interrupted = True
+        return trial.learned
+
+    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:  # noqa: ARG002
+        found: tuple[float, dict[str, float]] = learned.attributes["_calibration"]
+        return found
+
+    def _warn(self, learned: Learned) -> None:
+        if learned.attributes["interrupted_"]:
+            warn_user(
+                "The search was interrupted. The average is that of the candidates done so far, by "
+                "their models of the folds."
+            )
+
+    # ------------------------------------------------------------- attributes
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """Weight of each member of the average."""
+        check_is_fitted(self)
+        return {row.family: row.weight for row in self.leaderboard_ if row.weight}
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The candidate with the best held-out score, fitted to all rows."""
+        check_is_fitted(self)
+        name, learned, temperature = self._best
+        estimator = Family(name, self.plan_.families[name]).prepared(self.plan_.seed, self.n_jobs)
+        fitted = estimator.estimator.set_params(
+            categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
+        )
+        record = learned.record
+        shared = ("classes_", "schema_", "n_unlabelled_", "n_features_in_", "feature_names_in_")
+        store_fitted(
+            fitted,
+            {
+                **{key: getattr(self, key) for key in shared if hasattr(self, key)},
+                "_model": learned.model,
+                "temperature_": temperature * learned.temperature,
+                "calibration_": {},
+                "history_": record.history,
+                "n_iter_": record.n_iter,
+                "converged_": record.converged,
+                "restarts_": record.restarts,
+                "log_likelihood_": record.log_likelihood,
+                **learned.attributes,
+            },
+        )
+        return fitted
+
+    def _to_html(self) -> str:
+        """scikit-learn's diagram and, after `fit`, the reasons and the leaderboard."""
+        shown: str = estimator_html_repr(self)
+        if "leaderboard_" not in vars(self):
+            return shown
+        return f"{shown}<p>{escape(self.why_)}</p>{self.leaderboard_.to_html()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:  # noqa: ARG002
+        return {"text/plain": repr(self), "text/html": self._to_html()}
+
+    _repr_html_ = _to_html
+
+
+def make_leaderboard(trials: list[Trial], weights: FloatArray, plan: Plan) -> Leaderboard:
+    """The trials, best log-loss first, then those that are not done."""
+    share = iter(weights.tolist())
+    rows = []
+    for trial in trials:
+        done, judged = trial.status == "done", trial.losses.size > 0
+        name = trial.candidate.name
+        rows.append(
+            LeaderboardRow(
+                name,
+                _changed(plan.families[name]),
+                float(trial.losses.mean()) if judged else None,
+                float(trial.losses.std()) if judged else None,
+                float(trial.hits.mean()) if judged else None,
+                float(trial.hits.std()) if judged else None,
+                next(share) if done else 0.0,
+                trial.fit_seconds,
+                trial.predict_seconds,
+                trial.status,
+                trial.reason,
+            )
+        )
+    return Leaderboard(
+        tuple(sorted(rows, key=lambda row: np.inf if row.log_loss is None else row.log_loss))
+    )
+
+
+def tell_why(board: Leaderboard, search: Search, scoring: str) -> str:
+    """The choice in plain words."""
+    done = [row for row in board if row.log_loss is not None]
+    if not done:
+        return f"{board[0].family} is used as it is: {board[0].reason}."
+    chosen = sorted((row for row in done if row.weight), key=lambda row: -row.weight)
+    first = done[0]
+    named = ", ".join(f"{row.family} ({100 * row.weight:.0f} %)" for row in chosen)
+    what = "log-loss" if scoring == "neg_log_loss" else "accuracy"
+    text = (
+        f"{len(done)} of {len(board)} candidates were compared on the same "
+        f"{search.folds.n_folds} folds. "
+    )
+    if len(chosen) == 1:
+        text += f"{chosen[0].family} alone has the best held-out {what}; no other improves on it. "
+    else:
+        text += f"This average has the best held-out {what}: {named}. "
+    text += (
+        f"The lowest log-loss of a single one is {first.log_loss:.4f} ({first.family}); "
+        f"the average has {search.log_loss:.4f}. "
+    )
+    left = [f"{row.family} ({row.reason})" for row in board if row.log_loss is None]
+    if left:
+        text += f"Left out: {'; '.join(left)}."
+    return text.strip()
+
+
+def _changed(estimator: GenerativeClassifier) -> dict[str, Any]:
+    """Parameters that differ from the defaults."""
+    defaults = type(estimator)().get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    return {k: v for k, v in given.items() if repr(v) != repr(defaults[k])}

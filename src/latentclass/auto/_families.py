@@ -1,0 +1,111 @@
+"""The candidates of `AutoLatentClassifier`: which families suit a table, cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from latentclass.data._schema import Schema
+from latentclass.discrete._aode import AODE
+from latentclass.discrete._tan import TAN
+from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._reading import Training
+from latentclass.hnb._classifier import HNBClassifier
+from latentclass.latent_tree._classifier import LatentTreeClassifier
+from latentclass.lcm._classifier_cv import LCMClassifierCV
+from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
+from latentclass.mixture._classifier import LatentVariableClassifier
+from latentclass.naive_bayes._naive_bayes import NaiveBayes
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """An unfitted classifier with a name."""
+
+    name: str
+    estimator: GenerativeClassifier
+
+    def learn(self, training: Training) -> Learned:
+        """Fit it to rows; the estimator itself does not change."""
+        return self.estimator._fit_model(training, None)
+
+    def prepared(self, seed: int, n_jobs: int | None) -> Family:
+        """A copy with a seed, and without the calibration that the search does better."""
+        given = {"random_state": seed, "n_jobs": n_jobs, "calibrate": False}
+        known = self.estimator.get_params(deep=False)
+        copy = clone(self.estimator)
+        return Family(self.name, copy.set_params(**{k: v for k, v in given.items() if k in known}))
+
+
+def _always(schema: Schema) -> bool:  # noqa: ARG001
+    return True
+
+
+def _several_numbers(schema: Schema) -> bool:
+    return len(schema.continuous) > 1
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """Classifiers of a family, and the tables that they are for."""
+
+    make: Callable[[], dict[str, GenerativeClassifier]]
+    suits: Callable[[Schema], bool] = _always
+
+
+OFFERS = {
+    "NaiveBayes": _Offer(lambda: {"NaiveBayes": NaiveBayes()}),
+    "AODE": _Offer(lambda: {"AODE": AODE()}),
+    "TAN": _Offer(lambda: {"TAN": TAN()}),
+    "LatentTreeClassifier": _Offer(
+        lambda: {"LatentTreeClassifier": LatentTreeClassifier(search="fast")}
+    ),
+    "HNBClassifier": _Offer(lambda: {"HNBClassifier": HNBClassifier(n_models=10)}),
+    "LatentVariableClassifier": _Offer(
+        lambda: {"LatentVariableClassifier": LatentVariableClassifier(average=True)}
+    ),
+    "HybridLCMClassifier": _Offer(
+        lambda: {
+            "HybridLCMClassifier": HybridLCMClassifier(),
+            "HybridLCMClassifier, larger": HybridLCMClassifier(10, 3),
+        }
+    ),
+    "LCMClassifierCV": _Offer(lambda: {"LCMClassifierCV": LCMClassifierCV()}, _several_numbers),
+}
+"""The families by name, the cheapest first."""
+
+
+def choose_families(families: Any, schema: Schema) -> list[Family]:
+    """The candidates that `families` asks for: "auto", names, or classifiers by name."""
+    if isinstance(families, str) and families == "auto":
+        offers = [offer for offer in OFFERS.values() if offer.suits(schema)]
+        return [Family(name, one) for offer in offers for name, one in offer.make().items()]
+    if isinstance(families, Mapping):
+        return [_own(name, one) for name, one in families.items()]
+    if isinstance(families, str) or not isinstance(families, Iterable):
+        families = [families]
+    chosen = []
+    for name in families:
+        if name not in OFFERS:
+            raise ValueError(
+                f"families has {name!r}, which is not a family. Pass 'auto', some of "
+                f"{list(OFFERS)}, or a dict of names and unfitted classifiers."
+            )
+        chosen += [Family(key, one) for key, one in OFFERS[name].make().items()]
+    if not chosen:
+        raise ValueError("families is empty: pass 'auto' or at least one family.")
+    return chosen
+
+
+def _own(name: Any, estimator: Any) -> Family:
+    if not isinstance(estimator, GenerativeClassifier):
+        raise ValueError(
+            f"families[{name!r}] is {type(estimator).__name__}: pass an unfitted classifier of "
+            "latentclass. Others cannot complete, sample or tell how probable a row is; inside a "
+            "LatentVariableClassifier they can."
+        )
+    return Family(str(name), estimator)

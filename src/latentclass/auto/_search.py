@@ -1,0 +1,293 @@
+"""Cross-validation of candidates within a time budget, and the average that follows from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from latentclass._types import FloatArray
+from latentclass._warn import recorded_warnings
+from latentclass.auto._weights import Score, choose_weights, negative_log_loss
+from latentclass.engine._parallel import TimeUpError, time_limit
+from latentclass.estimator._calibration import learn_temperature
+from latentclass.estimator._fitted import Learned, to_log_posterior
+from latentclass.estimator._inner_folds import InnerFolds
+from latentclass.estimator._reading import Training
+
+WARM_ROWS = 100
+"""A candidate is first fitted to so many rows, which may compile its kernels."""
+
+PROBE_ROWS = 1000
+"""With more than twice as many rows, the cost of a candidate is measured on this many first."""
+
+
+class Candidate(Protocol):
+    """An unfitted classifier with a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the leaderboard."""
+
+    def learn(self, training: Training) -> Learned:
+        """Fit it to rows."""
+
+
+@dataclass(eq=False)
+class Trial:
+    """What became of a candidate.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    status : {"done", "not started", "too slow", "failed"}
+        Only one that is "done", with all its folds, can get weight.
+    reason : str
+        Why it is not done.
+    learned : list of Learned
+        One for each fold.
+    probabilities : array of shape (n_tests, n_classes)
+        Held-out class probabilities.
+    class_prior : array of shape (n_classes,)
+        Class shares, in the mean of the folds.
+    temperature : float
+    losses : array of shape (n_folds,)
+        Log-loss of each fold.
+    hits : array of shape (n_folds,)
+        Accuracy of each fold.
+    fit_seconds, predict_seconds : float
+        For one fold, in the mean.
+    """
+
+    candidate: Candidate
+    status: str = "not started"
+    reason: str = ""
+    learned: list[Learned] = field(default_factory=list)
+    probabilities: FloatArray | None = None
+    class_prior: FloatArray = field(default_factory=lambda: np.empty(0))
+    temperature: float = 1.0
+    losses: FloatArray = field(default_factory=lambda: np.empty(0))
+    hits: FloatArray = field(default_factory=lambda: np.empty(0))
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Search:
+    """Tries candidates one after the other on the same folds, while there is time.
+
+    Attributes
+    ----------
+    training : Training
+        Distinct rows.
+    folds : InnerFolds
+        Folds of these.
+    score : callable
+        What the weights maximise, on the tests of the folds.
+    end : float or None
+        When the search ends (`time.monotonic`); None for no limit.
+    one_only : bool
+        Whether the best candidate gets all the weight.
+    report : callable
+        Gets a line about each candidate.
+    trials : list of Trial
+        One for each candidate.
+    history : list of float
+        Held-out score of the average after each candidate that is done; empty without folds.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
+
+    training: Training
+    folds: InnerFolds
+    score: Score
+    end: float | None
+    one_only: bool
+    report: Callable[[str], None]
+    trials: list[Trial] = field(default_factory=list)
+    history: list[float] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def done(self) -> list[Trial]:
+        """Candidates with all their folds."""
+        return [trial for trial in self.trials if trial.status == "done"]
+
+    def run(self, candidates: Sequence[Candidate]) -> None:
+        """Try the candidates in their order. The first one is always finished.
+
+        Ctrl-C ends the search, if a candidate is done. Otherwise it ends the fit.
+        """
+        self.trials = [Trial(candidate) for candidate in candidates]
+        if self.folds.n_folds < 2:
+            self._take_first()
+            return
+        try:
+            for trial in self.trials:
+                self._try(trial, limited=bool(self.done))
+                if trial.status == "done":
+                    self.history.append(self.score(self.mixed()))
+                self.report(f"{trial.candidate.name}: {_tell(trial)}")
+        except KeyboardInterrupt:
+            if not self.done:
+                raise
+            self.interrupted = True
+            for trial in self.trials:
+                if trial.status != "done" and not trial.reason:
+                    trial.reason = "the search was interrupted"
+
+    def _take_first(self) -> None:
+        """Without folds, the first candidate is taken as it is."""
+        for trial in self.trials:
+            trial.reason = "there are too few labelled rows to compare"
+        trial = self.trials[0]
+        trial.learned = [self._learn(trial, self.training)]
+        trial.status = "done"
+
+    def weights(self) -> FloatArray:
+        """Weights of those that are done."""
+        if len(self.done) == 1:
+            return np.ones(1)
+        if self.one_only:
+            best = self.best()
+            return np.array([float(trial is best) for trial in self.done])
+        return choose_weights(np.stack([_probabilities(one) for one in self.done]), self.score)
+
+    def best(self) -> Trial:
+        """The one with the best score."""
+        if len(self.done) == 1:
+            return self.done[0]
+        return max(self.done, key=lambda trial: self.score(_probabilities(trial)))
+
+    def mixed(self) -> FloatArray:
+        """Held-out class probabilities of the average, by the weights of now."""
+        stacked = np.stack([_probabilities(trial) for trial in self.done])
+        return np.asarray(np.tensordot(self.weights(), stacked, axes=1))
+
+    def class_prior(self) -> FloatArray:
+        """Class shares of the average, by the weights of now."""
+        return np.asarray(self.weights() @ np.stack([trial.class_prior for trial in self.done]))
+
+    @property
+    def log_loss(self) -> float:
+        """Held-out log-loss of the average."""
+        score = negative_log_loss(self.training.y[self.folds.row], self.folds.weight)
+        return -score(self.mixed())
+
+    # ---------------------------------------------------------------- one candidate
+
+    def _try(self, trial: Trial, *, limited: bool) -> None:
+        left = self._left(limited)
+        try:
+            if left <= 0:
+                trial.reason = "no time was left"
+                return
+            with time_limit(time.monotonic() + left if np.isfinite(left) else None):
+                self._probe(trial, left)
+                self._cross_validate(trial, limited)
+            trial.status = "done"
+        except TimeUpError as error:
+            trial.status, trial.reason = "too slow", str(error) or "the time was up"
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:  # whatever is wrong with one candidate, the others can do
+            trial.status, trial.reason = "failed", f"{type(error).__name__}: {error}"
+        if trial.status != "done":
+            trial.learned = []
+
+    def _left(self, limited: bool) -> float:
+        """Seconds that a candidate may take, those for the fit of the average kept back."""
+        if self.end is None or not limited:
+            return float("inf")
+        refit = sum(
+            trial.fit_seconds
+            for trial, weight in zip(self.done, self.weights(), strict=True)
+            if weight > 0
+        )
+        return self.end - time.monotonic() - refit
+
+    def _probe(self, trial: Trial, left: float) -> None:
+        """Refuse a candidate whose cost on some of the rows says that time will be short."""
+        n_rows = len(self.training.y)
+        if not np.isfinite(left):
+            return
+        self._learn(trial, self._some_rows(WARM_ROWS))  # so that compiling is not measured
+        if n_rows <= 2 * PROBE_ROWS:
+            return
+        part = self._some_rows(PROBE_ROWS)
+        began = time.monotonic()
+        self._learn(trial, part)
+        each = (time.monotonic() - began) * n_rows / len(part.y)
+        self._refuse_if_slow(each * (self.folds.n_folds + 1), left)
+
+    def _some_rows(self, n: int) -> Training:
+        # the rows are in an order by content: every k-th one is as good as drawn
+        n_rows = len(self.training.y)
+        return self.training.take(np.arange(0, n_rows, max(n_rows // n, 1)))
+
+    def _cross_validate(self, trial: Trial, limited: bool) -> None:
+        folds, training = self.folds, self.training
+        evidence = np.zeros((len(folds.row), training.n_classes))
+        fit_seconds = predict_seconds = 0.0
+        for number in range(folds.n_folds):
+            began = time.monotonic()
+            learned = self._learn(trial, folds.training_part(training, number))
+            fitted = time.monotonic()
+            inside = folds.fold == number
+            tested = training.table.take(folds.row[inside])
+            evidence[inside] = learned.model.evidence(tested, None) / learned.temperature
+            trial.learned.append(learned)
+            fit_seconds += fitted - began
+            predict_seconds += time.monotonic() - fitted
+            still = folds.n_folds - number  # the folds to come, and the fit to all rows
+            mean = (fit_seconds + predict_seconds) / (number + 1)
+            self._refuse_if_slow(mean * still, self._left(limited))
+        trial.fit_seconds = fit_seconds / folds.n_folds
+        trial.predict_seconds = predict_seconds / folds.n_folds
+        self._judge(trial, evidence)
+
+    def _judge(self, trial: Trial, evidence: FloatArray) -> None:
+        """Temperature, held-out probabilities and scores, from the evidence of the tested rows."""
+        folds, y = self.folds, self.training.y
+        priors = [learned.model.class_prior for learned in trial.learned]
+        trial.class_prior = np.mean(priors, axis=0)
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(trial.class_prior)
+        trial.temperature, _ = learn_temperature(
+            lambda number: evidence[folds.fold == number], folds, y, log_prior
+        )
+        trial.probabilities = np.exp(to_log_posterior(evidence, log_prior, trial.temperature))
+        truth = y[folds.row]
+        of_truth = trial.probabilities[np.arange(len(truth)), truth]
+        log_loss = -np.log(np.maximum(of_truth, 1e-15))
+        hit = trial.probabilities.argmax(axis=1) == truth
+        total = np.bincount(folds.fold, folds.weight)
+        trial.losses = np.bincount(folds.fold, folds.weight * log_loss) / total
+        trial.hits = np.bincount(folds.fold, folds.weight * hit) / total
+
+    def _learn(self, trial: Trial, part: Training) -> Learned:
+        with recorded_warnings():  # of a fold: the user is told what the whole fit says
+            return trial.candidate.learn(part)
+
+    def _refuse_if_slow(self, needed: float, left: float) -> None:
+        if needed > left:
+            raise TimeUpError(
+                f"it needs some {needed:.1f} s more, and {max(left, 0):.1f} s are left"
+            )
+
+
+def _probabilities(trial: Trial) -> FloatArray:
+    assert trial.probabilities is not None
+    return trial.probabilities
+
+
+def _tell(trial: Trial) -> str:
+    if trial.status != "done":
+        return f"{trial.status}, {trial.reason}"
+    return (
+        f"held-out log-loss {trial.losses.mean():.4f}, accuracy {100 * trial.hits.mean():.1f} %, "
+        f"{trial.fit_seconds:.2f} s a fold"
+    )

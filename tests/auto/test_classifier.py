@@ -1,0 +1,174 @@
+"""The classifier that chooses: honest, repeatable, and clear about what it did."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_predict
+
+from latentclass import AutoLatentClassifier
+from latentclass.auto._families import OFFERS, choose_families
+from latentclass.baselines import NaiveBayes
+
+QUICK = ["NaiveBayes", "AODE", "TAN"]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    return AutoLatentClassifier(None, families=QUICK, random_state=0).fit(*iris)
+
+
+def test_the_leaderboard_says_what_became_of_each(fitted):
+    board = fitted.leaderboard_
+    assert {row.family for row in board} == {*QUICK}
+    losses = [row.log_loss for row in board]
+    assert losses == sorted(losses)
+    assert_allclose(sum(row.weight for row in board), 1.0)
+    assert fitted.weights_ == {row.family: row.weight for row in board if row.weight}
+    frame = board.to_frame()
+    assert frame["family"].tolist() == [row.family for row in board]
+    assert str(board).splitlines()[0].startswith("family")
+    assert board[0].family in board._repr_html_()
+    assert len(board) == 3
+
+
+def test_held_out_scores_are_those_of_its_own_folds(iris):
+    """Slow twin: the folds as a list of row numbers, and each fold fitted by hand."""
+    X, y = iris
+    parts = np.arange(150) % 3
+    cv = [(np.flatnonzero(parts != k), np.flatnonzero(parts == k)) for k in range(3)]
+    model = AutoLatentClassifier(None, families=["NaiveBayes"], cv=cv, random_state=0).fit(X, y)
+    row = model.leaderboard_[0]
+    hits = [np.mean(NaiveBayes().fit(X[a], y[a]).predict(X[b]) == y[b]) for a, b in cv]
+    assert_allclose(row.accuracy, np.mean(hits))
+    assert_allclose(row.accuracy_sd, np.std(hits))
+
+
+def test_why_is_said_in_plain_words(fitted):
+    assert fitted.why_.startswith("3 of 3 candidates were compared on the same 5 folds. ")
+    for name in fitted.weights_:
+        assert name in fitted.why_
+    assert fitted.why_ in fitted._repr_mimebundle_()["text/html"]
+    assert "leaderboard" not in clone(fitted)._repr_html_()
+
+
+def test_a_plan_repeats_the_result_to_the_bit(fitted, iris):
+    X, y = iris
+    again = AutoLatentClassifier(1e-9, plan=fitted.plan_, families="auto").fit(X, y)
+    assert again.predict_proba(X).tolist() == fitted.predict_proba(X).tolist()
+    assert again.weights_ == fitted.weights_
+    assert repr(again.plan_) == repr(fitted.plan_)
+
+
+def test_the_best_one_is_an_estimator_of_its_own(fitted, iris):
+    X, y = iris
+    best = fitted.best_estimator_
+    assert type(best).__name__ == fitted.leaderboard_[0].family
+    alone = AutoLatentClassifier(None, families=QUICK, combine="best", random_state=0).fit(X, y)
+    assert [*alone.weights_.values()] == [1.0]
+    alone.temperature_ = 1.0
+    assert_allclose(best.predict_proba(X), alone.predict_proba(X), rtol=1e-9)
+    assert best.score_samples(X).shape == (150,)
+
+
+def test_random_labels_are_predicted_no_better_than_by_chance():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 6)), rng.integers(0, 3, 150)
+    model = AutoLatentClassifier(None, families=QUICK, random_state=0)
+    p = cross_val_predict(model, X, y, cv=3, method="predict_proba")
+    assert log_loss(y, p) > log_loss(y, np.full((150, 3), 1 / 3)) - 0.02
+    assert np.mean(p.argmax(axis=1) == y) < 0.42  # two standard deviations
+
+
+def test_accuracy_can_decide(iris):
+    X, y = iris
+    model = AutoLatentClassifier(None, families=QUICK, scoring="accuracy", random_state=0)
+    assert "accuracy" in model.fit(X, y).why_
+
+
+def test_an_interrupt_leaves_the_models_of_the_folds(iris, monkeypatch):
+    X, y = iris
+    tried = []
+
+    def learn(self, training, progress):
+        tried.append(len(training.y))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("latentclass.baselines.AODE._fit_model", learn)
+    model = AutoLatentClassifier(None, families=QUICK, random_state=0)
+    with pytest.warns(UserWarning, match="The search was interrupted"):
+        model.fit(X, y)
+    assert len(tried) == 1
+    assert model.interrupted_
+    assert not model.converged_
+    assert len(model._model.members) == 5
+    assert model.score(X, y) > 0.9
+    assert [row.status for row in model.leaderboard_] == ["done", "not started", "not started"]
+
+
+def test_numbers_of_two_values_are_flags_for_all():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    X = pd.DataFrame({"flag": (rng.random(100) < 0.2 + 0.5 * y) * 1.0, "size": rng.normal(y)})
+    model = AutoLatentClassifier(None, families=QUICK, random_state=0).fit(X, y)
+    assert [column.kind for column in model.schema_.columns] == ["binary", "continuous"]
+    assert model.sample(5, random_state=0)[0]["flag"].isin([0, 1]).all()
+
+
+def test_with_one_labelled_row_the_first_family_is_used_as_it_is():
+    model = AutoLatentClassifier(families=QUICK).fit([[1.0], [2.0]], ["a", None])
+    assert model.why_ == (
+        "NaiveBayes is used as it is: there are too few labelled rows to compare."
+    )
+    assert model.predict([[3.0]]).tolist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"families": ["NaiveBayes", "Forest"]}, "families has 'Forest', which is not a family"),
+        ({"families": []}, "families is empty"),
+        ({"families": {"lr": LogisticRegression()}}, r"families\['lr'\] is LogisticRegression"),
+        ({"plan": "mine"}, "plan is str: pass `plan_`"),
+        ({"scoring": "f1"}, "scoring='f1'"),
+        ({"combine": "all"}, "combine='all'"),
+        ({"time_budget": -1}, "time_budget=-1"),
+        ({"cv": 1}, "cv=1"),
+        ({"families": {"nb": NaiveBayes(alpha=-1)}}, "alpha=-1"),
+    ],
+)
+def test_wrong_parameters_are_refused(iris, given, message):
+    with pytest.raises(ValueError, match=message):
+        AutoLatentClassifier(**given).fit(*iris)
+
+
+def test_if_nothing_can_be_fitted_all_reasons_are_told(iris, monkeypatch):
+    def learn(self, training, progress):
+        raise ValueError("no luck")
+
+    monkeypatch.setattr(NaiveBayes, "_fit_model", learn)
+    with pytest.raises(ValueError, match=r"No candidate .* NaiveBayes: ValueError: no luck"):
+        AutoLatentClassifier(families=["NaiveBayes"]).fit(*iris)
+
+
+def test_families_suit_the_table(fitted):
+    names = [family.name for family in choose_families("auto", fitted.schema_)]
+    assert names[0] == "NaiveBayes"
+    assert "LCMClassifierCV" in names
+    flags = NaiveBayes().fit(pd.DataFrame({"a": ["x", "y"] * 3}), [0, 1] * 3).schema_
+    assert "LCMClassifierCV" not in [family.name for family in choose_families("auto", flags)]
+    assert next(iter(OFFERS)) == "NaiveBayes"
+
+
+def test_progress_is_printed(iris, capsys):
+    AutoLatentClassifier(9, families=["NaiveBayes"], verbose=1, random_state=0).fit(*iris)
+    assert "AutoLatentClassifier: NaiveBayes: held-out log-loss" in capsys.readouterr().err

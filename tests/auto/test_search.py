@@ -1,0 +1,123 @@
+"""The search within a time budget, with candidates whose fits take the time that a test says."""
+
+import numpy as np
+import pytest
+
+from latentclass.auto import _search
+from latentclass.auto._search import Search
+from latentclass.auto._weights import negative_log_loss
+from latentclass.baselines import NaiveBayes
+from latentclass.engine._parallel import TimeUpError
+from latentclass.estimator._inner_folds import deal_folds
+
+BEGIN = 1e9
+"""Far ahead of the real clock, which the fits themselves look at."""
+
+
+class Clock:
+    def __init__(self):
+        self.now = BEGIN
+
+    def monotonic(self):
+        return self.now
+
+
+class Slow:
+    """Naive Bayes on a column; each fit takes some seconds of the clock."""
+
+    def __init__(self, clock, name, seconds, error=None, on=1):
+        self.clock, self.name, self.seconds = clock, name, seconds
+        self.error, self.on, self.n_fits, self.n_rows = error, on, 0, []
+
+    def learn(self, training):
+        self.n_fits += 1
+        self.n_rows.append(len(training.y))
+        self.clock.now += self.seconds * len(training.y) / 120
+        if self.error is not None and self.n_fits >= self.on:
+            raise self.error
+        return NaiveBayes()._fit_model(training, None)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(_search, "time", clock)
+    return clock
+
+
+def make_search(budget, n_rows=120):
+    rng = np.random.default_rng(0)
+    y = np.arange(n_rows) % 2
+    X = rng.normal(y, 1.0)[:, None]
+    training = NaiveBayes()._read_training(X, y, None)
+    joined, folds = deal_folds(training, 5, 0)
+    score = negative_log_loss(joined.y[folds.row], folds.weight)
+    end = None if budget is None else BEGIN + budget
+    return Search(joined, folds, score, end, one_only=False, report=[].append)
+
+
+def statuses(search):
+    return [trial.status for trial in search.trials]
+
+
+def test_the_first_is_always_finished_and_the_others_if_they_fit(clock):
+    search = make_search(60)
+    first = Slow(clock, "first", 9)  # 36 s for the folds, 9 for all rows
+    search.run([first, Slow(clock, "quick", 0.1), Slow(clock, "long", 20), Slow(clock, "end", 0.1)])
+    assert statuses(search) == ["done", "done", "too slow", "not started"]
+    assert "s are left" in search.trials[2].reason
+    assert search.trials[3].reason == "no time was left"
+    tiny = make_search(0)
+    tiny.run([Slow(clock, "first", 9), Slow(clock, "second", 0.0)])
+    assert statuses(tiny) == ["done", "not started"]
+
+
+def test_without_a_limit_all_are_finished(clock):
+    search = make_search(None)
+    search.run([Slow(clock, name, 1e6) for name in "abc"])
+    assert statuses(search) == ["done"] * 3
+    assert len(search.history) == 3
+
+
+def test_a_candidate_that_is_too_slow_ends_soon(clock):
+    search = make_search(100)
+    slow = Slow(clock, "slow", 50)
+    search.run([Slow(clock, "first", 0.1), slow])
+    assert statuses(search) == ["done", "too slow"]
+    assert slow.n_fits == 2  # to some rows, and one fold
+    assert clock.now < BEGIN + 110
+
+
+def test_of_many_rows_some_tell_the_cost(clock):
+    search = make_search(1000, n_rows=6000)
+    slow = Slow(clock, "slow", 60)  # a fold of 4800 rows would take 2400 s
+    search.run([Slow(clock, "first", 0.01), slow])
+    assert statuses(search) == ["done", "too slow"]
+    assert max(slow.n_rows) < 1100
+    assert clock.now < BEGIN + 1100
+
+
+def test_a_candidate_that_fails_is_named_and_the_others_go_on(clock):
+    search = make_search(None)
+    wrong = Slow(clock, "wrong", 1, ValueError("no such thing"), on=3)
+    search.run([Slow(clock, "a", 1), wrong, Slow(clock, "b", 1)])
+    assert statuses(search) == ["done", "failed", "done"]
+    assert search.trials[1].reason == "ValueError: no such thing"
+    assert len(search.weights()) == 2
+
+
+def test_an_interrupt_keeps_what_is_done(clock):
+    search = make_search(None)
+    search.run([Slow(clock, "a", 1), Slow(clock, "b", 1, KeyboardInterrupt(), on=2)])
+    assert search.interrupted
+    assert statuses(search) == ["done", "not started"]
+    assert search.trials[1].reason == "the search was interrupted"
+    with pytest.raises(KeyboardInterrupt):
+        make_search(None).run([Slow(clock, "a", 1, KeyboardInterrupt())])
+
+
+def test_a_fit_that_hits_the_limit_is_too_slow(clock):
+    search = make_search(60)
+    search.run([Slow(clock, "a", 0.1), Slow(clock, "b", 0.1, TimeUpError(), on=3)])
+    assert statuses(search) == ["done", "too slow"]
+    assert search.trials[1].reason == "the time was up"
