@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass import HNBClassifier, LatentVariableClassifier, Parts
+from latentclass import HNBClassifier, LatentTreeClassifier, LatentVariableClassifier, Parts
 from latentclass.baselines import (
     AODE,
     BAN,
@@ -31,6 +31,7 @@ MODELS = [
     HiddenNaiveBayes(random_state=0),
     HNBClassifier(random_state=0),
     HNBClassifier(n_models=2, discriminative=True, random_state=0),
+    LatentTreeClassifier(search="fast", n_cuts=2, n_init=4, search_rows=50, random_state=0),
 ]
 
 
@@ -133,7 +134,7 @@ def test_a_fit_does_not_depend_on_the_parts(model, frame):
 
 
 @pytest.mark.parametrize("unlabelled", [0.3, 0.0])
-@pytest.mark.parametrize("model", MODELS[:-2], ids=str)
+@pytest.mark.parametrize("model", MODELS[:5], ids=str)
 def test_with_the_same_structure_the_tables_are_those_of_all_rows(model, unlabelled):
     """Numbers of two values have the same cut in every sample."""
     frame = make_frame(2000, seed=1, unlabelled=unlabelled).drop(columns="a")
@@ -175,6 +176,35 @@ def test_with_the_same_hierarchy_the_tables_are_those_of_all_rows(unlabelled):
     assert_allclose(parted.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-12)
     assert_allclose(parted.log_likelihood_, whole.log_likelihood_, rtol=1e-11)
     assert_allclose(parted.history_, whole.history_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha_once", [False, True])
+@pytest.mark.parametrize("unlabelled", [0.3, 0.0])
+def test_with_the_same_trees_the_tables_are_those_of_all_rows(unlabelled, alpha_once):
+    """Within a class, one latent variable of two states explains six columns, in every sample."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 3000)
+    z = rng.integers(0, 2, 3000)
+    codes = (rng.random((3000, 6)) < 0.1) ^ z[:, None] ^ (y[:, None] & (np.arange(6) < 3))
+    X = pd.DataFrame(np.array(["no", "yes"], dtype=object)[codes.astype(int)])
+    X = X.rename(columns=str).mask(rng.random(X.shape) < 0.1)
+    label = pd.Series(y.astype(float)).mask(rng.random(3000) < unlabelled)
+    model = LatentTreeClassifier(
+        max_latent=1, max_states=2, alpha_once=alpha_once, tol=1e-13, max_iter=2000, random_state=0
+    )
+    whole = model.fit(X, label)
+    expected, total, trees = whole.predict_log_proba(X), whole.log_likelihood_, whole.trees_
+    model.fit(Parts(cut(X.assign(t=label), 4), "t", sample_rows=800))
+    for k, tree in model.trees_.items():
+        assert sorted(tree.columns) == sorted(trees[k].columns)
+    assert_allclose(model.predict_log_proba(X), expected, rtol=1e-5, atol=1e-6)
+    assert_allclose(model.log_likelihood_, total, rtol=1e-9)
+
+
+def test_classes_of_rows_in_parts_in_which_no_column_varies():
+    frame = pd.DataFrame({"a": ["x"] * 900, "t": ["no", "no", "yes"] * 300})
+    model = LatentTreeClassifier(random_state=0).fit(Parts(cut(frame, 4), "t", sample_rows=300))
+    assert_allclose(model.predict_proba(frame[["a"]][:1]), [[2 / 3, 1 / 3]], rtol=1e-9)
 
 
 def test_tan_finds_its_tree_in_all_rows():

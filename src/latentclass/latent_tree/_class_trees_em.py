@@ -23,8 +23,9 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
-from latentclass.latent_tree._em import TreeProblem, TreeStats, tree_problem
+from latentclass.latent_tree._em import count_shares
 from latentclass.latent_tree._inference import (
+    Plan,
     RowPatterns,
     expected_counts,
     plan_rows,
@@ -86,9 +87,9 @@ class ClassTreesProblem:
         return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
     @cached_property
-    def _problems(self) -> list[TreeProblem | None]:
+    def _plans(self) -> list[Plan | None]:
         return [
-            None if rows is None else tree_problem(tree, rows, alpha=self.alpha, n_jobs=self.n_jobs)
+            None if rows is None else plan_rows(tree, rows)
             for tree, rows in zip(self.trees, self.labelled, strict=True)
         ]
 
@@ -107,13 +108,29 @@ class ClassTreesProblem:
 
     def e_step(self, params: ClassTreesParams) -> tuple[ClassTreesStats, FloatArray]:
         """Class weights and expected counts, and the objective per row."""
+        stats, log_likelihood = self.expect(params)
+        return stats, (log_likelihood + self.log_prior(params)) / self.total_weight
+
+    def log_prior(self, params: ClassTreesParams) -> FloatArray:
+        """See `AdditiveProblem`."""
+        if not self.alpha > 0:
+            return np.zeros(len(params.theta))
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.alpha * np.log(params.theta).sum(axis=1))
+
+    def add(self, first: ClassTreesStats, second: ClassTreesStats) -> ClassTreesStats:
+        """See `AdditiveProblem`."""
+        return ClassTreesStats(*map(np.add, first, second))
+
+    def expect(self, params: ClassTreesParams) -> tuple[ClassTreesStats, FloatArray]:
+        """See `AdditiveProblem`."""
         counts = np.zeros(params.theta.shape)
         weight = np.tile(self.known_weight, (len(counts), 1))
         known = np.where(self.known_weight > 0, params.log_pi, 0.0)
         objective = known @ self.known_weight
-        for problem, span in zip(self._problems, self.spans, strict=True):
-            if problem is not None:
-                more, gain = expected_counts(problem.plan, params.theta[:, span], self.n_jobs)
+        for plan, span in zip(self._plans, self.spans, strict=True):
+            if plan is not None:
+                more, gain = expected_counts(plan, params.theta[:, span], self.n_jobs)
                 counts[:, span] += more
                 objective += gain
         if self.unlabelled is not None:
@@ -121,10 +138,7 @@ class ClassTreesProblem:
                 objective[start] += self._share_out(
                     self.unlabelled, params.log_pi[start], theta, weight[start], counts[start]
                 )
-        if self.alpha > 0:
-            with np.errstate(divide="ignore"):
-                objective = objective + self.alpha * np.log(params.theta).sum(axis=1)
-        return ClassTreesStats(weight, counts), objective / self.total_weight
+        return ClassTreesStats(weight, counts), objective
 
     def _share_out(
         self,
@@ -163,13 +177,12 @@ class ClassTreesProblem:
     def m_step(self, stats: ClassTreesStats) -> ClassTreesParams:
         """Shares of the class weights, and shares of the counts smoothed by `alpha`."""
         with np.errstate(divide="ignore"):
-            log_pi = np.log(stats.class_weight / self.total_weight)
+            log_pi = np.log(stats.class_weight / stats.class_weight.sum(axis=1, keepdims=True))
         theta = np.empty_like(stats.counts)
-        for tree, problem, span in zip(self.trees, self._problems, self.spans, strict=True):
-            if problem is not None:
-                theta[:, span] = problem.m_step(TreeStats(stats.counts[:, span])).theta
-            else:
-                theta[:, span] = tree.theta
+        for k, (tree, span) in enumerate(zip(self.trees, self.spans, strict=True)):
+            theta[:, span] = tree.theta  # of a class without rows
+            if stats.class_weight[:, k].any():
+                theta[:, span] = count_shares(tree, stats.counts[:, span] + self.alpha)
         return ClassTreesParams(log_pi, theta)
 
     def to_vector(self, params: ClassTreesParams) -> FloatArray:

@@ -21,10 +21,12 @@ from latentclass._warn import warn_user
 from latentclass.discrete._base import DiscreteClassifier, check_searched_columns
 from latentclass.discrete._coding import code_rows
 from latentclass.discrete._cut_sets import learn_cut_sets
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._average import Average
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training, label_codes
 from latentclass.latent_tree._inspection import (
@@ -298,9 +300,16 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         return clone(self).set_params(calibrate=False, warm_start=False)
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        return self._learn(training, progress)
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        return self._learn(parted, progress)
+
+    def _learn(self, source: Training | PartedTraining, progress: FitProgress | None) -> Learned:
         # imported here because it loads numba, which a fitted model does not always need
         from latentclass.latent_tree._fit import learn_class_shares, learn_class_trees
 
+        training = source.sample if isinstance(source, PartedTraining) else source
         table, y, weight = training.table, training.y, training.weight
         seeds = check_random_state(self.random_state).randint(2**31, size=int(self.n_cuts) - 1)
         coding, cut_sets = learn_cut_sets(
@@ -314,6 +323,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
                 'in seconds, or search="fast"; verbose=1 shows the steps.'
             )
         rows = code_rows(coding, table, y, weight, training.n_classes)
+        every = TrainingRows(source, coding, rows)
+        parts = every if every.parted else None
         step = None if progress is None else progress.step
         attributes: dict[str, Any] = {"search_steps_": {}, "search_ended_": {}}
         if coding.n_levels:
@@ -326,17 +337,18 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
                 before=self._trees_to_continue(searched),
                 on_step=partial(_print_step, training.classes) if self.verbose else None,
                 on_iteration=step,
+                parts=parts,
             )
-            every = dict(zip(training.classes.tolist(), learned.found, strict=True))
+            by_label = dict(zip(training.classes.tolist(), learned.found, strict=True))
             if progress is None and "interrupt" in (found.ended for found in learned.found):
                 raise KeyboardInterrupt  # a fold: the fit that it belongs to must end too
             attributes = {
-                "search_steps_": {label: found.steps for label, found in every.items()},
-                "search_ended_": {label: found.ended for label, found in every.items()},
+                "search_steps_": {label: found.steps for label, found in by_label.items()},
+                "search_ended_": {label: found.ended for label, found in by_label.items()},
                 "_searched": (searched, [found.tree for found in learned.found]),
             }
         else:
-            learned = learn_class_shares(rows, self._settings(), step)
+            learned = learn_class_shares(rows, self._settings(), step, parts)
         average = Average(np.stack(learned.priors), "posteriors")
         model = LatentTreeModel(
             average.class_prior,
@@ -346,8 +358,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             tuple(learned.trees),
             name_latents(learned.trees, training.n_classes, training.schema.names),
         )
-        total = model.total_log_likelihood(rows, table, weight)
-        return Learned(model, FitRecord.of(learned.result, total), attributes)
+        record = FitRecord.of(learned.result, every.log_likelihood(model))
+        return Learned(model, record, attributes)
 
     def _settings(self) -> TreeSettings:
         return TreeSettings(

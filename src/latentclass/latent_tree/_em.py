@@ -91,10 +91,7 @@ class TreeProblem:
 
     def m_step(self, stats: TreeStats) -> TreeParams:
         """theta = (count + alpha) / its sum over the states, in the free tables."""
-        smoothed = stats.counts + self.alpha
-        total = self._spread(np.add.reduceat(smoothed, self._starts, axis=1))
-        even = np.tile(1.0 / self._spread(self._lengths.astype(np.float64)), (len(smoothed), 1))
-        share = np.divide(smoothed, total, out=even, where=total > MIN_WEIGHT)
+        share = count_shares(self.plan.tree, stats.counts + self.alpha)
         return TreeParams(np.where(self.free_entries, share, self.plan.tree.theta))
 
     def to_vector(self, params: TreeParams) -> FloatArray:
@@ -116,14 +113,22 @@ class TreeProblem:
     def _starts(self) -> IndexArray:
         return self.plan.tree.distribution_starts
 
-    @cached_property
-    def _lengths(self) -> IndexArray:
-        """Number of entries of each distribution."""
-        return np.diff(np.append(self._starts, len(self.plan.tree.theta)))
-
     def _spread(self, values: FloatArray) -> FloatArray:
         """Repeat the number of each distribution for all of its entries."""
-        return np.repeat(values, self._lengths, axis=-1)
+        return np.repeat(values, _lengths(self.plan.tree), axis=-1)
+
+
+def _lengths(tree: Tree) -> IndexArray:
+    """Number of entries of each distribution of a tree."""
+    return np.diff(np.append(tree.distribution_starts, len(tree.theta)))
+
+
+def count_shares(tree: Tree, counts: FloatArray) -> FloatArray:
+    """Each count of shape (S, F) over the sum of its distribution; even shares if that is empty."""
+    lengths = _lengths(tree)
+    total = np.repeat(np.add.reduceat(counts, tree.distribution_starts, axis=1), lengths, axis=1)
+    even = np.tile(1.0 / np.repeat(lengths.astype(np.float64), lengths), (len(counts), 1))
+    return np.asarray(np.divide(counts, total, out=even, where=total > MIN_WEIGHT))
 
 
 def tree_problem(

@@ -21,16 +21,22 @@ import numpy as np
 from latentclass._types import BoolArray, CodeArray, FloatArray
 from latentclass.discrete._coding import CodedRows
 from latentclass.discrete._cut_sets import CutSet
+from latentclass.discrete._training_rows import TrainingRows
 from latentclass.engine._content_folds import (
     column_fingerprints,
     distinct_rows,
     sample_units,
 )
-from latentclass.engine._em import EMResult, run_restarts
+from latentclass.engine._em import EMResult, Problem, run_restarts
 from latentclass.engine._parallel import count_threads, run_interruptible
+from latentclass.engine._parted_problem import PartedProblem
 from latentclass.latent_tree._arrange import arranged, leaf_counts, with_columns, with_leaves
 from latentclass.latent_tree._chow_liu_search import search_fast
-from latentclass.latent_tree._class_trees_em import ClassTreesProblem
+from latentclass.latent_tree._class_trees_em import (
+    ClassTreesParams,
+    ClassTreesProblem,
+    ClassTreesStats,
+)
 from latentclass.latent_tree._east import EastSettings, FoundTree, first_tree, search
 from latentclass.latent_tree._east_messages import floored
 from latentclass.latent_tree._inference import group_rows
@@ -61,11 +67,11 @@ def learn_class_shares(
     rows: CodedRows,
     settings: TreeSettings,
     on_iteration: Callable[[int, float], bool] | None,
+    parts: TrainingRows | None = None,
 ) -> ClassTrees:
     """Learn only the class probabilities, for tables in which no column varies."""
-    rows = rows._replace(codes=_zeros(rows.codes), unlabelled=_zeros(rows.unlabelled))
     nothing = [Tree.even((-1,), (1,), (0,))] * rows.n_classes
-    _, prior, result = _learn_tables(nothing, rows, settings, on_iteration)
+    _, prior, result = _learn_tables(nothing, rows, _nothing_seen, settings, on_iteration, parts)
     return ClassTrees([], [prior], result, [])
 
 
@@ -77,21 +83,24 @@ def learn_class_trees(
     before: Sequence[Tree],
     on_step: Callable[[int, Any], None] | None,
     on_iteration: Callable[[int, float], bool] | None,
+    parts: TrainingRows | None = None,
 ) -> ClassTrees:
     """Search a tree for each class on the first set of cut points, then learn tables for all sets.
+
+    If `parts` are given, they have all rows and `rows` is a sample of them.
 
     `before` has the tree of each class from which the search goes on; it is empty for a fresh
     search. `on_step` is called with the class and each step of its search, `on_iteration` with each
     step of EM for the first set. After an interrupt only the first set is learned, and quickly.
     """
     part = sample_rows(rows, settings.search_rows, settings.seed)
-    seen, own = _seen(part, cut_sets[0]), _own_rows(part)
+    seen, own = _seen(cut_sets[0], part), _own_rows(part)
     found = _search_trees(seen, own, cut_sets[0].n_levels, settings, before, on_step)
     start = [one.tree for one in found]
     if any(one.ended == "interrupt" for one in found):
-        cut_sets, on_iteration, part = cut_sets[:1], _in_time(on_iteration), rows
+        cut_sets, on_iteration, part, parts = cut_sets[:1], _in_time(on_iteration), rows, None
         start = [floored(tree) for tree in start]
-    learned, prior, result = _refit(start, rows, part, cut_sets[0], settings, on_iteration)
+    learned, prior, result = _refit(start, rows, part, cut_sets[0], settings, on_iteration, parts)
     trees, priors = [tuple(arranged(tree) for tree in learned)], [prior]
     counts = [
         leaf_counts(tree, seen.codes[k], part.codes[k], part.weight[k], part.n_levels)
@@ -103,7 +112,7 @@ def learn_class_trees(
             with_leaves(tree, levels, cuts.level)
             for tree, levels in zip(trees[0], counts, strict=True)
         ]
-        learned, prior, _ = _refit(start, rows, part, cuts, settings, None)
+        learned, prior, _ = _refit(start, rows, part, cuts, settings, None, parts)
         trees.append(tuple(learned))
         priors.append(prior)
     return ClassTrees(trees, priors, result, found)
@@ -161,16 +170,21 @@ def _refit(
     cuts: CutSet,
     settings: TreeSettings,
     on_iteration: Callable[[int, float], bool] | None,
+    parts: TrainingRows | None,
 ) -> tuple[list[Tree], FloatArray, EMResult[Any]]:
     """Learn the tables for one set of cut points, first from a part of the rows, then from all.
 
     A pass over the part costs little, and what it learns is close to what all rows say.
     """
+    see = partial(_seen, cuts)
     if part is not rows:
-        learned, _, _ = _learn_tables(trees, _seen(part, cuts), settings, None)
+        learned, _, _ = _learn_tables(trees, part, see, settings, None, None)
         # a level that the part lacks must stay possible in the other rows
         trees = [floored(tree) for tree in learned]
-    return _learn_tables(trees, _seen(rows, cuts), settings, on_iteration)
+    if parts is not None:
+        learned, _, _ = _learn_tables(trees, rows, see, settings, None, None)
+        trees = [floored(tree) for tree in learned]
+    return _learn_tables(trees, rows, see, settings, on_iteration, parts)
 
 
 def _in_time(
@@ -186,9 +200,12 @@ def _in_time(
     return step
 
 
-def _zeros(codes: CodeArray) -> CodeArray:
-    """Codes of a single column with a single level, for as many rows."""
-    return np.zeros((len(codes), 1), dtype=np.int32)
+def _nothing_seen(rows: CodedRows) -> CodedRows:
+    """The rows with a single column that has a single level."""
+    codes, unlabelled = (
+        np.zeros((len(part), 1), dtype=np.int32) for part in (rows.codes, rows.unlabelled)
+    )
+    return rows._replace(codes=codes, unlabelled=unlabelled)
 
 
 def _own_rows(rows: CodedRows) -> list[BoolArray]:
@@ -196,7 +213,7 @@ def _own_rows(rows: CodedRows) -> list[BoolArray]:
     return [rows.y == k for k in range(rows.n_classes)]
 
 
-def _seen(rows: CodedRows, cuts: CutSet) -> CodedRows:
+def _seen(cuts: CutSet, rows: CodedRows) -> CodedRows:
     """The rows in the levels of one set of cut points."""
     return rows._replace(codes=cuts.coarse(rows.codes), unlabelled=cuts.coarse(rows.unlabelled))
 
@@ -204,21 +221,26 @@ def _seen(rows: CodedRows, cuts: CutSet) -> CodedRows:
 def _learn_tables(
     trees: Sequence[Tree],
     rows: CodedRows,
+    see: Callable[[CodedRows], CodedRows],
     settings: TreeSettings,
     on_iteration: Callable[[int, float], bool] | None,
+    parts: TrainingRows | None,
 ) -> tuple[list[Tree], FloatArray, EMResult[Any]]:
-    """Learn the tables of all trees and the class probabilities by EM."""
-    own = _own_rows(rows)
-    problem = ClassTreesProblem(
-        tuple(trees),
-        tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
-        group_rows(rows.unlabelled, rows.unlabelled_weight) if len(rows.unlabelled) else None,
-        0.0 if settings.alpha_once else settings.alpha,
-        settings.n_jobs,
-    )
+    """Learn the tables of all trees and the class probabilities by EM, from the rows or the parts.
+
+    `see` gives rows in the levels of the trees. With `parts` the rows say only where EM begins.
+    """
+    alpha = 0.0 if settings.alpha_once else settings.alpha
+    near = _problem(tuple(trees), alpha, settings.n_jobs, see(rows))
+    problem: Problem[ClassTreesParams, ClassTreesStats] = near
+    if parts is not None:
+        visit = partial(_expect_part, tuple(trees), see)
+        known = replace(near, labelled=(None,) * len(trees), unlabelled=None)
+        total = float(parts.class_weight.sum()) + parts.hidden_weight
+        problem = PartedProblem(known, lambda params: parts.map(partial(visit, params)), total)
     result = run_restarts(
         problem,
-        problem.start(),
+        near.start(),
         tol=settings.tol,
         max_iter=settings.max_iter,
         rngs=[np.random.default_rng(0)],
@@ -228,9 +250,32 @@ def _learn_tables(
     theta = result.params.theta[0]
     if settings.alpha_once:
         stats, _ = problem.e_step(result.params)
-        theta = replace(problem, alpha=settings.alpha).m_step(stats).theta[0]
-    fitted = list(problem.fitted(theta))
+        theta = replace(near, alpha=settings.alpha).m_step(stats).theta[0]
+    fitted = list(near.fitted(theta))
     return fitted, np.exp(result.params.log_pi[0]), result
+
+
+def _problem(
+    trees: tuple[Tree, ...], alpha: float, n_jobs: int | None, rows: CodedRows
+) -> ClassTreesProblem:
+    own = _own_rows(rows)
+    return ClassTreesProblem(
+        trees,
+        tuple(group_rows(rows.codes[k], rows.weight[k]) if k.any() else None for k in own),
+        group_rows(rows.unlabelled, rows.unlabelled_weight) if len(rows.unlabelled) else None,
+        alpha,
+        n_jobs,
+    )
+
+
+def _expect_part(
+    trees: tuple[Tree, ...],
+    see: Callable[[CodedRows], CodedRows],
+    params: ClassTreesParams,
+    rows: CodedRows,
+) -> tuple[ClassTreesStats, FloatArray]:
+    """Expected counts and log-likelihood of a part."""
+    return _problem(trees, 0.0, None, see(rows)).expect(params)
 
 
 def _search_trees(
