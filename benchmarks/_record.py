@@ -230,12 +230,13 @@ def best_times(
 def iteration_times(
     fits: Mapping[str, Callable[[int], object]], repeats: int = 2, *, few: int = 3, many: int = 13
 ) -> dict[str, float]:
-    """Seconds of one EM iteration: fits of `many` iterations less fits of `few`.
+    """CPU seconds of one EM iteration: fits of `many` iterations less fits of `few`.
 
     Each of `fits` takes the number of iterations, so that what a fit does once falls out.
     """
     pairs = [(name, n) for name in fits for n in (few, many)]
-    times = best_times({pair: lambda pair=pair: fits[pair[0]](pair[1]) for pair in pairs}, repeats)
+    tasks = {pair: lambda pair=pair: fits[pair[0]](pair[1]) for pair in pairs}
+    times = best_times(tasks, repeats, clock="CPU")
     return {name: (times[name, many] - times[name, few]) / (many - few) for name in fits}
 
 
