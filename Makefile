@@ -56,7 +56,7 @@ bench: $(STAMP)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/_pages.py
 
-# The tables of benchmarks/README.md and reproduce/README.md, from their records.
+# The tables of benchmarks/README.md, reproduce/README.md and docs/large.md, from their records.
 pages: $(STAMP)
 	$(BIN)/python benchmarks/_pages.py
 

@@ -1,6 +1,6 @@
-"""Write the tables of `benchmarks/README.md` and `reproduce/README.md` from the records.
+"""Write the tables of the pages in `PAGES` from the records.
 
-A page has a pair of markers for each file of records, and what stands between them is made anew.
+A page has a pair of markers for a file of records, and what stands between them is made anew.
 The rest of the page is written by hand. Short runs get a page of their own, in `build`.
 Run by `make pages`.
 """
@@ -12,16 +12,19 @@ from pathlib import Path
 from _record import ROOT, SHORT_RUNS, Record, read_records
 
 MARKED = re.compile(r"<!-- records: (?P<stem>\w+) -->\n.*?<!-- end -->", re.S)
+MEMORY = ", memory"
 NUMBER = re.compile(r"[-+]?[\d.]+(e-?\d+)?")
 
 
 def render(page: Path) -> str:
     """Return the text of a page with its tables made from the records beside it."""
-    make_tables = PAGES[page]
+    folder, make_tables = PAGES[page]
 
     def fill(marked: re.Match[str]) -> str:
-        records = read_records(page.parent / "records" / f"{marked['stem']}.csv")
-        return f"<!-- records: {marked['stem']} -->\n\n{make_tables(records)}\n<!-- end -->"
+        stem = marked["stem"]
+        records = read_records(folder / "records" / f"{stem}.csv")
+        tables = SPECIAL.get(stem, make_tables)(records)
+        return f"<!-- records: {stem} -->\n\n{tables}\n<!-- end -->"
 
     return MARKED.sub(fill, page.read_text(encoding="utf-8"))
 
@@ -53,6 +56,35 @@ def one_line_per_case(records: list[Record]) -> str:
         tables.setdefault(tuple(figures), []).append([what, *cells, dates[-1]])
     parts = [_join(["what", *titles, "date"], lines) for titles, lines in tables.items()]
     return "\n".join(parts) + _versions(records)
+
+
+def one_table_per_curve(records: list[Record]) -> str:
+    """Make a table of seconds and memory for each curve of `growth.py`, with a line per model."""
+    newest = {(record.what, record.figure): record for record in records}
+    curves: dict[str, set[float]] = {}
+    for what, _ in newest:
+        curve, size = what.split()
+        curves.setdefault(curve, set()).add(float(size.replace(",", "")))
+    models = [
+        name for name in dict.fromkeys(r.figure for r in records) if not name.endswith(MEMORY)
+    ]
+    tables = []
+    for curve, found in curves.items():
+        sizes = [f"{size:,g}" for size in sorted(found)]
+        lines = [
+            [name, *(_seconds_and_memory(newest, f"{curve} {size}", name) for size in sizes)]
+            for name in models
+        ]
+        tables.append(_join([curve, *sizes], [line for line in lines if any(line[1:])]))
+    return "\n".join(tables) + _versions(records)
+
+
+def _seconds_and_memory(newest: dict[tuple[str, str], Record], what: str, name: str) -> str:
+    fit, memory = newest.get((what, name)), newest.get((what, name + MEMORY))
+    if fit is None or not fit.unit:
+        return "" if fit is None else fit.value
+    assert memory is not None
+    return f"{float(fit.value):.2g} s, {float(memory.value):.0f} MB"
 
 
 def _join(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -100,10 +132,16 @@ CELLS: dict[str, Callable[[list[Record]], str]] = {
     "load": lambda group: group[-1].load,
     "date": lambda group: group[-1].date,
 }
-PAGES: dict[Path, Callable[[list[Record]], str]] = {
-    ROOT / "benchmarks" / "README.md": one_line_per_figure,
-    ROOT / "reproduce" / "README.md": one_line_per_case,
+BENCHMARKS, REPRODUCE = ROOT / "benchmarks", ROOT / "reproduce"
+PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
+    BENCHMARKS / "README.md": (BENCHMARKS, one_line_per_figure),
+    REPRODUCE / "README.md": (REPRODUCE, one_line_per_case),
+    ROOT / "docs" / "large.md": (BENCHMARKS, one_line_per_figure),
 }
+"""The folder that a page has its records from, and how its tables are made."""
+
+SPECIAL = {"growth": one_table_per_curve}
+"""Records that have tables of their own kind on every page."""
 
 
 def main() -> None:

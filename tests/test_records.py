@@ -14,13 +14,11 @@ with pytest.MonkeyPatch.context() as patch:
     import _pages
     import _record
 
-page_of_each_folder = pytest.mark.parametrize(
-    "page", _pages.PAGES, ids=lambda page: page.parent.name
-)
-
+every_page = pytest.mark.parametrize("page", _pages.PAGES, ids=lambda page: page.parent.name)
+FOLDERS = sorted({folder for folder, _ in _pages.PAGES.values()})
 
 SCRIPTS = sorted(
-    str(path.relative_to(ROOT)) for page in _pages.PAGES for path in page.parent.glob("[!_]*.py")
+    str(path.relative_to(ROOT)) for folder in FOLDERS for path in folder.glob("[!_]*.py")
 )
 
 
@@ -35,16 +33,17 @@ def run(tmp_path, monkeypatch):
     return lambda keep=True: _record.Run(str(tmp_path / "script.py"), keep=keep)
 
 
-@page_of_each_folder
+@every_page
 def test_the_tables_are_those_of_the_records(page):
     assert _pages.render(page) == page.read_text(encoding="utf-8"), "Run `make pages`."
 
 
-@page_of_each_folder
-def test_every_script_has_records_and_a_place_on_the_page(page):
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_script_has_records_and_a_place_on_the_page(folder):
+    page = folder / "README.md"
     marked = re.findall(r"<!-- records: (\w+) -->", page.read_text(encoding="utf-8"))
-    kept = {path.stem for path in (page.parent / "records").glob("*.csv")}
-    scripts = {path.stem for path in page.parent.glob("[!_]*.py")}
+    kept = {path.stem for path in (folder / "records").glob("*.csv")}
+    scripts = {path.stem for path in folder.glob("[!_]*.py")}
     assert sorted(marked) == sorted(kept) == sorted(scripts)
 
 
@@ -66,9 +65,9 @@ def test_every_benchmark_states_its_short_form(name):
     assert re.search(r"Short form: .*`--full`: ", text, re.S)
 
 
-@page_of_each_folder
-def test_no_table_cell_is_long(page):
-    lines = page.read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_no_table_cell_is_long(folder):
+    lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
     cells = [cell.strip() for line in lines if line.startswith("|") for cell in line.split("|")]
     assert max(map(len, cells)) <= _record.LONGEST_CELL
 
@@ -175,3 +174,19 @@ def test_best_times_takes_the_shortest_turn_after_the_first(monkeypatch):
     ticks = iter([0, 10, 14, 20, 22])  # a turn that is not counted, one of 4 and one of 2 seconds
     monkeypatch.setitem(_record.CLOCKS, "wall", lambda: next(ticks))
     assert _record.best_times({"task": lambda: None}, repeats=2) == {"task": 2}
+
+
+def test_growth_has_a_table_per_curve_with_the_newest_figures():
+    records = [
+        make_record("0.5", what="rows 10,000", figure="LCM", unit="s"),
+        make_record("3.2", what="rows 10,000", figure="LCM, memory", unit="MB"),
+        make_record("over 60 s", what="rows 1,000", figure="LCM, 8 components"),
+        make_record("0.25", what="rows 10,000", figure="LCM", unit="s"),
+        make_record("7", what="missing 0.1", figure="LCM", unit="s"),
+        make_record("1", what="missing 0.1", figure="LCM, memory", unit="MB"),
+    ]
+    assert _pages.one_table_per_curve(records) == (
+        "| rows | 1,000 | 10,000 |\n| --- | --- | --- |\n"
+        "| LCM |  | 0.25 s, 3 MB |\n| LCM, 8 components | over 60 s |  |\n"
+        "\n| missing | 0.1 |\n| --- | --- |\n| LCM | 7 s, 1 MB |\n"
+    )
