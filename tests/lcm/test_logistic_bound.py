@@ -154,7 +154,7 @@ def test_several_steps_equal_algorithm_1_row_by_row():
     params = make_params(rng, n_starts=2)
     rows, label = make_rows(rng, 2, 4, 12), rng.integers(0, 2, 12)
     xi = rng.uniform(0.1, 3.0, (2, 2, 4, 12))
-    found = settle_rows(params, design_of(params), read_rows(rows), label, xi, 4)
+    found = settle_rows(params, design_of(params), read_rows(rows), label, xi, 4, 1e-3)
     steps = set()
     for s, m, r in np.ndindex(2, 2, 12):
         columns, cells = plain_columns(params, s, m), plain_cells(rows, r)

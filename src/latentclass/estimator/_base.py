@@ -120,6 +120,7 @@ class GenerativeClassifier(
             n_jobs=self.n_jobs,
             owner=type(self).__name__,
         )
+        parted = self._review_parts(parted)
         if parted.whole:
             learned = self._fit_model(parted.sample, progress)
         else:
@@ -127,6 +128,10 @@ class GenerativeClassifier(
         return parted.sample, replace(
             learned, attributes={**learned.attributes, "n_unlabelled_": parted.n_unlabelled}
         )
+
+    def _review_parts(self, parted: PartedTraining) -> PartedTraining:
+        """The parts as this model reads them."""
+        return parted
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:  # noqa: ARG002
         """Learn a model from rows in parts, more than fit into one table."""

@@ -64,6 +64,8 @@ class PartedTraining:
         Smallest and largest value of each continuous column, NaN if it has none.
     rows : PreparedParts
         Gives each part as a `Training`.
+    turn : callable, optional
+        What is done to each part before anything else.
     """
 
     sample: Training
@@ -72,6 +74,7 @@ class PartedTraining:
     low: FloatArray
     high: FloatArray
     rows: PreparedParts
+    turn: Callable[[Training], Training] | None = None
 
     @property
     def whole(self) -> bool:
@@ -80,11 +83,17 @@ class PartedTraining:
 
     def map(self, visit: Callable[[Training], Result]) -> Iterator[Result]:
         """Answers of a function about each part, in the order of the parts."""
-        return self.rows.map(visit)
+        return self.rows.map(visit if self.turn is None else partial(_turned, self.turn, visit))
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes about the table and its labels."""
         return {**self.sample.attributes(), "n_unlabelled_": self.n_unlabelled}
+
+
+def _turned(
+    turn: Callable[[Training], Training], visit: Callable[[Training], Result], part: Training
+) -> Result:
+    return visit(turn(part))
 
 
 def read_parts(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
 from latentclass.lcm._hybrid_classifier import MixedClassifier
 
@@ -173,3 +176,6 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        return self._fit_size_parted(parted, progress)

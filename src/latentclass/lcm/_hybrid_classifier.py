@@ -12,10 +12,12 @@ from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._hybrid_fit import fit_columns
 from latentclass.lcm._hybrid_model import check_predict_method
+from latentclass.lcm._hybrid_parted_fit import fit_columns_parts, promote_parts
 from latentclass.lcm._stick_breaking import promote_binary
 
 
@@ -77,6 +79,23 @@ class MixedClassifier(LatentClassifier):
             bound_steps=self.bound_steps,
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
+        )
+
+    def _review_parts(self, parted: PartedTraining) -> PartedTraining:
+        return promote_parts(parted) if isinstance(self.categorical_features, str) else parted
+
+    def _fit_size_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        """Learn a model of the given size from rows in parts."""
+        return fit_columns_parts(
+            parted,
+            self._settings(self.n_latent, self.n_components),
+            self._draw_seed,
+            nominal=self.nominal,
+            power_transform=self.power_transform,
+            discriminative=self.discriminative,
+            predict_method=self.predict_method,
+            bound_steps=self.bound_steps,
+            on_iteration=progress.step,
         )
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
@@ -330,3 +349,6 @@ class HybridLCMClassifier(MixedClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
+        return self._fit_size_parted(parted, progress)

@@ -61,10 +61,6 @@ from latentclass.lcm._logistic_bound import (
 )
 from latentclass.lcm._soft_max_bound import Soft, centre_logits, log_soft_max, soft_pseudo
 
-GAIN = 1e-3
-"""With several steps on the bound, a row has finished when one gains no more than this share."""
-
-
 N_SETS = 3
 """Sets of xi that the rows keep for each start."""
 
@@ -132,6 +128,9 @@ class HybridProblem:
     rounding: ClassVar[float] = 1e-8
     """Relative fall of the objective that rounding can cause where the noise is at its floor."""
 
+    least_gain: ClassVar[float] = 1e-3
+    """With several steps on the bound, a row has finished when one gains no larger share."""
+
     def e_step(self, params: HybridParams) -> tuple[HybridStats, FloatArray]:
         """Expected statistics, and the objective per row."""
         stats, log_likelihood = self.expect(params)
@@ -160,12 +159,20 @@ class HybridProblem:
         self, params: HybridParams, design: Design, block: HybridBlock
     ) -> tuple[HybridStats, FloatArray]:
         """Return the statistics and log-likelihood of a block, and move its xi."""
-        seen = read_rows(block.rows)
         xi = block.xi[params.place].astype(np.float64)
+        stats, log_likelihood, moved = self.expect_block(params, design, block, xi)
+        place = next_place(params.place)
+        block.xi[place] = moved
+        return stats._replace(place=place), log_likelihood
+
+    def expect_block(
+        self, params: HybridParams, design: Design, block: HybridBlock, xi: FloatArray
+    ) -> tuple[HybridStats, FloatArray, FloatArray]:
+        """Return the statistics and log-likelihood of a block at some xi, and its next xi."""
+        seen = read_rows(block.rows)
         label = block.label if block.labelled else None
-        found = settle_rows(params, design, seen, label, xi, self.bound_steps)
+        found = settle_rows(params, design, seen, label, xi, self.bound_steps, self.least_gain)
         xi, sums, gain = improve_factors(design, seen, found.sums, found.mixed)
-        block.xi[next_place(params.place)] = xi
         share = found.share * block.weight
         log_total = found.log_total + (found.share.sum(axis=2) * gain).sum(axis=1)
         if block.labelled:
@@ -177,8 +184,8 @@ class HybridProblem:
             by_class = sum_classes(found.moments, share)
         stats = collect_stats(seen, [(sums, raised)], by_class)
         offset = params.coefficient[:, :, len(seen.values) :, 0]
-        stats = stats._replace(offset=offset, place=next_place(params.place))
-        return stats, log_total @ block.weight
+        stats = stats._replace(offset=offset, place=params.place)
+        return stats, log_total @ block.weight, xi
 
     def m_step(self, stats: HybridStats) -> HybridParams:
         """Return the parameters of highest expected penalised bound."""
@@ -301,16 +308,11 @@ class HybridProblem:
 
     def begin(self, params: HybridParams) -> HybridParams:
         """Make room for the xi of all starts, and begin with those that are best a priori."""
-        n_starts, _, n_components = params.log_weight.shape
-        latent, soft = (params.latent_mean, params.latent_variance), self.data.soft
-        by_class = prior_xi(params_design(params), *latent, soft)
+        n_starts, design = len(params.log_weight), params_design(params)
         for block in self.data.blocks:
-            shape = N_SETS * n_starts, n_components, by_class.shape[2], len(block.weight)
-            block.xi = np.empty(shape, dtype=np.float32)
-            if block.labelled:
-                block.xi[::N_SETS] = by_class[..., block.label]
-            else:
-                block.xi[::N_SETS] = average_xi(by_class, params.log_weight, soft)[..., None]
+            first = first_xi(params, design, block)
+            block.xi = np.empty((N_SETS * n_starts, *first.shape[1:]), dtype=np.float32)
+            block.xi[::N_SETS] = first
         return params._replace(place=N_SETS * np.arange(n_starts))
 
     def starts(self, rngs: list[np.random.Generator]) -> HybridParams:
@@ -353,6 +355,27 @@ class HybridProblem:
                 np.zeros(n_starts, dtype=np.intp),
             )
         )
+
+
+@dataclass(frozen=True)
+class StatelessProblem(HybridProblem):
+    """The same, but the rows keep nothing between the steps of EM.
+
+    Each E-step finds xi anew, by `bound_steps` steps from those that are best a priori. So it can
+    be computed anywhere and again. The bound is a little lower than with xi that follow the
+    parameters from step to step, and may fall a little where EM has nearly converged.
+    """
+
+    rounding: ClassVar[float] = 1e-3
+    least_gain: ClassVar[float] = 0.0
+
+    def _visit(
+        self, params: HybridParams, design: Design, block: HybridBlock
+    ) -> tuple[HybridStats, FloatArray]:
+        stats, log_likelihood, _ = self.expect_block(
+            params, design, block, first_xi(params, design, block)
+        )
+        return stats, log_likelihood
 
 
 def next_place(place: IndexArray) -> IndexArray:
@@ -405,11 +428,12 @@ def settle_rows(
     label: IndexArray | None,
     xi: FloatArray,
     n_steps: int,
+    least_gain: float,
 ) -> Expected:
     """Do the same after up to `n_steps` - 1 further steps on xi (Algorithm 1).
 
-    A row of a start and component stays where it is once a step has gained little, so that it does
-    not depend on the others.
+    A row of a start and component stays where it is once a step has gained no more than a share
+    `least_gain`, so that it does not depend on the others.
     """
     found = expect_rows(params, design, seen, label, xi)
     moving = np.ones(found.by_component.shape, dtype=bool)
@@ -417,7 +441,7 @@ def settle_rows(
         before, best = found.by_component, best_xi(design, found.mixed, seen.soft)
         xi = np.where(moving[:, :, None], best, xi)
         found = expect_rows(params, design, seen, label, xi)
-        moving &= found.by_component - before > GAIN * np.abs(before)
+        moving &= found.by_component - before > least_gain * np.abs(before)
         if not moving.any():
             break
     return found
@@ -461,6 +485,16 @@ def collect_stats(
         np.empty((n_starts, 0)),
         np.zeros(n_starts, dtype=np.intp),
     )
+
+
+def first_xi(params: HybridParams, design: Design, block: HybridBlock) -> FloatArray:
+    """Return xi of the rows of a block that are best before the rows are seen, (S, M, n_b, R)."""
+    soft = block.rows.soft
+    by_class = prior_xi(design, params.latent_mean, params.latent_variance, soft)
+    if block.labelled:
+        return np.asarray(by_class[..., block.label])
+    average = average_xi(by_class, params.log_weight, soft)
+    return np.repeat(average[..., None], len(block.weight), axis=-1)
 
 
 def average_xi(by_class: FloatArray, log_weight: FloatArray, soft: Soft) -> FloatArray:

@@ -99,14 +99,9 @@ class HybridFit:
         return RowDealer.of(training, codes, self.draw_seed())
 
     def gather(self, training: Training, n_maps: int) -> HybridData:
-        """Prepare rows for the E-step, with memory for `n_maps` posteriors of each."""
-        table, y, weight = training.table, training.y, training.weight
-        parts = [
-            (self.columns.rows(table, span), y[span], weight[span])
-            for span in self.columns.spans(table, self.settings.n_latent, n_maps)
-        ]
-        pseudo = self.columns.questions.pseudo
-        return gather_blocks(parts, training.n_classes, pseudo, self.n_jobs)
+        """See `gather_training`."""
+        size = self.settings.n_latent, n_maps
+        return gather_training(training, self.columns, *size, self.n_jobs)
 
     def problem(self, training: Training) -> HybridProblem:
         """EM from all starts for some rows."""
@@ -250,6 +245,18 @@ class GaussianFit(HybridFit):
         )
 
 
+def gather_training(
+    training: Training, columns: HybridColumns, n_latent: int, n_maps: int, n_jobs: int | None
+) -> HybridData:
+    """Prepare rows for the E-step, with memory for `n_maps` posteriors of each."""
+    table, y, weight = training.table, training.y, training.weight
+    parts = [
+        (columns.rows(table, span), y[span], weight[span])
+        for span in columns.spans(table, n_latent, n_maps)
+    ]
+    return gather_blocks(parts, training.n_classes, columns.questions.pseudo, n_jobs)
+
+
 def fit_columns(
     training: Training,
     settings: LCMSettings,
@@ -277,7 +284,8 @@ def fit_columns(
         params = plain.to_hybrid(learned.model)
         return take_steps(plain, plain.deal(training), learned, params)
     if power_transform and columns.n_gaussian:
-        columns, measured = learn_power(training, columns, measured)
+        columns = learn_power(training, columns)
+        measured = measured._replace(outside=measured.outside + outside_power(columns, training))
     fit = HybridFit(columns, settings, predict_method, bound_steps, draw_seed, n_jobs)
     return fit_hybrid(fit, training, measured, on_iteration, discriminative=discriminative)
 
@@ -289,15 +297,17 @@ def learn_questions(training: Training, nominal: str) -> StickBreaking | SoftMax
     return learn_stick_breaking(training.schema, training.table, training.weight)
 
 
-def learn_power(
-    training: Training, columns: HybridColumns, measured: Measured
-) -> tuple[HybridColumns, Measured]:
+def learn_power(training: Training, columns: HybridColumns) -> HybridColumns:
     """Learn the power transform of the continuous columns."""
     values = columns.standardised(training.table.block(slice(0, training.table.n_rows)))
-    power = learn_power_transform(values, training.weight)
-    slope = np.nan_to_num(power.log_slope(values))
-    outside = measured.outside + float((slope @ training.weight).sum())
-    return columns._replace(power=power), measured._replace(outside=outside)
+    return columns._replace(power=learn_power_transform(values, training.weight))
+
+
+def outside_power(columns: HybridColumns, training: Training) -> float:
+    """What the power transform adds to the log-likelihood of the rows."""
+    values = columns.standardised(training.table.block(slice(0, training.table.n_rows)))
+    slope = np.nan_to_num(columns.power.log_slope(values))
+    return float((slope @ training.weight).sum())
 
 
 def fit_hybrid(

@@ -125,42 +125,70 @@ def level_shares(schema: Schema, table: Table, weight: FloatArray) -> list[Float
     return [np.round(count / max(float(count.sum()), TINY), 9) for count in counts]
 
 
+class Promotion(NamedTuple):
+    """Which numeric columns are read as binary.
+
+    `before` and `after` are the schemas. Column `chosen` (columns,) of the numeric ones holds the
+    two numbers `levels` (2, columns).
+    """
+
+    before: Schema
+    after: Schema
+    chosen: BoolArray
+    levels: FloatArray
+
+    def apply(self, table: Table) -> Table:
+        """A table of the schema before, with these columns as binary ones."""
+        if not self.chosen.any():
+            return table
+        if sp.issparse(table.numeric):
+            return Table(np.empty((table.n_rows, 0)), table.numeric)
+        numeric: Any = np.asarray(table.numeric)
+        codes = np.empty((table.n_rows, len(self.after.discrete)), dtype=np.int32)
+        for k, j in enumerate(self.after.discrete):
+            if j in self.before.discrete:
+                codes[:, k] = np.asarray(table.codes)[:, self.before.discrete.index(j)]
+            else:
+                mine = self.before.continuous.index(j)
+                values = numeric[:, mine]
+                codes[:, k] = np.where(np.isnan(values), -1, values == self.levels[1, mine])
+        return Table(numeric[:, ~self.chosen], codes)
+
+
 def promote_binary(schema: Schema, table: Table) -> tuple[Schema, Table]:
-    """Read numeric columns that hold only two whole numbers as binary.
+    """Read numeric columns that hold only two whole numbers as binary; see `plan_promotion`."""
+    if not schema.continuous:
+        return schema, table
+    levels, inside = _two_levels(table.numeric)
+    found = plan_promotion(schema, levels, inside, sparse=sp.issparse(table.numeric))
+    return found.after, found.apply(table)
+
+
+def plan_promotion(
+    schema: Schema, levels: FloatArray, inside: BoolArray, *, sparse: bool = False
+) -> Promotion:
+    """Choose the numeric columns to read as binary: those that hold only two whole numbers.
 
     Such a column is far from Gaussian: if one of the numbers is rare, it lies many standard
     deviations from the mean and would outweigh all other columns. In a table of such columns only,
     a column may also hold just 0 or just 1. A sparse table is read in this way only as a whole, if
-    all its columns hold just 0 and 1.
+    all its columns hold just 0 and 1. `levels` (2, columns) are the smallest and largest numbers;
+    `inside` marks the columns that hold no others, and whose levels are whole.
     """
-    if not schema.continuous:
-        return schema, table
     observed = np.array([schema.columns[j].observed for j in schema.continuous])
-    levels, inside = _two_levels(table.numeric)
     bits = inside & np.isin(levels, (0, 1)).all(axis=0) & observed
     chosen = inside & (levels[0] < levels[1]) & observed
     if not schema.discrete and np.all(bits | ~observed):
         chosen, levels = bits, np.stack([np.zeros(len(bits)), np.ones(len(bits))])
-    if not chosen.any() or (sp.issparse(table.numeric) and not (chosen & bits).all()):
-        return schema, table
+    if sparse and not (chosen & bits).all():
+        chosen = np.zeros_like(chosen)
     columns = list(schema.columns)
     for place in np.flatnonzero(chosen):
         j = schema.continuous[place]
         low, high = (int(level) for level in levels[:, place])
         columns[j] = Column(columns[j].name, "binary", (low, high))
-    new = Schema(tuple(columns), schema.container, schema.header)
-    if sp.issparse(table.numeric):
-        return new, Table(np.empty((table.n_rows, 0)), table.numeric)
-    numeric: Any = np.asarray(table.numeric)
-    codes = np.empty((table.n_rows, len(new.discrete)), dtype=np.int32)
-    for k, j in enumerate(new.discrete):
-        if j in schema.discrete:
-            codes[:, k] = np.asarray(table.codes)[:, schema.discrete.index(j)]
-        else:
-            mine = schema.continuous.index(j)
-            values = numeric[:, mine]
-            codes[:, k] = np.where(np.isnan(values), -1, values == levels[1, mine])
-    return new, Table(numeric[:, ~chosen], codes)
+    after = Schema(tuple(columns), schema.container, schema.header)
+    return Promotion(schema, after, chosen, levels)
 
 
 def _two_levels(numeric: Any) -> tuple[FloatArray, BoolArray]:
@@ -178,7 +206,17 @@ def _two_levels(numeric: Any) -> tuple[FloatArray, BoolArray]:
     hidden = np.isnan(numeric)
     low = np.where(hidden, np.inf, numeric).min(axis=0)
     high = np.where(hidden, -np.inf, numeric).max(axis=0)
-    whole = (np.floor(low) == low) & (np.floor(high) == high) & (low <= high)
-    whole &= (np.abs(low) < LARGEST) & (np.abs(high) < LARGEST)
-    inside = ((numeric == low) | (numeric == high) | hidden).all(axis=0)
-    return np.stack([low, high]), np.asarray(inside & whole)
+    levels = np.stack([low, high])
+    return levels, only_levels(numeric, levels) & whole_levels(levels)
+
+
+def whole_levels(levels: FloatArray) -> BoolArray:
+    """Which columns have a smallest and a largest number (2, columns) that are whole."""
+    whole = (np.floor(levels) == levels) & (np.abs(levels) < LARGEST)
+    return np.asarray(whole.all(axis=0))
+
+
+def only_levels(numeric: FloatArray, levels: FloatArray) -> BoolArray:
+    """Which columns hold only the numbers `levels` (2, columns), or nothing."""
+    low, high = levels
+    return np.asarray(((numeric == low) | (numeric == high) | np.isnan(numeric)).all(axis=0))
