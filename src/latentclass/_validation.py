@@ -70,8 +70,7 @@ def _finite(value: Any) -> bool:
 
 def check_option(name: str, value: Any, options: Sequence[Any]) -> None:
     """Refuse a parameter that is not one of the options."""
-    if not any(
-        value is option or (type(value) is type(option) and value == option) for option in options
-    ):
+    same = [value is one or (type(value) is type(one) and value == one) for one in options]
+    if not any(same):
         listed = ", ".join(repr(option) for option in options)
         raise ValueError(f"{name}={value!r} must be one of {listed}.")

@@ -278,7 +278,9 @@ def test_rows_without_label_and_holes_take_part_in_the_search():
 
 def test_small_models_only_where_there_are_few_rows():
     X, y = two_planes(40)
-    model = LCMClassifierCV(n_components=[1, 30], n_init=1, tol=1e-2, cv=2, random_state=0)
+    model = LCMClassifierCV(
+        n_components=[1, 30], search="exhaustive", n_init=1, tol=1e-2, cv=2, random_state=0
+    )
     model.fit(X, y)
     tried = pd.DataFrame(model.cv_results_)
     assert set(tried.loc[tried["n_components"] == 30, "n_latent"]) <= {1}
