@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
+from latentclass import Parts
 from latentclass.baselines import NaiveBayes
 from latentclass.estimator._reading import (
     TableReader,
@@ -169,3 +170,14 @@ class TestWeights:
     def test_what_makes_no_sense_is_refused(self, weight, words):
         with pytest.raises(ValueError, match=words):
             check_weight(weight, 2)
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_column_whose_values_are_all_rare_is_named_in_a_warning(in_parts):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 900)
+    town = rng.permutation(np.arange(900) % 300)  # each of 300 values three times
+    X = pd.DataFrame({"size": rng.normal(y), "town": [f"t{i}" for i in town]})
+    given = (Parts([(X[:450], y[:450]), (X[450:], y[450:])]),) if in_parts else (X, y)
+    with pytest.warns(UserWarning, match=r"Columns \['town'\] have more than 256 values, each in"):
+        NaiveBayes().fit(*given)

@@ -41,6 +41,7 @@ from latentclass.estimator._reading import (
     read_columns,
     refuse_huge,
     warn_of_columns,
+    warn_of_lost_columns,
 )
 
 Result = TypeVar("Result")
@@ -110,11 +111,12 @@ def read_parts(
     look = partial(_look, categorical_features=categorical_features, owner=owner, labelled=labelled)
     seen = reduce(_merge_looks, parts.prepare(look, n_jobs).map(_itself))
     schema, counts = seen.counted
-    warn_of_columns(schema, seen.n_cells)
+    named = warn_of_columns(schema, seen.n_cells)
     classes, n_of_class = np.zeros(1), np.array([seen.n_rows])
     if labelled:
         classes, n_of_class = merge_labels(seen.labels)
     schema = merge_rare_levels(schema, counts, most_levels)
+    warn_of_lost_columns(schema, named)
     facts = _Facts(schema, classes, seen.columns, labelled, owner)
     rows = parts.prepare(partial(_encode, facts=facts), n_jobs)
     n_unlabelled = seen.n_rows - int(n_of_class.sum())

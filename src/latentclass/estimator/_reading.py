@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
-from latentclass.data._rare import MANY_VALUES, share_rare_level
+from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level
 from latentclass.data._read import listed_to_array, refuse_non_table
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
 
@@ -189,12 +189,17 @@ def review_columns(
     `weight` are the weights of the table's rows; `most_levels` as in `share_rare_level`.
     """
     refuse_huge(schema, table)
-    warn_of_columns(schema, _cells_seen(schema, table))
-    return share_rare_level(schema, table, weight, most_levels)
+    named = warn_of_columns(schema, _cells_seen(schema, table))
+    schema, table = share_rare_level(schema, table, weight, most_levels)
+    warn_of_lost_columns(schema, named)
+    return schema, table
 
 
-def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> None:
-    """Warn of columns that are of no use; `n_seen` are the cells of the discrete columns."""
+def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> list[str]:
+    """Warn of columns that are of no use; `n_seen` are the cells of the discrete columns.
+
+    Returns the names of those that look like identifiers.
+    """
     empty = [column.name for column in schema.columns if not column.observed]
     if empty:
         warn_user(
@@ -213,6 +218,22 @@ def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> None:
             f"Columns {names} look like identifiers: more than {100 * IDENTIFIER_SHARE:.0f} % of "
             "their values differ, so they say nothing about other rows. Drop them, or, if they "
             "hold numbers, convert them to a numeric type."
+        )
+    return names
+
+
+def warn_of_lost_columns(schema: Schema, named: Sequence[str]) -> None:
+    """Warn of columns whose values are all rare, but for those that were `named` before."""
+    lost = [
+        column.name
+        for column in schema.columns
+        if column.rare and len(column.categories) == 1 and column.name not in named
+    ]
+    if lost:
+        warn_user(
+            f"Columns {lost} have more than {MANY_VALUES} values, each in fewer than {RARE_COUNT} "
+            "rows: they are read as one value, which says nothing. Join the values into groups, "
+            "or, if they are numbers, convert them to a numeric type."
         )
 
 
