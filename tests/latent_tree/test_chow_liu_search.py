@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass.latent_tree._chow_liu_search import _apart, hidden_chow_liu, search_fast
+from latentclass.latent_tree._chow_liu_search import (
+    _apart,
+    _Rounds,
+    hidden_chow_liu,
+    search_fast,
+)
 from latentclass.latent_tree._east import Climb, EastSettings, search
 from latentclass.latent_tree._east_moves import Judged, Move
 from latentclass.latent_tree._inference import row_log_likelihood
@@ -88,3 +93,45 @@ def test_moves_made_together_do_not_touch():
 
     first, near, far = move(0, (1, 5)), move(1, (0, 6)), move(2, (5, 7))
     assert _apart([first, near, far]) == [first, far]
+
+
+class _Scripted(_Rounds):
+    """Rounds of which each gains what a list says."""
+
+    score = 0.0
+
+    def __init__(self, gains):
+        self.gains, self.kinds = {kind: iter(own) for kind, own in gains.items()}, []
+
+    def _more_states(self):
+        return "state+"
+
+    def _near_relocations(self):
+        return "relocation"
+
+    def _removals(self):
+        return "removal"
+
+    def _round(self, kind):
+        self.kinds.append(kind)
+        gain = next(self.gains[kind], 0.0)
+        self.score += gain
+        return gain > 0.0
+
+
+def test_rounds_of_a_kind_end_when_they_gain_little():
+    search = _Scripted(
+        {"state+": [900.0, 100.0, 9.0, 50.0], "relocation": [0.0, 11.0], "removal": [20.0]}
+    )
+    search.run()
+    assert search.kinds == [
+        *["state+"] * 3,  # 9 is less than a hundredth of 1009
+        "relocation",
+        *["removal"] * 2,
+        *["state+"] * 2,  # 50, then nothing
+        *["relocation"] * 2,  # 11 is more than a hundredth of 1090
+        "removal",
+        "state+",
+        "relocation",
+        "removal",
+    ]

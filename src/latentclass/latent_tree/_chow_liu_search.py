@@ -55,6 +55,9 @@ STARTS = 4
 STEPS = 12
 """Number of steps of local EM."""
 
+LITTLE = 0.01
+"""Rounds of a kind end when one gains less than this share of all that the search has gained."""
+
 
 def search_fast(
     codes: CodeArray,
@@ -185,17 +188,27 @@ class _Rounds(Climb):
         )
 
     def run(self) -> None:
-        """Add states, move branches, remove nodes and states, until none of it helps."""
+        """Add states, move branches, remove nodes and states, until none of it helps much."""
+        first = before = self.score
+
+        def little() -> bool:
+            return self.score - before <= max(LEAST_GAIN, LITTLE * (self.score - first))
+
         while True:
-            before = self.score
-            while self._round(list(state_moves(self.shape, 1, self.settings.max_states))):
-                pass
-            while self._round(self._near_relocations()):
-                pass
-            while self._round([*node_deletions(self.shape), *state_moves(self.shape, -1, 0)]):
-                pass
-            if self.score - before <= LEAST_GAIN:
+            began = self.score
+            for moves in (self._more_states, self._near_relocations, self._removals):
+                before = self.score
+                while self._round(moves()) and not little():
+                    before = self.score
+            before = began
+            if little():
                 return
+
+    def _more_states(self) -> list[Move]:
+        return list(state_moves(self.shape, 1, self.settings.max_states))
+
+    def _removals(self) -> list[Move]:
+        return [*node_deletions(self.shape), *state_moves(self.shape, -1, 0)]
 
     def _near_relocations(self) -> list[Move]:
         shape = self.shape
