@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
-from latentclass import AutoLatentClassifier
+from latentclass import AutoLatentClassifier, Parts
 from latentclass.auto._families import OFFERS, choose_families
 from latentclass.baselines import NaiveBayes
 
@@ -121,6 +121,8 @@ def test_numbers_of_two_values_are_flags_for_all():
     X = pd.DataFrame({"flag": (rng.random(100) < 0.2 + 0.5 * y) * 1.0, "size": rng.normal(y)})
     model = AutoLatentClassifier(None, families=QUICK, random_state=0).fit(X, y)
     assert [column.kind for column in model.schema_.columns] == ["binary", "continuous"]
+    parted = clone(model).fit(Parts([(X[:50], y[:50]), (X[50:], y[50:])]))
+    assert parted.predict_proba(X).tolist() == model.predict_proba(X).tolist()
     assert model.sample(5, random_state=0)[0]["flag"].isin([0, 1]).all()
 
 

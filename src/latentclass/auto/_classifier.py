@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -26,8 +26,8 @@ from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, deal_folds, make_folds
-from latentclass.estimator._reading import Training, store_fitted
-from latentclass.lcm._stick_breaking import promote_binary
+from latentclass.estimator._reading import Training
+from latentclass.lcm._flag_reader import FlagReader
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Plan:
         return f"Plan({list(self.families)}, seed={self.seed})"
 
 
-class AutoLatentClassifier(GenerativeClassifier):
+class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     """Weighted average of the families that predict held-out rows of this table best.
 
     The families are tried on the same folds, the cheapest first, while there is time. Held-out
@@ -207,13 +207,6 @@ class AutoLatentClassifier(GenerativeClassifier):
 
     # ------------------------------------------------------------------ fit
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        training = super()._read_training(X, y, sample_weight)
-        if not isinstance(self.categorical_features, str):
-            return training
-        schema, table = promote_binary(training.schema, training.table)
-        return replace(training, schema=schema, table=table)
-
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         began = time.monotonic()
         plan = self._make_plan(training)
@@ -266,14 +259,16 @@ class AutoLatentClassifier(GenerativeClassifier):
         weights = search.weights()
         best_one = search.best()
         members, shares = [], []
-        best: tuple[str, Learned, float] | None = None
+        best: GenerativeClassifier | None = None
         for trial, weight in zip(search.done, weights, strict=True):
             is_best = trial is best_one
             if not weight and not is_best:
                 continue
             fitted = self._fitted_to_all(trial, training, search)
             if is_best:
-                best = (trial.candidate.name, fitted[0], trial.temperature)
+                one = fitted[0]
+                best = self._own_copy(plan, trial.candidate.name)
+                best._store(training, one, trial.temperature * one.temperature)
             if weight:
                 name = trial.candidate.name
                 members += [
@@ -310,6 +305,14 @@ class AutoLatentClassifier(GenerativeClassifier):
                 "_calibration": self._calibrate(search),
             },
         )
+
+    def _own_copy(self, plan: Plan, name: str) -> GenerativeClassifier:
+        """An unfitted candidate that reads tables as this classifier does."""
+        copy = Family(name, plan.families[name]).prepared(plan.seed, self.n_jobs).estimator
+        copy.set_params(
+            categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
+        )
+        return copy
 
     def _calibrate(self, search: Search) -> tuple[float, dict[str, float]]:
         """Temperature of the average, from the held-out rows that gave the weights."""
@@ -356,29 +359,7 @@ class AutoLatentClassifier(GenerativeClassifier):
     def best_estimator_(self) -> Any:
         """The candidate with the best held-out score, fitted to all rows."""
         check_is_fitted(self)
-        name, learned, temperature = self._best
-        estimator = Family(name, self.plan_.families[name]).prepared(self.plan_.seed, self.n_jobs)
-        fitted = estimator.estimator.set_params(
-            categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
-        )
-        record = learned.record
-        shared = ("classes_", "schema_", "n_unlabelled_", "n_features_in_", "feature_names_in_")
-        store_fitted(
-            fitted,
-            {
-                **{key: getattr(self, key) for key in shared if hasattr(self, key)},
-                "_model": learned.model,
-                "temperature_": temperature * learned.temperature,
-                "calibration_": {},
-                "history_": record.history,
-                "n_iter_": record.n_iter,
-                "converged_": record.converged,
-                "restarts_": record.restarts,
-                "log_likelihood_": record.log_likelihood,
-                **learned.attributes,
-            },
-        )
-        return fitted
+        return self._best
 
     def _to_html(self) -> str:
         """scikit-learn's diagram and, after `fit`, the reasons and the leaderboard."""

@@ -41,20 +41,16 @@ class Family:
         return Family(self.name, copy.set_params(**{k: v for k, v in given.items() if k in known}))
 
 
-def _always(schema: Schema) -> bool:  # noqa: ARG001
-    return True
-
-
 def _several_numbers(schema: Schema) -> bool:
     return len(schema.continuous) > 1
 
 
 @dataclass(frozen=True)
 class _Offer:
-    """Classifiers of a family, and the tables that they are for."""
+    """Classifiers of a family, and the tables that they are for; None is all of them."""
 
     make: Callable[[], dict[str, GenerativeClassifier]]
-    suits: Callable[[Schema], bool] = _always
+    suits: Callable[[Schema], bool] | None = None
 
 
 OFFERS = {
@@ -82,7 +78,7 @@ OFFERS = {
 def choose_families(families: Any, schema: Schema) -> list[Family]:
     """The candidates that `families` asks for: "auto", names, or classifiers by name."""
     if isinstance(families, str) and families == "auto":
-        offers = [offer for offer in OFFERS.values() if offer.suits(schema)]
+        offers = [offer for offer in OFFERS.values() if not offer.suits or offer.suits(schema)]
         return [Family(name, one) for offer in offers for name, one in offer.make().items()]
     if isinstance(families, Mapping):
         return [_own(name, one) for name, one in families.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +14,13 @@ from latentclass.estimator._fitted import Learned
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
+from latentclass.lcm._flag_reader import FlagReader
 from latentclass.lcm._hybrid_fit import fit_columns
 from latentclass.lcm._hybrid_model import check_predict_method
-from latentclass.lcm._hybrid_parted_fit import fit_columns_parts, promote_parts
-from latentclass.lcm._stick_breaking import promote_binary
+from latentclass.lcm._hybrid_parted_fit import fit_columns_parts
 
 
-class MixedClassifier(LatentClassifier):
+class MixedClassifier(FlagReader, LatentClassifier):
     """Base of latent classification models of mixed columns."""
 
     structure = "full"  # the other structures and no offset are for continuous columns alone
@@ -57,13 +56,6 @@ class MixedClassifier(LatentClassifier):
 
     # -------------------------------------------------------------------- fit
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        training = super()._read_training(X, y, sample_weight)
-        if not isinstance(self.categorical_features, str):
-            return training
-        schema, table = promote_binary(training.schema, training.table)
-        return replace(training, schema=schema, table=table)
-
     def _fit_size(
         self, training: Training, size: tuple[int, int], progress: FitProgress | None
     ) -> Learned:
@@ -80,9 +72,6 @@ class MixedClassifier(LatentClassifier):
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
         )
-
-    def _review_parts(self, parted: PartedTraining) -> PartedTraining:
-        return promote_parts(parted) if isinstance(self.categorical_features, str) else parted
 
     def _fit_size_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         """Learn a model of the given size from rows in parts."""
