@@ -7,8 +7,6 @@ chosen for a short description.
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 from scipy.special import gammaincc, gammaln
 
@@ -86,8 +84,12 @@ def collapse_states(
 
 def _rounded(values: FloatArray, unit: float) -> FloatArray:
     """Values without the last digits, which depend on the order of sums."""
-    step = max(unit, 1e-300) * TIES
+    step = _tie_step(unit)
     return np.asarray(np.rint(values / step) * step)
+
+
+def _tie_step(unit: float) -> float:
+    return max(unit, 1e-300) * TIES
 
 
 def _join_proportional(counts: FloatArray, penalty: float) -> tuple[IndexArray, FloatArray]:
@@ -103,56 +105,10 @@ def _join_proportional(counts: FloatArray, penalty: float) -> tuple[IndexArray, 
 
 
 def _greedy_groups(counts: FloatArray, penalty: float) -> IndexArray:
-    """Join the two groups that gain most, as long as that is above 0.
+    """Join the two groups that gain most, as long as that is above 0."""
+    from latentclass.hnb._kernels import join_groups  # loads numba
 
-    The heap holds the best later partner of each group. A step computes only the gains it changes.
-    """
-    counts = counts.copy()
-    n = len(counts)
-    unit = float(counts.sum())
-    fit = log_fit(counts)
-    alive = np.ones(n, dtype=bool)
-    stamp = [0] * n
-    best = np.full(n, -np.inf)
-    into = np.arange(n)
-    heap: list[tuple[float, int, int, int, int]] = []
-
-    def gains(i: int, others: IndexArray) -> FloatArray:
-        return _rounded(penalty + log_fit(counts[i] + counts[others]) - fit[i] - fit[others], unit)
-
-    def push(i: int, j: int, gain: float) -> None:
-        best[i] = gain
-        if gain > 0:
-            heapq.heappush(heap, (-gain, i, j, stamp[i], stamp[j]))
-
-    def refresh(i: int) -> None:
-        others = i + 1 + np.flatnonzero(alive[i + 1 :])
-        best[i] = -np.inf
-        if others.size:
-            gain = gains(i, others)
-            chosen = int(gain.argmax())
-            push(i, int(others[chosen]), float(gain[chosen]))
-
-    for i in range(n):
-        refresh(i)
-    while heap:
-        _, i, j, stamp_i, stamp_j = heapq.heappop(heap)
-        if not alive[i] or stamp[i] != stamp_i:
-            continue
-        if not alive[j] or stamp[j] != stamp_j:  # its partner has changed
-            refresh(i)
-            continue
-        counts[i] += counts[j]
-        fit[i] = log_fit(counts[i])
-        alive[j] = False
-        into[into == j] = i
-        stamp[i] += 1
-        refresh(i)
-        before = np.flatnonzero(alive[:i])
-        if before.size:
-            gain = gains(i, before)
-            for k in np.flatnonzero(gain > best[before]):
-                push(int(before[k]), i, float(gain[k]))
+    into = join_groups(counts.copy(), penalty, _tie_step(float(counts.sum())))
     return np.unique(into, return_inverse=True)[1].reshape(-1)
 
 
