@@ -10,7 +10,8 @@ from sklearn.naive_bayes import BernoulliNB
 
 from latentclass.engine._class_components import gather_rows
 from latentclass.engine._em import run_restarts
-from latentclass.lcm._discriminative import ConditionalProblem, climb
+from latentclass.lcm._ascent import climb
+from latentclass.lcm._discriminative import ConditionalProblem
 from latentclass.lcm._em import LCMProblem, Prior
 from latentclass.lcm._hybrid_data import gather_blocks
 from latentclass.lcm._hybrid_em import HybridProblem, canonical, log_prior
@@ -198,7 +199,7 @@ def test_slopes_of_the_conditional_bound_are_its_derivatives(tied):
     for _ in range(4):
         params = problem.m_step(problem.e_step(params)[0])
     conditional = ConditionalProblem(problem.data, PRIOR, 0.2)
-    xi = conditional.start_xi(params)
+    xi = conditional.begin(params)
     slopes, _, _ = conditional.gradient(params, xi)
     at = {
         "log_weight": params.log_weight,
@@ -233,7 +234,7 @@ def test_slopes_at_certain_bits_do_not_overflow():
     params = starts_of(problem)
     params.coefficient[:, :, 2:, 0] = -800.0
     conditional = ConditionalProblem(problem.data, PRIOR, 0.0)
-    slopes, _, _ = conditional.gradient(params, conditional.start_xi(params))
+    slopes, _, _ = conditional.gradient(params, conditional.begin(params))
     assert all(np.isfinite(slope).all() for slope in slopes)
     assert np.all(slopes.coefficient[:, :, 2:, 0] > 0)
 
@@ -245,7 +246,7 @@ def test_gradient_steps_raise_the_conditional_bound():
     path = list(islice(climb(params, repeat(conditional)), 41))
     assert len(path) == 41
     before, after = (
-        conditional.gradient(one, conditional.start_xi(one))[1] for one in (path[0], path[-1])
+        conditional.gradient(one, conditional.begin(one))[1] for one in (path[0], path[-1])
     )
     assert np.all(after > before + 0.01)
 

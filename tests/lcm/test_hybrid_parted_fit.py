@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier, Parts
 from latentclass.estimator._parted import read_parts
-from latentclass.lcm import _hybrid_fit
+from latentclass.lcm import _steps
 from latentclass.lcm._hybrid_em import HybridProblem
 from latentclass.lcm._hybrid_fit import fit_columns
 from latentclass.lcm._hybrid_parted_fit import PartReader, even_classes, promote_parts
@@ -21,7 +21,7 @@ QUICK = {"n_init": 2, "tol": 0.02, "predict_method": "bound", "random_state": 0}
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch):
     """Few gradient steps, to save time."""
-    monkeypatch.setattr(_hybrid_fit, "MAX_STEPS", 10)
+    monkeypatch.setattr(_steps, "MAX_STEPS", 10)
 
 
 def make_rows(n=500, *, holes=0.05, hidden=0.1, flags=True):

@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 from latentclass import HybridLCMClassifier
 from latentclass.engine._em import run_restarts
-from latentclass.lcm._discriminative import ConditionalProblem, climb
+from latentclass.lcm._ascent import climb
+from latentclass.lcm._discriminative import ConditionalProblem
 from latentclass.lcm._em import Prior
 from latentclass.lcm._hybrid_data import gather_blocks
 from latentclass.lcm._hybrid_em import HybridParams, HybridProblem, log_prior, params_design
@@ -281,7 +282,7 @@ def test_slopes_of_the_conditional_bound_are_its_derivatives():
     for _ in range(4):
         params = problem.m_step(problem.e_step(params)[0])
     conditional = ConditionalProblem(problem.data, PRIOR, 0.2)
-    xi = conditional.start_xi(params)
+    xi = conditional.begin(params)
     slopes, _, _ = conditional.gradient(params, xi)
 
     def value(place, step):

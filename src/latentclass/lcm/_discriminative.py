@@ -1,4 +1,4 @@
-"""Discriminative training: gradient ascent on the conditional bound, from where EM stopped.
+"""Discriminative training: the conditional bound and its slopes, for the steps of `_ascent`.
 
 The objective, over the labelled rows, is
 
@@ -12,14 +12,12 @@ which each class component of a row is weighted by how much it should be raised 
 Every class of a row has its own xi: a bound that is loose for the less probable classes would make
 the labels look easier than they are. The xi follow the parameters, one update per step.
 
-The number of steps is chosen on held-out rows (`engine._content_holdout`).
+The number of steps is chosen on held-out rows (`_steps`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +26,8 @@ from scipy.special import expit
 from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
-from latentclass.lcm._em import LATENT_FLOOR, NOISE_FLOOR, Prior
+from latentclass.lcm._ascent import even_slopes
+from latentclass.lcm._em import LATENT_FLOOR, LOWEST_LOG_SHARE, NOISE_FLOOR, Prior
 from latentclass.lcm._hybrid_data import HybridBlock, HybridData
 from latentclass.lcm._hybrid_em import (
     HybridParams,
@@ -51,17 +50,8 @@ from latentclass.lcm._logistic_bound import (
 )
 from latentclass.lcm._soft_max_bound import soft_pseudo
 
-RATE = 0.03
-"""Step size of Adam, for coefficients and logarithms of variances."""
-
-DECAYS = (0.9, 0.99)
-"""Decay rates of Adam for slopes and for their squares."""
-
 WARM_STEPS = 3
 """Updates of xi before the first gradient."""
-
-BATCH_STEPS = 5
-"""Steps along the slopes of one batch of rows."""
 
 
 class Slopes(NamedTuple):
@@ -91,7 +81,7 @@ class ConditionalProblem:
     prior: Prior
     share: float
 
-    def start_xi(self, params: HybridParams) -> list[FloatArray]:
+    def begin(self, params: HybridParams) -> list[FloatArray]:
         """Return xi for the rows of each block, near their best values."""
         design = params_design(params)
         latent = params.latent_mean, params.latent_variance
@@ -129,9 +119,7 @@ class ConditionalProblem:
         assert total is not None
         weight = self.data.total_weight
         slopes = self._slopes(params, total)
-        # a slope that is 0 by symmetry must be exactly 0: Adam would follow its rounding errors
-        even = Slopes(*(np.round(slope / weight, 10) for slope in slopes))
-        return even, objective / weight, moved
+        return even_slopes(slopes, weight), objective / weight, moved
 
     def _visit(
         self, params: HybridParams, design: Design, block: HybridBlock, xi: FloatArray
@@ -208,61 +196,26 @@ class ConditionalProblem:
             0.5 * (about / variance - by_class + drawn),
         )
 
-
-def climb(params: HybridParams, problems: Iterator[ConditionalProblem]) -> Iterator[HybridParams]:
-    """Yield the parameters after 0, 1, 2, ... steps of Adam, without end.
-
-    Every few steps (`BATCH_STEPS`) go along the slopes of the next problem, which may be the same.
-    """
-    yield params
-    place = _to_slopes(params)
-    first = Slopes(*(np.zeros_like(array) for array in place))
-    second = Slopes(*(np.zeros_like(array) for array in place))
-    problem: ConditionalProblem | None = None
-    for step in count(1):
-        if (step - 1) % BATCH_STEPS == 0:
-            before, problem = problem, next(problems)
-            if problem is not before:
-                xi = problem.start_xi(params)
-        assert problem is not None
-        slopes, _, xi = problem.gradient(params, xi)
-        first = _blend(first, slopes, DECAYS[0])
-        second = _blend(second, Slopes(*(slope**2 for slope in slopes)), DECAYS[1])
-        scale = RATE * np.sqrt(1.0 - DECAYS[1] ** step) / (1.0 - DECAYS[0] ** step)
-        place = Slopes(
-            *(
-                at + scale * one / (np.sqrt(two) + 1e-8)
-                for at, one, two in zip(place, first, second, strict=True)
-            )
+    def to_place(self, params: HybridParams) -> Slopes:
+        """See `_ascent.Conditional`."""
+        return Slopes(
+            # a component with no share keeps practically none
+            np.maximum(params.log_weight, LOWEST_LOG_SHARE),
+            params.coefficient,
+            np.log(params.noise),
+            params.latent_mean,
+            np.log(params.latent_variance),
         )
-        centre_columns(problem.data.soft, place.coefficient)
-        params = _from_slopes(place, params)
-        yield params
 
-
-def _blend(old: Slopes, new: Slopes, memory: float) -> Slopes:
-    pairs = zip(old, new, strict=True)
-    return Slopes(*(memory * one + (1.0 - memory) * two for one, two in pairs))
-
-
-def _to_slopes(params: HybridParams) -> Slopes:
-    return Slopes(
-        # a component with no share keeps practically none
-        np.maximum(params.log_weight, -50.0),
-        params.coefficient,
-        np.log(params.noise),
-        params.latent_mean,
-        np.log(params.latent_variance),
-    )
-
-
-def _from_slopes(place: Slopes, params: HybridParams) -> HybridParams:
-    shape = place.log_weight.shape
-    log_weight = log_normalise(place.log_weight.reshape(len(place.log_weight), -1)).reshape(shape)
-    return params._replace(
-        log_weight=log_weight,
-        coefficient=place.coefficient,
-        noise=np.maximum(np.exp(place.log_noise), NOISE_FLOOR),
-        latent_mean=place.latent_mean,
-        latent_variance=np.maximum(np.exp(place.log_variance), LATENT_FLOOR),
-    )
+    def from_place(self, place: Slopes, params: HybridParams) -> HybridParams:
+        """See `_ascent.Conditional`; the logits of a soft-max are centred in `place`, too."""
+        centre_columns(self.data.soft, place.coefficient)
+        log_weight = place.log_weight
+        share = log_normalise(log_weight.reshape(len(log_weight), -1))
+        return params._replace(
+            log_weight=share.reshape(log_weight.shape),
+            coefficient=place.coefficient,
+            noise=np.maximum(np.exp(place.log_noise), NOISE_FLOOR),
+            latent_mean=place.latent_mean,
+            latent_variance=np.maximum(np.exp(place.log_variance), LATENT_FLOOR),
+        )

@@ -43,6 +43,10 @@ PARAMETER_LIMIT = 1e4
 """Bound on extrapolated parameters."""
 
 
+LOWEST_LOG_SHARE = -50.0
+"""In gradient steps a share of 0 is practically none."""
+
+
 class Prior(NamedTuple):
     """Strength of the prior on each kind of parameter; all 0 is maximum likelihood.
 
@@ -241,13 +245,7 @@ class LCMProblem:
 
         coefficient = self._regress(stats)
         loadings, offsets = coefficient[..., :-1], coefficient[..., -1]
-        rest = (
-            stats.square
-            - 2.0 * (coefficient * stats.cross).sum(axis=-1)
-            + ((coefficient @ stats.gram) * coefficient).sum(axis=-1)
-        )
-        rest += prior.loading * (loadings**2).sum(axis=-1)
-        weight = stats.gram[..., -1, -1:]
+        rest, weight = residual_squares(stats, coefficient, prior)
         if self.tied:
             rest, weight = rest.sum(axis=1, keepdims=True), weight.sum(axis=1, keepdims=True)
         rest, weight = rest + prior.noise * prior.noise_level, weight + prior.noise
@@ -364,6 +362,22 @@ class LCMProblem:
             np.ones((n_starts, n_classes, q)),
             self._level_log_probs(self.data.known_counts[weighting]),
         )
+
+
+def residual_squares(
+    stats: LCMStats, coefficient: FloatArray, prior: Prior
+) -> tuple[FloatArray, FloatArray]:
+    """Squares that the latent variables do not explain (S, M, n), with the ridge, and their weight.
+
+    `coefficient` (S, M, n, q + 1) are the loadings and the offset.
+    """
+    rest = (
+        stats.square
+        - 2.0 * (coefficient * stats.cross).sum(axis=-1)
+        + ((coefficient @ stats.gram) * coefficient).sum(axis=-1)
+    )
+    rest += prior.loading * (coefficient[..., :-1] ** 2).sum(axis=-1)
+    return rest, stats.gram[..., -1, -1:]
 
 
 def regress_masked(gram: FloatArray, cross: FloatArray, allowed: BoolArray) -> FloatArray:

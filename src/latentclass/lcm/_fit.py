@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_memory
+from latentclass.data._labels import UNLABELLED
 from latentclass.engine._class_components import ComponentData, add_full, log_joint_rows
 from latentclass.engine._em import EMResult, Problem, run_restarts, take_starts
 from latentclass.engine._expectation import expect_factors
@@ -17,9 +19,13 @@ from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, gather
 from latentclass.estimator._reading import Training
+from latentclass.lcm._ascent import climb
+from latentclass.lcm._conditional import LCMConditional
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_components
+from latentclass.lcm._hybrid_sample import RowDealer
 from latentclass.lcm._model import LCMModel
+from latentclass.lcm._steps import JOINT_SHARE, no_steps, share_prior, take_steps
 
 P = TypeVar("P", bound=tuple[Any, ...])
 
@@ -77,18 +83,119 @@ def fit_lcm(
     on_iteration: Step | None,
 ) -> Learned:
     """Fit the model to rows."""
-    n_components = settings.n_components
-    width = settings.n_init * n_components
-    data = gather(
+    data = gather_training(training, measured, settings, n_jobs)
+    score = training_accuracy(training, measured, n_jobs) if settings.select == "accuracy" else None
+    return fit_data(data, measured, settings, draw_seed(), score=score, on_iteration=on_iteration)
+
+
+@dataclass(frozen=True, eq=False)
+class LCMFit:
+    """A fit by EM that may be followed by gradient steps; see `_steps.SteppedFit`.
+
+    Attributes
+    ----------
+    measured : Measured
+    settings : LCMSettings
+    draw_seed : callable
+        Gives a new seed at each call.
+    n_jobs : int or None
+    """
+
+    measured: Measured
+    settings: LCMSettings
+    draw_seed: Callable[[], int]
+    n_jobs: int | None
+
+    def fit(
+        self, training: Training, on_iteration: Step | None, *, discriminative: bool
+    ) -> Learned:
+        """Run EM, followed by gradient steps if `discriminative`."""
+        learned = self._run_em(training, on_iteration)
+        return self.take_steps(training, learned) if discriminative else learned
+
+    def take_steps(self, training: Training, learned: Learned) -> Learned:
+        """Follow EM by gradient steps, as many as are best for held-out rows."""
+        assert isinstance(learned.model, LCMModel)
+        if not self.measured.scaling.n_varying:
+            return replace(learned, attributes={**learned.attributes, **no_steps()})
+        dealer = RowDealer.of(training, training.table.codes, self.draw_seed())
+        return take_steps(self, dealer, learned, learned.model.params)
+
+    def _run_em(self, training: Training, on_iteration: Step | None = None) -> Learned:
+        return fit_lcm(
+            training,
+            self.measured,
+            self.settings,
+            self.draw_seed,
+            n_jobs=self.n_jobs,
+            on_iteration=on_iteration,
+        )
+
+    def model(self, params: LCMParams) -> LCMModel:
+        """The model with these parameters."""
+        return LCMModel(self.measured.scaling, self.measured.level_offsets, canonical(params))
+
+    def learn(self, training: Training) -> LCMParams:
+        """Parameters that EM finds."""
+        model = self._run_em(training).model
+        assert isinstance(model, LCMModel)
+        return model.params
+
+    def with_starts(self, n_init: int) -> LCMFit:
+        """The same fit with at most so many starts."""
+        settings = self.settings._replace(n_init=min(n_init, self.settings.n_init))
+        return replace(self, settings=settings)
+
+    def climb(
+        self, batches: Iterator[Training], weight: float, params: LCMParams
+    ) -> Iterator[LCMParams]:
+        """Parameters after 0, 1, 2, ... steps on batches of labelled rows of a total weight."""
+        return climb(params, self._conditional_problems(batches, weight))
+
+    def _conditional_problems(
+        self, batches: Iterator[Training], weight: float
+    ) -> Iterator[LCMConditional]:
+        last: Training | None = None
+        for batch in batches:
+            if batch is not last:
+                share = float(batch.weight.sum()) / weight
+                settings = self.settings._replace(prior=share_prior(self.settings.prior, share))
+                blind = replace(batch, y=np.full(len(batch.y), UNLABELLED))
+                labelled, without = (
+                    make_problem(
+                        gather_training(part, self.measured, settings, self.n_jobs), settings
+                    )
+                    for part in (batch, blind)
+                )
+                problem = LCMConditional(labelled, without, JOINT_SHARE)
+            last = batch
+            yield problem
+
+
+def gather_training(
+    training: Training, measured: Measured, settings: LCMSettings, n_jobs: int | None
+) -> ComponentData:
+    """Prepare rows for the E-step of all starts."""
+    return gather(
         training,
         measured,
-        one_component=n_components == 1,
-        width=width,
+        one_component=settings.n_components == 1,
+        width=settings.n_init * settings.n_components,
         rank=settings.n_latent,
         n_jobs=n_jobs,
     )
-    score = training_accuracy(training, measured, n_jobs) if settings.select == "accuracy" else None
-    return fit_data(data, measured, settings, draw_seed(), score=score, on_iteration=on_iteration)
+
+
+def make_problem(data: ComponentData, settings: LCMSettings) -> LCMProblem:
+    """The EM problem of some rows."""
+    return LCMProblem(
+        data,
+        settings.n_components,
+        settings.n_latent,
+        settings.tied,
+        settings.prior,
+        settings.offset,
+    )
 
 
 def fit_data(
@@ -108,14 +215,7 @@ def fit_data(
         8 * 8.0 * n_loadings,  # EM holds about eight arrays of the size of the loadings
         "Lower n_init or n_components, or select the columns that say most about the class.",
     )
-    problem = LCMProblem(
-        data,
-        settings.n_components,
-        settings.n_latent,
-        settings.tied,
-        settings.prior,
-        settings.offset,
-    )
+    problem = make_problem(data, settings)
     rngs = spawn_generators(seed, settings.n_init)
     starts = problem.starts(np.zeros(settings.n_init, dtype=np.intp), rngs)
     if settings.structure == "learned":

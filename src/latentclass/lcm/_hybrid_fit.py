@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_memory
 from latentclass.engine._em import EMResult, run_restarts, take_starts
-from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._reading import Training
-from latentclass.lcm._discriminative import ConditionalProblem, climb
-from latentclass.lcm._em import LCMParams, Prior
-from latentclass.lcm._em import canonical as lcm_canonical
-from latentclass.lcm._fit import LCMSettings, Step, fit_lcm, run_starts, spawn_generators
+from latentclass.lcm._ascent import climb
+from latentclass.lcm._discriminative import ConditionalProblem
+from latentclass.lcm._fit import LCMFit, LCMSettings, Step, run_starts, spawn_generators
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_data import HybridData, gather_blocks
 from latentclass.lcm._hybrid_em import (
@@ -33,32 +30,11 @@ from latentclass.lcm._hybrid_em import (
 from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
 from latentclass.lcm._hybrid_sample import MANY, RowDealer
-from latentclass.lcm._model import LatentModel, LCMModel
+from latentclass.lcm._model import LatentModel
 from latentclass.lcm._power_transform import learn_power_transform
 from latentclass.lcm._soft_max import SoftMax, learn_soft_max
+from latentclass.lcm._steps import JOINT_SHARE, share_prior, take_steps
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking
-
-JOINT_SHARE = 0.01
-"""Weight of the joint likelihood in discriminative training, so that parameters that the labels do
-not determine stay where EM put them."""
-
-MAX_STEPS = 150
-"""Maximum number of steps of discriminative training."""
-
-STEP_SPACING = 5
-"""Steps between two looks at the held-out rows."""
-
-PATIENCE = 8
-"""Looks without a lower log-loss after which no further steps are tried."""
-
-TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
-"""Temperatures tried on the held-out rows: with few rows a model is overconfident."""
-
-FEW_STARTS = 2
-"""Number of starts of a fit beside held-out rows, if it learns from a sample."""
-
-TIE = 1e-9
-"""Log-losses that differ by less than this count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +68,11 @@ class HybridFit:
     def learn(self, training: Training) -> HybridParams:
         """Parameters that EM finds."""
         return self.run_em(training, None)[0].params
+
+    def with_starts(self, n_init: int) -> HybridFit:
+        """The same fit with at most so many starts."""
+        settings = self.settings._replace(n_init=min(n_init, self.settings.n_init))
+        return replace(self, settings=settings)
 
     def deal(self, training: Training) -> RowDealer:
         """Samples of the rows by what they hold."""
@@ -189,62 +170,6 @@ class HybridFit:
         return score
 
 
-@dataclass(frozen=True, eq=False)
-class GaussianFit(HybridFit):
-    """The same for tables without discrete columns: EM and prediction are those of `LCMModel`.
-
-    Only the gradient steps use the engine of mixed columns, which is exact without discrete ones.
-    """
-
-    measured: Measured
-
-    def model(self, params: HybridParams) -> LatentModel:
-        """See `HybridFit`."""
-        n_starts, n_classes = params.log_weight.shape[:2]
-        _, _, n, q = params.coefficient[..., 1:].shape
-        offsets = self.measured.level_offsets
-        found = LCMParams(
-            np.zeros(n_starts, dtype=np.intp),
-            np.ones((n_starts, n, q), dtype=bool),
-            params.log_weight,
-            params.coefficient[..., 1:],
-            params.coefficient[..., 0],
-            params.noise,
-            params.latent_mean,
-            params.latent_variance,
-            np.zeros((n_starts, n_classes, offsets[-1])),  # columns with one category, if any
-        )
-        return LCMModel(self.measured.scaling, offsets, lcm_canonical(found))
-
-    def learn(self, training: Training) -> HybridParams:
-        """See `HybridFit`."""
-        return self.to_hybrid(self.run_lcm(training).model)
-
-    def run_lcm(self, training: Training, on_iteration: Step | None = None) -> Learned:
-        """Fit the model of Gaussian columns by EM."""
-        return fit_lcm(
-            training,
-            self.measured,
-            self.settings,
-            self.draw_seed,
-            n_jobs=self.n_jobs,
-            on_iteration=on_iteration,
-        )
-
-    @staticmethod
-    def to_hybrid(model: Any) -> HybridParams:
-        """Parameters of an `LCMModel` in the form of the gradient steps."""
-        params: LCMParams = model.params
-        return HybridParams(
-            params.log_weight,
-            np.concatenate([params.offsets[..., None], params.loadings], axis=-1),
-            params.noise,
-            params.latent_mean,
-            params.latent_variance,
-            np.zeros(len(params.noise), dtype=np.intp),
-        )
-
-
 def gather_training(
     training: Training, columns: HybridColumns, n_latent: int, n_maps: int, n_jobs: int | None
 ) -> HybridData:
@@ -275,14 +200,8 @@ def fit_columns(
     measured = measure(training, n_jobs)
     columns = HybridColumns(measured.scaling, questions)
     if not columns.n_logistic:
-        plain = GaussianFit(
-            columns, settings, predict_method, bound_steps, draw_seed, n_jobs, measured
-        )
-        learned = plain.run_lcm(training, on_iteration)
-        if not discriminative or not columns.n_gaussian:
-            return learned
-        params = plain.to_hybrid(learned.model)
-        return take_steps(plain, plain.deal(training), learned, params)
+        numbers = LCMFit(measured, settings, draw_seed, n_jobs)
+        return numbers.fit(training, on_iteration, discriminative=discriminative)
     if power_transform and columns.n_gaussian:
         columns = learn_power(training, columns)
         measured = measured._replace(outside=measured.outside + outside_power(columns, training))
@@ -331,70 +250,3 @@ def fit_hybrid(
     if dealer is None or not discriminative:
         return learned
     return take_steps(fit, dealer, learned, params)
-
-
-def take_steps(
-    fit: HybridFit, dealer: RowDealer, learned: Learned, params: HybridParams
-) -> Learned:
-    """Follow EM by gradient steps, as many as are best for held-out rows."""
-    n_steps, temperature, losses = learn_steps(fit, dealer)
-    path = climb_rows(fit, dealer, np.ones(len(dealer.training.y)), params)
-    params = next(islice(path, n_steps, None))
-    return Learned(
-        fit.model(params) if n_steps else learned.model,
-        learned.record,
-        {**learned.attributes, "n_steps_": n_steps, "held_out_": losses},
-        temperature,
-    )
-
-
-def climb_rows(
-    fit: HybridFit, dealer: RowDealer, keep: FloatArray, params: HybridParams
-) -> Iterator[HybridParams]:
-    """Yield the parameters after 0, 1, 2, ... gradient steps on shares `keep` of the rows."""
-    training = dealer.training
-    weight = float((training.weight * keep)[training.labelled].sum())
-    return fit.climb(dealer.batches(keep), weight, params)
-
-
-def learn_steps(fit: HybridFit, dealer: RowDealer) -> tuple[int, float, FloatArray]:
-    """Number of gradient steps and temperature that are best for held-out rows; their log-loss.
-
-    Neither EM nor the gradient see what is held out.
-    """
-    shares = dealer.held_out()
-    if not len(shares):
-        return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
-    walks = [held_losses(fit, dealer, share) for share in shares]
-    total = float((shares @ dealer.training.weight).sum())
-    looks: list[FloatArray] = []
-    best = place = 0
-    while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
-        looks.append(np.sum([next(walk) for walk in walks], axis=0) / total)
-        losses = np.array(looks)
-        # of losses that differ only by rounding, the first: fewer steps, lower temperature
-        lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
-        best, place = divmod(lowest, len(TEMPERATURES))
-    return best * STEP_SPACING, TEMPERATURES[place], losses
-
-
-def held_losses(fit: HybridFit, dealer: RowDealer, share: FloatArray) -> Iterator[FloatArray]:
-    """Yield the summed log-losses of held-out rows by temperature, after every few steps."""
-    held = dealer.take(share)
-    keep, sampled = dealer.beside(share)
-    if sampled:
-        settings = fit.settings._replace(n_init=min(FEW_STARTS, fit.settings.n_init))
-        fit = replace(fit, settings=settings)
-    params = fit.learn(dealer.take(keep))
-    y, weight = held.y, held.weight
-    path = climb_rows(fit, dealer, keep, params)
-    for moved in islice(path, 0, None, STEP_SPACING):
-        model = fit.model(moved)
-        evidence = model.evidence(held.table, fit.n_jobs)
-        posteriors = (log_normalise(evidence / t + model.log_prior) for t in TEMPERATURES)
-        yield np.array([-float(weight @ p[np.arange(len(y)), y]) for p in posteriors])
-
-
-def share_prior(prior: Prior, share: float) -> Prior:
-    """The prior's share in a part of the objective."""
-    return Prior(*(share * part for part in prior))._replace(noise_level=prior.noise_level)

@@ -21,20 +21,19 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import measure_parts
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
-from latentclass.lcm._fit import LCMSettings, Step
+from latentclass.lcm._fit import LCMFit, LCMSettings, Step
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams, HybridStats, StatelessProblem
 from latentclass.lcm._hybrid_fit import (
-    GaussianFit,
     HybridFit,
     gather_training,
     learn_power,
     learn_questions,
     outside_power,
-    take_steps,
 )
 from latentclass.lcm._hybrid_sample import MANY
 from latentclass.lcm._parted_fit import fit_lcm_parts
+from latentclass.lcm._steps import take_steps
 from latentclass.lcm._stick_breaking import (
     Promotion,
     only_levels,
@@ -146,10 +145,8 @@ def fit_columns_parts(
     rest = columns, settings, predict_method, bound_steps, draw_seed, None
     if not columns.n_logistic:
         learned = fit_lcm_parts(parted, settings, draw_seed, on_iteration=on_iteration)
-        if not discriminative or not columns.n_gaussian:
-            return learned
-        plain = GaussianFit(*rest, measured)
-        return take_steps(plain, plain.deal(sample), learned, plain.to_hybrid(learned.model))
+        numbers = LCMFit(measured, settings, draw_seed, None)
+        return numbers.take_steps(sample, learned) if discriminative else learned
     fit = HybridFit(*rest)
     dealer = fit.deal(sample) if discriminative or sample.weight.sum() >= MANY else None
     start = fit.run_em(sample, None if dealer is None else dealer.sample())[0].params
