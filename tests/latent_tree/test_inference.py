@@ -83,23 +83,6 @@ class TestAgainstEnumeration:
         else:
             assert total[0] == -math.inf
 
-    def test_static_messages(self, seed, zeros):
-        """Counts of the free tables are those of the whole passes, for several starts at once."""
-        tree, codes, rng = small_case(seed, zeros)
-        rows = group_rows(codes)
-        for free in ([0], [len(tree.parents) - 1], [1, len(tree.parents) - 2]):
-            theta = np.tile(tree.theta, (3, 1))
-            other = random_tables(tree, rng).theta
-            cells = np.concatenate([np.arange(*tree.offsets[i : i + 2]) for i in free])
-            theta[1, cells] = other[cells]
-            counts, total = expected_counts(plan_rows(tree, rows, free), theta)
-            for start in range(3):
-                changed = tree.with_theta(theta[start])
-                whole, whole_total = expected_counts(plan_rows(changed, rows), theta[[start]])
-                assert_allclose(counts[start, cells], whole[0, cells], rtol=1e-12, atol=1e-300)
-                assert_allclose(total[start], whole_total[0], rtol=1e-12)
-            assert np.array_equal(counts[0], counts[2])
-
 
 class TestInvariance:
     tree = random_tree(5, n_latent=4, n_leaves=7)
@@ -110,7 +93,9 @@ class TestInvariance:
         posterior = node_posteriors(self.tree, self.codes)
         for node in range(len(self.tree.parents)):
             turned, order = reroot(self.tree, node)
-            assert_allclose(row_log_likelihood(turned, self.codes), expected, rtol=1e-12)
+            assert_allclose(
+                row_log_likelihood(turned, self.codes), expected, rtol=1e-12, atol=1e-14
+            )
             places = [order.index(old) for old in self.tree.latent]
             for one, other in zip(
                 posterior, node_posteriors(turned, self.codes, places), strict=True
@@ -122,7 +107,9 @@ class TestInvariance:
         for node in self.tree.latent:
             order = list(range(self.tree.cardinalities[node]))[::-1]
             turned = permute_states(self.tree, node, order)
-            assert_allclose(row_log_likelihood(turned, self.codes), expected, rtol=1e-12)
+            assert_allclose(
+                row_log_likelihood(turned, self.codes), expected, rtol=1e-12, atol=1e-14
+            )
             one = node_posteriors(self.tree, self.codes, [node])[0]
             other = node_posteriors(turned, self.codes, [node])[0]
             assert_allclose(other, one[:, order], rtol=1e-12, atol=1e-15)
@@ -184,10 +171,9 @@ class TestInvariance:
 class TestRange:
     """Numbers far below the smallest double."""
 
-    @pytest.mark.parametrize("free", [None, (0, 3)])
     @pytest.mark.parametrize("lowest", [-10, -90, -300])
     @pytest.mark.parametrize("seed", range(4))
-    def test_tables_of_any_size_against_logarithms(self, seed, lowest, free):
+    def test_tables_of_any_size_against_logarithms(self, seed, lowest):
         tree = random_tree(seed, n_latent=4, n_leaves=9, inner_observed=seed % 2 == 1)
         rng = np.random.default_rng(seed)
         tables = []
@@ -202,7 +188,7 @@ class TestRange:
         assert_allclose(row_log_likelihood(tree, codes), expected, rtol=1e-12, atol=1e-12)
         possible = np.isfinite(expected)
         weight = np.where(possible, rng.integers(1, 3, 40), 0.0)
-        plan = plan_rows(tree, group_rows(codes, weight), free)
+        plan = plan_rows(tree, group_rows(codes, weight))
         counts, total = expected_counts(plan, tree.theta[None])
         assert_allclose(total, expected[possible] @ weight[possible], rtol=1e-12, atol=1e-12)
         assert_allclose(counts[0, : tree.cardinalities[0]].sum(), weight.sum(), rtol=1e-12)

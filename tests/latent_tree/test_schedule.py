@@ -9,7 +9,20 @@ from tree_reference import random_rows, random_tree, seen
 
 from latentclass.latent_tree import _schedule as program_module
 from latentclass.latent_tree._row_patterns import group_rows
-from latentclass.latent_tree._schedule import make_program, make_sites
+from latentclass.latent_tree._schedule import (
+    EVIDENCE,
+    INPUTS,
+    K_PARENT,
+    LAM,
+    LEARNED,
+    MESSAGE,
+    PLACES,
+    SIZE,
+    TABLE,
+    K,
+    make_program,
+    make_sites,
+)
 from latentclass.latent_tree._tree import Tree
 
 
@@ -62,41 +75,31 @@ class TestSites:
         assert_allclose(found, expected, rtol=1e-12)
 
     def test_a_program_has_the_same_inputs_and_places(self):
-        program, used, static = make_program(self.tree, self.sites, [True] * len(self.sites))
-        assert (used, static) == (list(range(len(self.sites))), [])
-        spans = []
+        program = make_program(self.tree, self.sites)
+        table, spans = program.sites.tolist(), []
         for i, site in enumerate(self.sites):
-            edges = slice(program.input_start[i], program.input_start[i + 1])
-            assert tuple(program.inputs[edges]) == site.inputs
-            places = program.places[program.places_start[i] : program.places_start[i + 1]]
+            edges = slice(table[i][INPUTS], table[i + 1][INPUTS])
+            assert tuple(program.edges[edges, 0]) == site.inputs
+            places = program.places[table[i][PLACES] : table[i + 1][PLACES]]
             assert np.array_equal(places, site.places.ravel())
-            assert program.evidence[i] == (not site.inputs)
-            assert program.table[i] == (self.tree.offsets[site.node] if site.node > 0 else -1)
-            spans += _spans(program, i, stored=bool(site.inputs))
+            assert table[i][EVIDENCE] == (not site.inputs)
+            assert table[i][LEARNED] == (site.node >= 0)
+            if site.node >= 0:
+                assert table[i][TABLE] == self.tree.offsets[site.node]
+            spans += _spans(table[i], stored=bool(site.inputs))
         # the numbers of all sites lie side by side
         spans.sort()
         assert spans[0][0] == 0
         assert spans[-1][1] == program.n_numbers
         assert all(a[1] == b[0] for a, b in pairwise(spans))
 
-    def test_static_sites_are_those_that_the_moving_ones_read(self):
-        moving = [site.node == 0 for site in self.sites]
-        program, used, starts = make_program(self.tree, self.sites, moving)
-        root = self.sites[-1]
-        assert used == [*sorted(root.inputs), len(self.sites) - 1]
-        assert program.static.tolist() == [True] * len(root.inputs) + [False]
-        sizes = (program.size * program.k_parent)[:-1]
-        assert starts == [0, *np.cumsum(sizes)[:-1]]
 
-
-def _spans(program, site, stored):
+def _spans(site, stored):
     """Where a site's numbers lie: its product unless it is evidence, and its message."""
-    product_end = program.lam[site] + program.k[site] * program.size[site]
-    message_end = program.message[site] + program.k_parent[site] * program.size[site]
-    if program.table[site] < 0:
-        return [(int(program.message[site]), int(message_end))]
-    product_span = [(int(program.lam[site]), int(product_end))] if stored else []
-    return [*product_span, (int(program.message[site]), int(message_end))]
+    message = (site[MESSAGE], site[MESSAGE] + site[K_PARENT] * site[SIZE])
+    if not (site[LEARNED] and stored):
+        return [message]
+    return [(site[LAM], site[LAM] + site[K] * site[SIZE]), message]
 
 
 def test_inputs_are_grouped(monkeypatch):
@@ -122,15 +125,15 @@ def test_inputs_in_step_with_their_site_are_found(monkeypatch):
         monkeypatch.setattr(program_module, "OWN_SHARE", share)
         block.patterns.clear()
         sites = make_sites(STEP_TREE, block)
-        programs[share], _, _ = make_program(STEP_TREE, sites, [True] * len(sites))
-    assert not programs[1.0].straight.any()
+        programs[share] = make_program(STEP_TREE, sites)
+    assert not programs[1.0].edges[:, 1].any()
     program = programs[0.5]
-    assert program.straight.any()
-    for site in range(len(program.k)):
-        inputs = range(program.input_start[site], program.input_start[site + 1])
-        for number, edge in enumerate(inputs):
-            size = program.size[site]
-            start = program.places_start[site] + number * size
+    assert program.edges[:, 1].any()
+    table = program.sites.tolist()
+    for site in range(len(table) - 1):
+        size = table[site][SIZE]
+        for number, edge in enumerate(range(table[site][INPUTS], table[site + 1][INPUTS])):
+            source, straight = program.edges[edge].tolist()
+            start = table[site][PLACES] + number * size
             in_order = np.array_equal(program.places[start : start + size], np.arange(size))
-            same = program.size[program.inputs[edge]] == size
-            assert program.straight[edge] == (in_order and same)
+            assert straight == (in_order and table[source][SIZE] == size)

@@ -92,7 +92,7 @@ class Compilation:
             self._left = 0.0
         LOG.warning(
             "latentclass compiles this model's kernels, once for this installation. That can take "
-            "half a minute."
+            "ten to twenty seconds."
         )
 
 

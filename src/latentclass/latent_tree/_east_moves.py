@@ -339,7 +339,7 @@ def _star(base: Base, move: Move) -> tuple[Region, list[FloatArray], float]:
     region = make_region(base, [(other, node) for other in near], move.states, None)
     own = [base.margin[node][None], *(base.conditional(other, node) for other in near)]
     k = len(base.margin[node])
-    now = region._replace(k=k, base=np.empty((k, 0)))
+    now = region._replace(k=k)
     theta = np.concatenate([table.ravel() for table in own])
     return region, own, float(region_log_likelihood(now, theta))
 

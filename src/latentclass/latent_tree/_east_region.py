@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentclass._types import FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass.latent_tree._east_local_em import Region
 from latentclass.latent_tree._east_messages import Base
 from latentclass.latent_tree._row_patterns import PlaceArray
 
 GROUP_SHARE = 0.1
 """Leaves form one group as long as they have fewer patterns than this share of the rows."""
+
+
+_NOTHING: FloatArray = np.empty(0)
 
 
 class _Input(NamedTuple):
@@ -57,34 +60,41 @@ def make_region(
         Number of states of a new node between the root and the branches; 0 if there is none.
     """
     inputs = [_input(base, branch, source) for branch, source in branches]
-    limit = GROUP_SHARE * len(base.data.weight)
-    groups = [_joined(inputs)] if k_new else _grouped(inputs, limit)
-    weight, bounds = base.data.weight, np.empty(0, dtype=np.intp)
-    places = [group.ids for group in groups]
-    if factor is not None and len(groups) == 1 and groups[0].size < len(weight):
+    n_rows = len(base.data.weight)
+    groups = [_joined(inputs)] if k_new else _grouped(inputs, GROUP_SHARE * n_rows)
+    weight, bounds = base.data.weight, np.empty(0, dtype=np.uint64)
+    if factor is not None and len(groups) == 1 and groups[0].size < n_rows:
         order = np.argsort(groups[0].ids, kind="stable")
         factor, weight = factor[:, order], weight[order]
         count = np.bincount(groups[0].ids, minlength=groups[0].size)
-        bounds = _starts(count)
-        places = []
-    every = [one for group in groups for one in group.inputs]
+        bounds = np.append(0, np.cumsum(count)).astype(np.uint64)
+    every, rows, evidence = [], [], []
+    places = [] if len(bounds) else [group.ids for group in groups]
+    n_places, n_patterns, n_given = n_rows * len(places), 0, 0
+    for g, group in enumerate(groups):
+        for i, one in enumerate(group.inputs):
+            rows.append((g, i == 0, one.k, one.leaf, one.size, n_places, n_given, n_patterns))
+            places.append(one.ids)
+            n_places += len(one.ids)
+            n_patterns += one.size
+            if not one.leaf:
+                evidence.append(one.evidence)
+                n_given += len(one.evidence)
+    n_patterns = 0
+    for g, group in enumerate(groups):
+        every.append((group.size, n_patterns, g * n_rows))
+        n_patterns += group.size
     return Region(
         k,
-        np.empty((k, 0)) if factor is None else np.ascontiguousarray(factor),
-        weight,
-        factor is None,
         k_new,
-        np.array([group.size for group in groups], dtype=np.intp),
-        np.array(places, dtype=np.uint32).reshape(len(places), len(weight)),
+        factor is None,
+        np.array(rows, dtype=np.uint64),
+        np.array(every, dtype=np.uint64),
         bounds,
-        np.repeat(np.arange(len(groups)), [len(group.inputs) for group in groups]),
-        np.array([one.k for one in every], dtype=np.intp),
-        np.array([one.leaf for one in every], dtype=np.bool_),
-        np.array([one.size for one in every], dtype=np.intp),
-        np.concatenate([one.ids for one in every]),
-        _starts([len(one.ids) for one in every]),
-        np.concatenate([one.evidence for one in every]),
-        _starts([len(one.evidence) for one in every]),
+        np.concatenate(places),
+        _NOTHING if factor is None else np.ascontiguousarray(factor).reshape(-1),
+        weight,
+        np.concatenate(evidence) if evidence else _NOTHING,
     )
 
 
@@ -92,7 +102,7 @@ def _input(base: Base, node: int, source: int) -> _Input:
     """A branch as input, seen from its neighbour `source`; `ids` has the pattern of each row."""
     k = base.tree.cardinalities[node]
     if base.tree.columns[node] >= 0:
-        return _Input(k, True, k + 1, base.places(node), np.empty(0))
+        return _Input(k, True, k + 1, base.places(node), _NOTHING)
     n_rows = len(base.data.weight)
     ids = np.arange(n_rows, dtype=np.uint32)
     return _Input(k, False, n_rows, ids, base.evidence(node, source).ravel())
@@ -133,7 +143,3 @@ def _joined(inputs: list[_Input]) -> _Group:
         placed.append(one._replace(ids=rest // np.uint32(left)))
         rest = rest % np.uint32(left)
     return _Group(size, ids, placed)
-
-
-def _starts(lengths: list[int] | IndexArray) -> IndexArray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)

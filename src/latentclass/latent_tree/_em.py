@@ -1,9 +1,7 @@
 """EM for the tables of a tree whose leaves are observed, as a problem for the restart engine.
 
-EM learns all tables, or only some of them: the local EM of section 3.2 of Wang, Zhang, Chen and
-Poon (2011). Messages that depend only on fixed tables are then computed once, and a step costs as
-much as the part of the tree between the root and the free tables. So move the root there first
-(`_tree.reroot`).
+EM learns all tables, or only some of them, as the local EM of section 3.2 of Wang, Zhang, Chen and
+Poon (2011) does (`_east_local_em` is much faster at it).
 
 With smoothing `alpha` the objective is
 
@@ -182,8 +180,7 @@ def tree_problem(
         )
     is_free = np.zeros(n_nodes, dtype=bool)
     is_free[chosen] = True
-    plan = plan_rows(tree, rows, None if is_free.all() else chosen)
-    return TreeProblem(plan, is_free, rows.total_weight, alpha, n_jobs)
+    return TreeProblem(plan_rows(tree, rows), is_free, rows.total_weight, alpha, n_jobs)
 
 
 def random_starts(problem: TreeProblem, rngs: Sequence[np.random.Generator]) -> TreeParams:

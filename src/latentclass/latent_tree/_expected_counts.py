@@ -8,7 +8,6 @@ This module loads numba; import it only where a tree is fitted or used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,16 +16,14 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass.engine._parallel import count_threads, map_blocks
-from latentclass.latent_tree._message_kernels import expect, upward
+from latentclass.latent_tree._kernels import expect
 from latentclass.latent_tree._row_patterns import RowPatterns, check_columns, trim_cache
-from latentclass.latent_tree._schedule import Numbers, Program, Site, make_program, make_sites
+from latentclass.latent_tree._schedule import Numbers, Program, make_program, make_sites
 from latentclass.latent_tree._tree import Tree
 
 THREAD_WORK = 2**21
 """Threads are used above this number of inner loop steps. A step takes about 0.25 ns, and starting
 threads and collecting their results takes about 0.1 ms."""
-
-NO_NUMBERS = Numbers(np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=bool), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -36,19 +33,18 @@ class Plan:
     Attributes
     ----------
     tree : Tree
-    parts : tuple of (Program, array, Numbers)
-        For each block of rows its program, the weight of each pattern of the root, and the static
-        messages.
+    parts : tuple of (Program, array)
+        For each block of rows its program and the weight of each pattern of the root.
     """
 
     tree: Tree
-    parts: tuple[tuple[Program, FloatArray, Numbers], ...] = field(repr=False)
-    _rooms: list[tuple[Numbers, FloatArray]] = field(default_factory=list, repr=False)
+    parts: tuple[tuple[Program, FloatArray], ...] = field(repr=False)
+    _rooms: list[tuple[Any, ...]] = field(default_factory=list, repr=False)
 
     @property
     def work(self) -> int:
         """Number of inner loop steps in one pass."""
-        return sum(program.work for program, _, _ in self.parts)
+        return sum(program.work for program, _ in self.parts)
 
     def expect(self, part: int, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Counts and log-likelihood of one block; may be called from several threads at once."""
@@ -57,79 +53,41 @@ class Plan:
             room = self._rooms.pop()
         except IndexError:
             room = self._new_room()
-        program, weight, static = self.parts[part]
-        found = expect(program, theta, weight, static, *room)
+        program, weight = self.parts[part]
+        counts, total = np.zeros(theta.shape), np.zeros(len(theta))
+        given: tuple[Any, ...] = (*program[:3], theta.reshape(-1), weight)
+        expect(*given, *room, counts.reshape(-1), total)  # type: ignore[call-arg]
         self._rooms.append(room)
-        return found
+        return counts, total
 
-    def _new_room(self) -> tuple[Numbers, FloatArray]:
-        size = max(program.n_numbers for program, _, _ in self.parts)
-        n_sites = max(len(program.k) for program, _, _ in self.parts)
-        return _room(size, n_sites), np.empty(size)
+    def _new_room(self) -> tuple[Any, ...]:
+        size = max(program.n_numbers for program, _ in self.parts)
+        n_sites = max(len(program.sites) for program, _ in self.parts)
+        return *_room(size, n_sites), np.empty(size)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"tree": self.tree, "parts": self.parts, "_rooms": []}
 
 
-def plan_rows(tree: Tree, rows: RowPatterns, free: Iterable[int] | None = None) -> Plan:
-    """Prepare the passes of a tree over rows.
-
-    Parameters
-    ----------
-    tree : Tree
-    rows : RowPatterns
-    free : iterable of int, optional
-        Nodes whose tables will vary. The other tables are those of `tree`, and messages that depend
-        only on them are computed here, once. By default all tables vary.
-    """
+def plan_rows(tree: Tree, rows: RowPatterns) -> Plan:
+    """Prepare the passes of a tree over rows."""
     check_columns(tree, rows)
-    chosen = set(range(len(tree.parents))) if free is None else set(free)
-    parts: list[tuple[Program, FloatArray, Numbers]] = []
+    parts: list[tuple[Program, FloatArray]] = []
     for block in rows.blocks:
         sites = make_sites(tree, block)
         trim_cache(rows, block)
-        counted = np.bincount(sites[-1].ids, block.weight, sites[-1].size)
-        weight: FloatArray = counted.astype(np.float64)
-        if free is None:
-            program, _, _ = make_program(tree, sites, [True] * len(sites))
-            parts.append((program, weight, NO_NUMBERS))
-            continue
-        moving: list[bool] = []
-        for site in sites:
-            moving.append(site.node in chosen or any(moving[i] for i in site.inputs))
-        moving[-1] = True
-        parts.append(_with_static(tree, sites, moving, weight))
+        weight = np.bincount(sites[-1].ids, block.weight, sites[-1].size).astype(np.float64)
+        parts.append((make_program(tree, sites), weight))
     return Plan(tree, tuple(parts))
-
-
-def _with_static(
-    tree: Tree, sites: list[Site], moving: list[bool], weight: FloatArray
-) -> tuple[Program, FloatArray, Numbers]:
-    """A program of the moving sites, and the messages of the other sites that they read."""
-    whole, _, _ = make_program(tree, sites, [True] * len(sites))
-    every = messages(whole, tree.theta)
-    program, used, starts = make_program(tree, sites, moving)
-    spans = [
-        slice(whole.message[s], whole.message[s] + whole.size[s] * whole.k_parent[s])
-        for s in used
-        if not moving[s]
-    ]
-    assert len(spans) == len(starts)
-    static = Numbers(
-        np.concatenate([np.empty(0), *(every.value[span] for span in spans)]),
-        np.concatenate(
-            [np.empty(0, dtype=np.int32), *(every.exponent[span] for span in spans)]
-        ).astype(np.int32),
-        every.scaled[used],
-        every.floor[used],
-    )
-    return program, weight, static
 
 
 def messages(program: Program, theta: FloatArray) -> Numbers:
     """Run the upward pass, and return the numbers of all sites."""
-    numbers = _room(program.n_numbers, len(program.k))
-    upward(program, theta, numbers, NO_NUMBERS)
+    numbers = _room(program.n_numbers, len(program.sites) - 1)
+    nothing = np.empty(0)
+    # copied, because kernels are compiled for arrays that can be written to
+    given: tuple[Any, ...] = (*program[:3], theta.copy(), nothing, *numbers)
+    expect(*given, nothing, nothing, np.empty(1))  # type: ignore[call-arg]
     return numbers
 
 
@@ -159,7 +117,7 @@ def expected_counts(
     Returns
     -------
     counts : array of shape (n_starts, F)
-        Zero for tables whose message is static. Impossible rows do not count.
+        Impossible rows do not count.
     log_likelihood : array of shape (n_starts,)
         -inf if a row with a positive weight is impossible.
     """

@@ -7,7 +7,7 @@ of Pearl's propagation (1988, section 4.2) for each single row, but the cost dep
 of patterns instead of rows, and near the leaves there are few patterns.
 
 Rows and their patterns are in `_row_patterns`, the units of work in `_schedule`, the compiled
-passes in `_message_kernels` and the expected counts in `_expected_counts`.
+passes in `_kernels` and the expected counts in `_expected_counts`.
 
 This module loads numba; import it only where a tree is fitted or used.
 """
@@ -20,17 +20,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from latentclass._types import FloatArray
+from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._parallel import map_blocks
 from latentclass.latent_tree._expected_counts import Plan, expected_counts, messages, plan_rows
-from latentclass.latent_tree._message_kernels import edge_posterior, root_posterior, row_logs
+from latentclass.latent_tree._kernels import BITS, LOG_BIG
 from latentclass.latent_tree._row_patterns import (
     PatternBlock,
     RowPatterns,
     check_columns,
     group_rows,
 )
-from latentclass.latent_tree._schedule import Program, make_program, make_sites
+from latentclass.latent_tree._schedule import (
+    K_PARENT,
+    LAM,
+    MESSAGE,
+    SIZE,
+    K,
+    Numbers,
+    Program,
+    Site,
+    make_program,
+    make_sites,
+)
 from latentclass.latent_tree._tree import Tree
 
 __all__ = [
@@ -55,11 +66,6 @@ def _map_rows(
     return rows, list(map_blocks(function, rows.blocks, n_jobs if len(rows.blocks) > 4 else 1))
 
 
-def _root_room(program: Program) -> FloatArray:
-    """Memory for the posteriors of the root."""
-    return np.empty((program.k[-1], program.size[-1]))
-
-
 def row_log_likelihood(
     tree: Tree, codes: npt.ArrayLike | RowPatterns, n_jobs: int | None = None
 ) -> FloatArray:
@@ -74,10 +80,11 @@ def row_log_likelihood(
 
     def visit(block: PatternBlock) -> FloatArray:
         sites = make_sites(tree, block)
-        program, _, _ = make_program(tree, sites, [True] * len(sites))
+        program = make_program(tree, sites)
         numbers = messages(program, tree.theta)
-        x, e = root_posterior(program, tree.theta, numbers, _root_room(program))
-        return row_logs(x, e)[sites[-1].ids]
+        (x,), (e,) = _message(program, len(sites) - 1, numbers)
+        with np.errstate(divide="ignore"):
+            return np.asarray((np.log(x) + e * LOG_BIG)[sites[-1].ids])
 
     rows, parts = _map_rows(visit, tree, codes, n_jobs)
     return np.asarray(np.concatenate(parts)[rows.index])
@@ -117,22 +124,50 @@ def node_posteriors(
 
     def visit(block: PatternBlock) -> list[FloatArray]:
         sites = make_sites(tree, block)
-        program, _, _ = make_program(tree, sites, [True] * len(sites))
+        program = make_program(tree, sites)
         numbers = messages(program, tree.theta)
-        share = _root_room(program)
-        x, _ = root_posterior(program, tree.theta, numbers, share)
         top = {site.node: i for i, site in enumerate(sites) if site.node >= 0}
-        found = {0: share.T[sites[-1].ids]}
-        for node in sorted(needed - {0}):
-            i = top[node]
-            given = found[tree.parents[node]]
-            found[node] = edge_posterior(
-                given, sites[i].ids, tree.tables[node], program, i, numbers
-            )
-        impossible = (x == 0.0)[sites[-1].ids]
+        possible = _message(program, len(sites) - 1, numbers)[0][0, sites[-1].ids] > 0.0
+        found = {-1: possible.astype(np.float64)[:, None]}
+        for node in sorted(needed):
+            found[node] = _edge_posterior(
+                found[tree.parents[node]], sites[top[node]], tree.tables[node], program,
+                top[node], numbers,
+            )  # fmt: skip
         for node in wanted:
-            found[node][impossible] = 1.0 / tree.cardinalities[node]
+            found[node][~possible] = 1.0 / tree.cardinalities[node]
         return [found[node] for node in wanted]
 
     rows, parts = _map_rows(visit, tree, codes, n_jobs)
     return [np.concatenate([part[i] for part in parts])[rows.index] for i in range(len(wanted))]
+
+
+def _message(program: Program, site: int, numbers: Numbers) -> tuple[FloatArray, CodeArray]:
+    """The message of a site and its exponents, of shape (states of the parent, patterns)."""
+    return _matrix(numbers, *program.sites[site, [MESSAGE, K_PARENT, SIZE]].tolist())
+
+
+def _matrix(numbers: Numbers, start: int, k: int, size: int) -> tuple[FloatArray, CodeArray]:
+    own = slice(start, start + k * size)
+    return numbers.value[own].reshape(k, size), numbers.exponent[own].reshape(k, size)
+
+
+def _edge_posterior(
+    given: FloatArray, site: Site, table: FloatArray, program: Program, number: int,
+    numbers: Numbers,
+) -> FloatArray:  # fmt: skip
+    """P(s | row) = sum_p P(p | row) P(s | p) lam(s) / m(p), from the parent's P(p | row)."""
+    if not site.inputs:  # evidence: the observed state, or P(s | p) where none is
+        missing = site.ids == site.k
+        out: FloatArray = np.zeros((len(given), site.k))
+        out[~missing, site.ids[~missing]] = given[~missing].sum(axis=1)
+        out[missing] = given[missing] @ table
+        return out
+    lam, lam_e = _matrix(numbers, *program.sites[number, [LAM, K, SIZE]].tolist())
+    message, message_e = _message(program, number, numbers)
+    share = given / np.where(message > 0.0, message, 1.0).T[site.ids]
+    if not numbers.scaled[number]:
+        return np.asarray((share @ table) * lam.T[site.ids])
+    e = lam_e.T[site.ids][:, None] - message_e.T[site.ids][:, :, None]
+    joint = share[:, :, None] * table * lam.T[site.ids][:, None]
+    return np.asarray(np.ldexp(joint, BITS * e).sum(axis=1))

@@ -74,7 +74,7 @@ class LatentTreeModel(DiscreteModel):
 
     def code_log_likelihood(self, codes: CodeArray) -> FloatArray:
         """log P(observed codes | class), shape (n_rows, n_classes)."""
-        from latentclass.latent_tree._predict_kernels import class_log_likelihood
+        from latentclass.latent_tree._predict import class_log_likelihood
 
         if not self.trees:
             return np.zeros((len(codes), self.n_classes))
@@ -86,13 +86,15 @@ class LatentTreeModel(DiscreteModel):
 
     def own_code_log_likelihood(self, codes: CodeArray, y: IndexArray) -> FloatArray:
         """log P(observed codes | own class)."""
-        from latentclass.latent_tree._predict_kernels import class_log_likelihood
+        from latentclass.latent_tree._predict import class_log_likelihood
 
         if len(self.trees) > 1:  # averaging class probabilities takes the trees of all classes
             return super().own_code_log_likelihood(codes, y)
         out = np.zeros(len(codes))
         for k, tree in enumerate(self.first_trees):
-            out[y == k] = class_log_likelihood([tree], codes[y == k])[:, 0]
+            cuts, own = self.cut_sets[0], codes[y == k]
+            inside = cuts.log_inside(own)
+            out[y == k] = class_log_likelihood([tree], cuts.coarse(own))[:, 0] + inside
         return out
 
     def sample_codes(self, y: IndexArray, rng: np.random.Generator) -> CodeArray:

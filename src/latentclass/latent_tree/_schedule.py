@@ -4,7 +4,7 @@ The unit of work is a site: a node, or a group of inputs of a node that have few
 A site with states s multiplies the messages of its inputs, lam(s) = prod_i m_i(s). The site of a
 node then sends the message m(p) = sum_s P(s | p) lam(s) to the parent with states p. It does so
 once for each distinct part of a row below it (a pattern), because rows that agree there send the
-same message. `_message_kernels` has these equations and their source.
+same message. `_kernels` has these equations and their source.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass._types import BoolArray, CodeArray, FloatArray
 from latentclass.latent_tree._row_patterns import Pattern, PatternBlock, PlaceArray, number_rows
 from latentclass.latent_tree._tree import Tree
 
@@ -62,29 +63,35 @@ class Site(NamedTuple):
     places: CodeArray
 
 
+OffsetArray = npt.NDArray[np.uint64]
+"""Numbers that positions are computed with; see `_kernels`."""
+
+K, K_PARENT, SIZE, LEARNED, TABLE, EVIDENCE, LAM, MESSAGE, INPUTS, PLACES = range(10)
+"""What the columns of `Program.sites` are."""
+
+
 class Program(NamedTuple):
     """The sites as arrays, for the kernels. Inputs come before their users, and the root is last.
 
-    `table` is where the table of each site starts in `theta`, -1 if it has none. `straight` says
-    for each input whether its places are 0, 1, 2, ...
-
-    `lam` and `message` say where the numbers of a site start in the array of all numbers; they are
-    equal for a site without a table. The message of a static site is in another array, because it
-    does not depend on the free tables.
+    Attributes
+    ----------
+    sites : array of shape (n_sites + 1, 10)
+        For each site the numbers of states of its lam and of its message, that of its patterns,
+        whether it has a table and where that starts in `theta`, whether it is evidence, where its
+        lam and its message start in the array of all numbers (at the same place if it has no
+        table), and where its inputs start in `edges` and `places`. The last row ends the inputs.
+    edges : array of shape (n_inputs, 2)
+        The site of each input, and whether its places are 0, 1, 2, ...
+    places : array
+        Pattern of each input in each pattern of its site.
+    n_numbers : int
+        Number of numbers of all sites.
+    work : int
+        Number of inner loop steps in one pass.
     """
 
-    k: IndexArray
-    k_parent: IndexArray
-    size: IndexArray
-    table: IndexArray
-    evidence: BoolArray
-    static: BoolArray
-    lam: IndexArray
-    message: IndexArray
-    input_start: IndexArray
-    inputs: IndexArray
-    straight: BoolArray
-    places_start: IndexArray
+    sites: OffsetArray
+    edges: OffsetArray
     places: PlaceArray
     n_numbers: int
     work: int
@@ -174,80 +181,33 @@ class _SiteMaker:
         return found, columns
 
 
-def make_program(
-    tree: Tree, sites: list[Site], moving: Sequence[bool]
-) -> tuple[Program, list[int], list[int]]:
-    """Turn sites into arrays: the moving ones, and the static ones whose messages they read.
-
-    Returns
-    -------
-    program : Program
-    used : list of int
-        The sites of the program.
-    static_starts : list of int
-        Where the message of each static site starts.
-    """
-    read = {i for site, moves in zip(sites, moving, strict=True) if moves for i in site.inputs}
-    used = [s for s, moves in enumerate(moving) if moves or s in read]
-    static = np.array([not moving[s] for s in used], dtype=bool)
-    whole, n_numbers, static_starts = _lay_out_numbers(tree, [sites[s] for s in used], static)
-    inputs, straight, places = [], [], [np.empty(0, dtype=np.int32)]
-    input_start, places_start = [0], [0]
-    number_of = {s: i for i, s in enumerate(used)}
-    work = 0
-    for i, s in enumerate(used):
-        site = sites[s]
-        if not static[i]:
-            inputs += [number_of[j] for j in site.inputs]
-            straight += [
-                sites[j].size == site.size and bool((row[1:] > row[:-1]).all())
-                for j, row in zip(site.inputs, site.places, strict=True)
-            ]
-            places.append(site.places.ravel())
-            sent = int(whole["k_parent"][i]) * site.size if site.node > 0 else 0
-            work += 4 * (sent * (site.k if site.inputs else 1) + site.places.size * site.k)
-        input_start.append(len(inputs))
-        places_start.append(places_start[-1] + (0 if static[i] else site.places.size))
-    program = Program(
-        **whole,
-        evidence=np.array([not sites[s].inputs for s in used], dtype=bool),
-        static=static,
-        input_start=np.array(input_start, dtype=np.intp),
-        inputs=np.array(inputs, dtype=np.intp),
-        straight=np.array(straight, dtype=bool),
-        places_start=np.array(places_start, dtype=np.intp),
-        places=np.concatenate(places).astype(np.uint32),
-        n_numbers=n_numbers,
-        work=work,
-    )
-    return program, used, static_starts
-
-
-def _lay_out_numbers(
-    tree: Tree, sites: list[Site], static: BoolArray
-) -> tuple[dict[str, IndexArray], int, list[int]]:
-    """Sizes and tables of sites, and where their numbers start.
-
-    Also returns how many numbers the moving sites have, and where static messages start.
-    """
-    names = ("k", "k_parent", "size", "table", "lam", "message")
-    whole = {name: np.zeros(len(sites), dtype=np.intp) for name in names}
-    n_numbers = n_static = 0
-    static_starts = []
+def make_program(tree: Tree, sites: list[Site]) -> Program:
+    """Turn sites into arrays."""
+    table = np.zeros((len(sites) + 1, PLACES + 1), dtype=np.uint64)
+    edges: list[tuple[int, bool]] = []
+    n_numbers = n_places = work = 0
     for i, site in enumerate(sites):
-        sends = site.node > 0
+        sends = site.node >= 0
         k_parent = tree.tables[site.node].shape[0] if sends else site.k
-        whole["k"][i], whole["size"][i], whole["k_parent"][i] = site.k, site.size, k_parent
-        whole["table"][i] = tree.offsets[site.node] if sends else -1
-        if static[i]:
-            whole["message"][i] = n_static
-            static_starts.append(n_static)
-            n_static += site.size * k_parent
-            continue
-        whole["lam"][i] = whole["message"][i] = n_numbers
+        lam = message = n_numbers
         if site.inputs or not sends:  # the lam of a leaf is not stored
             n_numbers += site.size * site.k
         if sends:
-            whole["message"][i] = n_numbers
+            message = n_numbers
             n_numbers += site.size * k_parent
-    return whole, n_numbers, static_starts
+        offset = tree.offsets[site.node] if sends else 0
+        table[i] = (
+            site.k, k_parent, site.size, sends, offset, not site.inputs, lam, message, len(edges),
+            n_places,
+        )  # fmt: skip
+        edges += [
+            (j, sites[j].size == site.size and bool((row[1:] > row[:-1]).all()))
+            for j, row in zip(site.inputs, site.places, strict=True)
+        ]
+        n_places += site.places.size
+        sent = k_parent * site.size if sends else 0
+        work += 4 * (sent * (site.k if site.inputs else 1) + site.places.size * site.k)
+    table[-1, INPUTS:] = len(edges), n_places
+    places = np.concatenate([site.places.ravel() for site in sites]).astype(np.uint32)
+    every = np.array(edges, dtype=np.uint64).reshape(-1, 2)
+    return Program(table, every, places, n_numbers, work)

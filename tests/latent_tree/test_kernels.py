@@ -10,10 +10,18 @@ from kernel_entry import entry
 from numpy.testing import assert_allclose
 from tree_reference import random_rows, random_tables
 
-from latentclass.latent_tree import _message_kernels as kernels
-from latentclass.latent_tree._expected_counts import NO_NUMBERS, messages, plan_rows
+from latentclass.latent_tree import _kernels as kernels
+from latentclass.latent_tree._expected_counts import messages, plan_rows
 from latentclass.latent_tree._row_patterns import group_rows
-from latentclass.latent_tree._schedule import make_program, make_sites
+from latentclass.latent_tree._schedule import (
+    K_PARENT,
+    LAM,
+    MESSAGE,
+    SIZE,
+    K,
+    make_program,
+    make_sites,
+)
 from latentclass.latent_tree._tree import Tree
 
 SHAPES = {
@@ -50,7 +58,7 @@ def exact_messages(tree, sites):
                 lam[s][u] *= sent[source][s][places[u]]
         lams.append(lam)
         message = lam
-        if site.node > 0:
+        if site.node >= 0:
             message = [
                 [sum(Fraction(x) * lam[s][u] for s, x in enumerate(row)) for u in range(site.size)]
                 for row in tree.tables[site.node]
@@ -102,32 +110,18 @@ class TestPasses:
     def test_upward(self, shape, lowest):
         tree, block = make_case(shape, lowest)
         sites = make_sites(tree, block)
-        program, _, _ = make_program(tree, sites, [True] * len(sites))
+        program = make_program(tree, sites)
         numbers = messages(program, tree.theta)
         lams, sent = exact_messages(tree, sites)
         for i, site in enumerate(sites):
-            found = exact_numbers(numbers, program.message[i], program.k_parent[i], site.size)
+            own = program.sites[i].tolist()
+            assert (own[K], own[SIZE]) == (site.k, site.size)
+            found = exact_numbers(numbers, own[MESSAGE], own[K_PARENT], site.size)
             assert_close(found, sent[i])
             if site.inputs:
-                assert_close(exact_numbers(numbers, program.lam[i], site.k, site.size), lams[i])
+                assert_close(exact_numbers(numbers, own[LAM], site.k, site.size), lams[i])
             assert numbers.floor[i] >= kernels.TINY
         assert numbers.scaled.any() == (lowest == -300 or numbers.exponent.any())
-
-    def test_root(self, shape, lowest):
-        tree, block = make_case(shape, lowest)
-        sites = make_sites(tree, block)
-        program, _, _ = make_program(tree, sites, [True] * len(sites))
-        lams, _ = exact_messages(tree, sites)
-        share = np.empty((program.k[-1], program.size[-1]))
-        numbers = messages(program, tree.theta)
-        x, e = kernels.root_posterior(program, tree.theta, numbers, share)
-        prior = [Fraction(p) for p in tree.tables[0][0]]
-        joint = [[p * value for value in row] for p, row in zip(prior, lams[-1], strict=True)]
-        totals = [sum(column) for column in zip(*joint, strict=True)]
-        logs = [math.log(t.numerator) - math.log(t.denominator) for t in totals]
-        assert_allclose(kernels.row_logs(x, e), logs, rtol=1e-12, atol=1e-12)
-        expected = [[float(p / t) for p, t in zip(row, totals, strict=True)] for row in joint]
-        assert_allclose(share, expected, rtol=1e-12, atol=1e-300)
 
     def test_counts_of_both_passes(self, shape, lowest):
         tree, block = make_case(shape, lowest)
@@ -145,17 +139,25 @@ def test_shift(value, exponent):
     assert entry(kernels._shift)(value, exponent) == expected
 
 
+def at(*offsets):
+    return [np.uint64(offset) for offset in offsets]
+
+
 @pytest.mark.parametrize("k", range(1, 8))
 def test_sums_in_parts_of_three(k):
     rng = np.random.default_rng(k)
-    own, share = rng.random((k, 20)), rng.random(k)
-    out = np.empty(20)
-    entry(kernels._mix)(share, own, out)
-    assert_allclose(out, share @ own, rtol=1e-14)
+    own, share = rng.random((k, 20)), rng.random(2 * k)
+    out = np.full(22, np.nan)
+    zero, one, two, n, states = at(0, 1, 2, 20, k)
+    entry(kernels._mix)(out, one, share, zero, two, own.ravel(), zero, n, states, n)
+    assert_allclose(out[1:-1], share[::2] @ own, rtol=1e-14)
+    assert np.isnan(out[[0, -1]]).all()
     places = rng.integers(0, 4, 20).astype(np.uint32)
-    below = np.full((k, 4), np.nan)
-    entry(kernels._add_up)(below, own, places)
-    assert_allclose(below, own @ np.eye(4)[places], rtol=1e-14)
+    numbers = np.concatenate([np.full(4 * k, np.nan), own.ravel()])
+    below, first = at(0, 4 * k)
+    entry(kernels._add_up)(numbers, below, np.uint64(4), first, places, zero, states, n)
+    assert_allclose(numbers[: 4 * k].reshape(k, 4), own @ np.eye(4)[places], rtol=1e-14)
+    assert np.array_equal(numbers[4 * k :], own.ravel())
 
 
 @pytest.mark.parametrize("k_parent", [1, 2, 3, 4])
@@ -164,36 +166,38 @@ def test_posteriors_and_counts_of_an_edge(k_parent):
     conditional, above = rng.random((k_parent, 3)), rng.random((k_parent, 10))
     lam = rng.random((3, 10))
     joint = np.einsum("pu,ps,su->psu", above, conditional, lam)
-    count = np.ones((k_parent, 3))
-    entry(kernels._spread)(conditional, lam, above, count)
-    assert_allclose(lam, joint.sum(axis=0), rtol=1e-13)
-    assert_allclose(count, 1 + joint.sum(axis=2), rtol=1e-13)
+    count = np.ones(k_parent * 3)
+    value = np.concatenate([lam.ravel(), np.full(10 * k_parent, np.nan)])
+    both = np.concatenate([np.full(30, np.nan), above.ravel()])
+    for s in range(3):
+        table, step, own, message, parents, n = at(s, 3, 10 * s, 30, k_parent, 10)
+        entry(kernels._spread)(
+            conditional.ravel(), table, step, value, own, both, message, parents, n, count
+        )
+    assert_allclose(both[:30].reshape(3, 10), joint.sum(axis=0), rtol=1e-13)
+    assert_allclose(count.reshape(k_parent, 3), 1 + joint.sum(axis=2), rtol=1e-13)
 
 
 def test_weighted_logarithms_of_rows_in_any_grouping():
-    x = np.array([0.5, 0.25, 2.0, 1e-200, 1e-200, 3.0, 0.0, 0.5])
-    weight = np.array([2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 0.0, 4.0])
-    none = np.empty(0, dtype=np.int32)
-    used = weight > 0
-    plain = weight[used] @ (np.log(x[used]) - kernels.LOG_BIG)
-    assert_allclose(entry(kernels._sum_logs)(x, none, weight), plain, rtol=1e-14)
-    e = np.arange(8, dtype=np.int32)
-    scaled = weight[used] @ (np.log(x[used]) - e[used] * kernels.LOG_BIG)
-    assert_allclose(entry(kernels._sum_logs)(x, e, weight), scaled, rtol=1e-14)
-    weight[6] = 1.0
-    assert entry(kernels._sum_logs)(x, none, weight) == -math.inf
+    x = np.array([0.5, 0.25, 2.0, 1e-70, 1e-70, 1e-70, 1e-70, 3.0, 0.0, 0.5])
+    weight = np.array([2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 4.0])
+    e = np.zeros(10, dtype=np.int32)
+    used, start = weight > 0, np.uint64(0)
+    plain = weight[used] @ np.log(x[used])
+    assert_allclose(entry(kernels._sum_logs)(x, e, start, weight), plain, rtol=1e-14)
+    e -= np.arange(10, dtype=np.int32)
+    scaled = weight[used] @ (np.log(x[used]) + e[used] * kernels.LOG_BIG)
+    assert_allclose(entry(kernels._sum_logs)(x, e, start, weight), scaled, rtol=1e-14)
+    weight[8] = 1.0
+    assert entry(kernels._sum_logs)(x, e, start, weight) == -math.inf
 
 
 def test_memory_is_left_clean_for_the_next_start():
     tree, block = make_case("two latent nodes", -300)
-    sites = make_sites(tree, block)
-    program, _, _ = make_program(tree, sites, [True] * len(sites))
-    numbers = messages(program, tree.theta)
-    numbers.exponent[:] = 0
-    numbers.scaled[:] = False
-    weight = np.ones(program.size[-1])
-    kernels.expect(
-        program, tree.theta[None], weight, NO_NUMBERS, numbers, np.empty(program.n_numbers)
-    )
-    assert not numbers.exponent.any()
-    assert not numbers.scaled.any()
+    plan = plan_rows(tree, group_rows(block.codes))
+    first = plan.expect(0, tree.theta[None])
+    ((_, exponent, scaled, _, _),) = plan._rooms
+    assert not exponent.any()
+    assert not scaled.any()
+    for a, b in zip(first, plan.expect(0, tree.theta[None]), strict=True):
+        assert np.array_equal(a, b)

@@ -5,8 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 from tree_reference import random_rows, random_tree, seen, slow_log
 
-from latentclass.latent_tree._predict_kernels import class_log_likelihood
+from latentclass.latent_tree import _predict
+from latentclass.latent_tree._predict import class_log_likelihood
 from latentclass.latent_tree._tree import Tree
+
+
+@pytest.fixture(autouse=True, params=["NumPy", "compiled"])
+def way(request, monkeypatch):
+    """Every test runs both ways, whatever the number of rows."""
+    if request.param == "compiled":
+        monkeypatch.setattr(_predict, "FEW", 0)
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
