@@ -214,6 +214,34 @@ def test_warm_start_begins_anew_with_other_columns(leaning):
                     fresh.predict_proba(X[["b", "c", "d", "e"]]))  # fmt: skip
 
 
+@pytest.mark.parametrize("search", ["east", "fast"])
+def test_a_search_out_of_work_says_what_it_left_and_can_go_on(leaning, search):
+    X, y = leaning
+    whole = LatentTreeClassifier(search=search, random_state=0).fit(X, y)
+    assert whole.search_ended_ == {"no": "done", "yes": "done"}
+    assert whole.search_left_ == {"no": 0, "yes": 0}
+    model = LatentTreeClassifier(search=search, work_budget=1e-5, random_state=0)
+    words = (
+        r"^The search was stopped by work_budget=1e-05 in 2 of 2 classes \(\['no', 'yes'\]\), and "
+        r"the best trees so far are kept\. It left moves unjudged: \{'no': (\d+), 'yes': (\d+)\}\. "
+        r"To continue, fit again with warm_start=True or raise work_budget\.$"
+    )
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
+        model.fit(X, y)
+    assert len(caught) == 1
+    assert model.search_ended_ == {"no": "work", "yes": "work"}
+    left = re.match(words, str(caught[0].message)).groups()
+    assert left == tuple(str(n) for n in model.search_left_.values())
+    assert all(n > 0 for n in model.search_left_.values())
+    steps = {label: len(own) for label, own in model.search_steps_.items()}
+    assert all(n < len(whole.search_steps_[label]) for label, n in steps.items())
+    with pytest.warns(ConvergenceWarning, match="work_budget"):
+        again = clone(model).set_params(n_jobs=2).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    model.set_params(work_budget=None, warm_start=True).fit(X, y)
+    assert model.search_ended_ == {"no": "done", "yes": "done"}
+
+
 def test_an_interrupt_keeps_what_was_found(leaning, monkeypatch):
     import latentclass.latent_tree._east as east
 
@@ -378,6 +406,7 @@ def test_score_is_the_accuracy_with_weights_too(fitted, corral):
         ({"max_states": 0}, "max_states=0 must be a whole number of at least 1"),
         ({"max_latent": 0}, "max_latent=0 must be a whole number of at least 1"),
         ({"time_budget": -1}, "time_budget=-1 must be"),
+        ({"work_budget": -1}, "work_budget=-1 must be"),
         ({"n_init": 0}, "n_init=0 must be a whole number of at least 1"),
         ({"warm_start": "yes"}, "warm_start='yes' must be one of True, False"),
     ],
@@ -410,7 +439,8 @@ def test_a_search_over_many_columns_warns_once_unless_it_has_a_budget(monkeypatc
         r'search="fast"; verbose=1 shows the steps\.$'
     )
     with pytest.warns(UserWarning, match=words) as caught:
-        LatentTreeClassifier(calibrate=True, n_init=1, random_state=0).fit(X, y)
+        LatentTreeClassifier(calibrate=True, n_init=1, work_budget=None, random_state=0).fit(X, y)
     assert len(caught) == 1
+    LatentTreeClassifier(n_init=1, random_state=0).fit(X, y)
     LatentTreeClassifier(search="fast", n_init=1, random_state=0).fit(X, y)
     LatentTreeClassifier(time_budget=60.0, n_init=1, random_state=0).fit(X, y)

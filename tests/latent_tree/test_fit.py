@@ -25,6 +25,7 @@ SETTINGS = TreeSettings(
     max_latent=sys.maxsize,
     search_rows=None,
     time_budget=None,
+    work_budget=None,
     n_init=2,
     n_full_init=1,
     max_iter=50,

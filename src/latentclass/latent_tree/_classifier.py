@@ -89,7 +89,12 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         it gets a random sample of this many; the tables are then learned from all rows. None
         searches with all rows.
     time_budget : float or None, default=None
-        Seconds after which the search in each class stops with the best tree so far.
+        Seconds after which the search in each class stops with the best tree so far. The result
+        then depends on how busy the machine is.
+    work_budget : float or None, default=100
+        Work after which the search in each class stops with the best tree so far, in billions of
+        visits: a visit is one state of one node in one row, in one pass of EM. 10 take about a
+        minute. The result does not depend on the machine. None sets no limit.
     warm_start : bool, default=False
         Whether `fit` continues from the trees of the last `fit` if classes and columns are the
         same.
@@ -140,7 +145,10 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         The steps of the search in each class: move, score (on the rows searched with), n_latent,
         n_parameters, n_judged, seconds.
     search_ended_ : dict of label to str
-        "done", "time" (out of `time_budget`) or "interrupt".
+        "done", "time" (out of `time_budget`), "work" (out of `work_budget`) or "interrupt".
+    search_left_ : dict of label to int
+        Number of moves that each search was about to judge when `work_budget` ended it; 0 if it did
+        not.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
@@ -226,6 +234,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
 
     search_steps_: dict[Any, list[Any]]
     search_ended_: dict[Any, str]
+    search_left_: dict[Any, int]
 
     def __init__(
         self,
@@ -240,6 +249,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         max_latent: int | None = None,
         search_rows: int | None = 5000,
         time_budget: float | None = None,
+        work_budget: float | None = 100,
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
@@ -263,6 +273,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         self.max_latent = max_latent
         self.search_rows = search_rows
         self.time_budget = time_budget
+        self.work_budget = work_budget
         self.warm_start = warm_start
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
@@ -293,6 +304,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             check_number("search_rows", self.search_rows, low=1, whole=True)
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, low=0)
+        if self.work_budget is not None:
+            check_number("work_budget", self.work_budget, low=0)
 
     # ------------------------------------------------------------------ fit
 
@@ -316,7 +329,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             training.schema, table, y, weight, training.n_classes, seeds.tolist()
         )
         check_searched_columns("LatentTreeClassifier", coding)
-        n_columns, slow = len(coding.active), self.search == "east" and self.time_budget is None
+        unlimited = self.time_budget is None and self.work_budget is None
+        n_columns, slow = len(coding.active), self.search == "east" and unlimited
         if n_columns > MANY_COLUMNS and slow and progress is not None:  # once, not in every fold
             warn_user(
                 f"The search for trees of {n_columns} columns may take hours. Set time_budget, "
@@ -326,7 +340,9 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         every = TrainingRows(source, coding, rows)
         parts = every if every.parted else None
         step = None if progress is None else progress.step
-        attributes: dict[str, Any] = {"search_steps_": {}, "search_ended_": {}}
+        attributes: dict[str, Any] = {
+            name: {} for name in ("search_steps_", "search_ended_", "search_left_")
+        }
         if coding.n_levels:
             names = [training.schema.columns[j].name for j in coding.positions]
             searched = (training.classes.tolist(), names, cut_sets[0].n_levels)
@@ -345,6 +361,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             attributes = {
                 "search_steps_": {label: found.steps for label, found in by_label.items()},
                 "search_ended_": {label: found.ended for label, found in by_label.items()},
+                "search_left_": {label: found.n_left for label, found in by_label.items()},
                 "_searched": (searched, [found.tree for found in learned.found]),
             }
         else:
@@ -372,6 +389,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             max_latent=sys.maxsize if self.max_latent is None else int(self.max_latent),
             search_rows=None if self.search_rows is None else int(self.search_rows),
             time_budget=self.time_budget,
+            work_budget=self.work_budget,
             n_init=int(self.n_init),
             n_full_init=int(self.n_full_init),
             max_iter=int(self.max_iter),
@@ -388,7 +406,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
 
     def _warn(self, learned: Learned) -> None:
         ended = learned.attributes["search_ended_"]
-        self._warn_if_stopped(ended)
+        self._warn_if_stopped(ended, learned.attributes["search_left_"])
         if "interrupt" not in ended.values():
             super()._warn(learned)
 
@@ -397,19 +415,23 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             return learned.temperature, {}  # the user wants the fit to end
         return super()._calibrated(training, learned)
 
-    def _warn_if_stopped(self, ended: Mapping[Any, str]) -> None:
+    def _warn_if_stopped(self, ended: Mapping[Any, str], left: Mapping[Any, int]) -> None:
         labels = [label for label, how in ended.items() if how != "done"]
         if not labels:
             return
-        cause = f"by time_budget={self.time_budget}"
-        without = ""
+        name, without = "time_budget", ""
+        if "work" in ended.values():
+            name = "work_budget"
+            left = {label: n for label, n in left.items() if n}
+            without = f". It left moves unjudged: {left}"
+        cause = f"by {name}={getattr(self, name)}"
         if "interrupt" in ended.values():
             cause = "by an interrupt"
             without = ", without calibration" * bool(self.calibrate)
         warn_user(
             f"The search was stopped {cause} in {len(labels)} of {len(ended)} classes "
             f"({labels}), and the best trees so far are kept{without}. To continue, fit again with "
-            "warm_start=True or raise time_budget.",
+            f"warm_start=True or raise {name}.",
             ConvergenceWarning,
         )
 

@@ -91,6 +91,9 @@ class EastSettings(NamedTuple):
         Number of threads over moves; the result does not depend on it.
     deadline : float or None
         Time (`time.monotonic`) at which the search stops.
+    work : float or None
+        Number of visits after which the search stops. A visit is one state of one node in one row,
+        in one pass of EM.
     stop : threading.Event or None
         All searches that share this event stop once it is set. An interrupt sets it.
     lazy : bool
@@ -106,6 +109,7 @@ class EastSettings(NamedTuple):
     seed: int = 0
     n_jobs: int | None = None
     deadline: float | None = None
+    work: float | None = None
     stop: threading.Event | None = None
     lazy: bool = True
 
@@ -137,13 +141,15 @@ class Step(NamedTuple):
 class FoundTree(NamedTuple):
     """The result of a search: the tree, its log-likelihood, the steps, and how it ended.
 
-    `ended` is "done", "time" or "interrupt".
+    `ended` is "done", "time", "work" or "interrupt". `n_left` is the number of moves that were
+    about to be judged when the work was done.
     """
 
     tree: Tree
     log_likelihood: float
     steps: list[Step]
     ended: str
+    n_left: int = 0
 
 
 _NO_TABLES: FloatArray = np.empty(0)
@@ -157,6 +163,10 @@ def move_key(move: Move) -> tuple[str, int, tuple[int, ...]]:
 
 class OutOfTimeError(Exception):
     """The deadline has passed."""
+
+
+class OutOfWorkError(Exception):
+    """The next moves take more work than is left. Its argument is their number."""
 
 
 def first_tree(n_levels: Sequence[int]) -> Tree:
@@ -230,24 +240,27 @@ class Climb:
         self.steps: list[Step] = []
         self.memory: dict[tuple[str, int, tuple[int, ...]], float] = {}
         self.n_judged = 0
+        self.n_visits = 0
         self.began = time.monotonic()
 
     # ------------------------------------------------------------------ phases
 
     def find(self, start: Tree | None) -> FoundTree:
-        """Search until nothing helps, the time is up or the user interrupts."""
-        ended = "done"
+        """Search until nothing helps, time or work are up or the user interrupts."""
+        ended, n_left = "done", 0
         try:
             self._keep("start", *self._learned(self.first() if start is None else start))
             self.run()
         except OutOfTimeError:
             ended = "time"
+        except OutOfWorkError as error:
+            ended, n_left = "work", error.args[0]
         except KeyboardInterrupt:
             ended = "interrupt"
             if self.settings.stop is not None:
                 self.settings.stop.set()
         tree = first_tree(self.n_levels) if self.base is None else self.base.tree
-        return FoundTree(tree, self.log_likelihood, self.steps, ended)
+        return FoundTree(tree, self.log_likelihood, self.steps, ended, n_left)
 
     def first(self) -> Tree:
         """The tree to start from."""
@@ -367,6 +380,7 @@ class Climb:
         """Judge all moves by local EM."""
         base = self.base
         assert base is not None
+        self._plan_work(moves, how)
         # relocations of the same branch share the messages of the tree without it
         groups: dict[tuple[object, ...], list[int]] = {}
         for i, move in enumerate(moves):
@@ -388,6 +402,16 @@ class Climb:
         self.n_judged += len(moves)
         every = dict(pair for part in map_blocks(visit, chunks, n_jobs) for pair in part)
         return [every[i] for i in range(len(moves))]
+
+    def _plan_work(self, moves: list[Move], how: LocalEM) -> None:
+        """Count the work of judging moves, or end the search if it is too much.
+
+        It is counted before any move is judged, so that the result does not depend on `n_jobs`.
+        """
+        n_rows, shape = len(self.data.weight), self.shape
+        self.n_visits += n_rows * sum(how.visits(shape, move) for move in moves)
+        if self.settings.work is not None and self.n_visits > self.settings.work:
+            raise OutOfWorkError(len(moves))
 
     def _try(self, judged: Judged | None) -> dict[int, int] | None:
         """Make a move and keep it if the score rises; return the new numbers of the nodes if so."""
@@ -435,6 +459,7 @@ class Climb:
             n_jobs=self.settings.n_jobs,
             on_iteration=self._check_stop,
         )
+        self.n_visits += fit.result.n_iter * len(self.data.weight) * sum(tree.cardinalities)
         return fit.tree, fit.log_likelihood
 
     def _keep(self, kind: str, tree: Tree, log_likelihood: float) -> None:

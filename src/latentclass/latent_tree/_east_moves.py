@@ -96,6 +96,21 @@ class LocalEM(NamedTuple):
     tol: float
     seed: int
 
+    def visits(self, shape: Shape, move: Move) -> int:
+        """How often local EM at most visits a state of a node for each row to judge a move."""
+        node, n_tables, starts = move.node, 1, self.n_init
+        if move.kind == "relocation":
+            starts = 1
+        elif move.kind == "node+":
+            n_tables = 1 + len(move.others)
+        elif move.kind == "node-":
+            n_tables = len(shape.around[move.others[0]]) - 1
+        else:
+            n_tables = 1 + len(shape.around[node])
+        # 1, 2, 4, ... steps of all, half, a quarter, ... of the starts
+        passes = starts * starts.bit_length() + self.max_iter
+        return passes * n_tables * (move.states or shape.states[node])
+
 
 # Which moves a tree allows
 

@@ -336,6 +336,7 @@ def _search_class(
             seed=settings.seed,
             n_jobs=n_jobs,
             deadline=None if budget is None else time.monotonic() + budget,
+            work=None if settings.work_budget is None else 1e9 * settings.work_budget,
             stop=stop,
             lazy=settings.lazy,
         ),

@@ -18,6 +18,7 @@ class TreeSettings:
     max_latent: int
     search_rows: int | None
     time_budget: float | None
+    work_budget: float | None
     n_init: int
     n_full_init: int
     max_iter: int
