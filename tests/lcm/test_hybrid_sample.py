@@ -38,8 +38,7 @@ def small(monkeypatch):
 def test_few_rows_are_one_batch_and_no_sample():
     dealer = deal(*make_table())
     assert dealer.sample() is None
-    share, sampled = dealer.beside(np.zeros(400))
-    assert not sampled
+    share = dealer.beside(np.zeros(400))
     assert share.tolist() == [1.0] * 400
     one, two = islice(dealer.batches(share), 2)
     assert one is two
@@ -52,8 +51,7 @@ def test_many_rows_are_sampled_and_dealt_out(small):
     dealer = deal(X, labels)
     assert_allclose(dealer.sample().weight.sum(), 50.0, atol=3.0)
     held = dealer.held_out()[0]
-    share, sampled = dealer.beside(held)
-    assert sampled
+    share = dealer.beside(held)
     assert np.all(share + held <= 1.0)
     assert_allclose(share.sum(), 50.0, atol=5.0)
     # 360 labelled rows are four batches; the fifth is the first again

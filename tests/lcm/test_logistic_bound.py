@@ -77,7 +77,7 @@ def bend(xi):
     """rho and height of one cell, from the kernel."""
     rho, height = np.empty((1, 1, 1, 1)), np.empty((1, 1, 1))
     cell = np.full((1, 1, 1, 1), xi)
-    bend_cells(cell, np.exp(-cell), np.empty((0, 0)), False, rho, height)
+    bend_cells(cell, 1, np.empty((0, 0)), False, rho, height)
     return rho.item(), height.item()
 
 
@@ -88,10 +88,19 @@ def test_many_columns_are_summed_without_overflow():
     rho, height = np.empty((1, 2, 1301, 5)), np.empty((1, 2, 5))
     rho[:, :, 1:] = before = 0.2 * seen
     for again, used in ((True, before), (False, seen * curvature(xi))):
-        bend_cells(xi, np.exp(-xi), seen, again, rho, height)
+        bend_cells(xi, 1300, seen, again, rho, height)
         expected = seen * (log_expit(xi) - xi / 2) + used * xi**2 / 2
         assert_allclose(height, expected.sum(axis=2), rtol=1e-11)
         assert_allclose(rho[:, :, 1:], seen * curvature(xi), rtol=1e-11)
+
+
+def test_curvature_and_height_are_right_at_any_xi():
+    xi = np.geomspace(1e-3, 1e5, 5001)
+    rho, height = np.empty((1, 1, 1, 5001)), np.empty((1, 1, 5001))
+    bend_cells(xi[None, None, None], 1, np.empty((0, 0)), False, rho, height)
+    assert_allclose(rho[0, 0, 0], np.tanh(xi / 2) / (2 * xi), rtol=1e-12)
+    expected = log_expit(xi) - xi / 2 + xi / 4 * np.tanh(xi / 2)
+    assert_allclose(height[0, 0], expected, rtol=1e-12)
 
 
 def test_the_bound_touches_at_xi_and_is_below_elsewhere():

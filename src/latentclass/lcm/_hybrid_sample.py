@@ -68,11 +68,9 @@ class RowDealer:
             else self.take(next(self._parts(np.ones(len(self.training.y)), SAMPLE)))
         )
 
-    def beside(self, held: FloatArray) -> tuple[FloatArray, bool]:
-        """Shares of the rows for a fit without those held out, and whether they are a sample."""
-        rest = 1.0 - held
-        share = next(self._parts(rest, SAMPLE))
-        return share, share is not rest
+    def beside(self, held: FloatArray) -> FloatArray:
+        """Shares of the rows for a fit without those held out, a sample if they are many."""
+        return next(self._parts(1.0 - held, SAMPLE))
 
     def batches(self, keep: FloatArray) -> Iterator[Training]:
         """Yield batches of the labelled rows, of which shares `keep` may be used, without end.

@@ -228,11 +228,9 @@ def _bend(
     If `again`, the heights of the others have the rho that was there before.
     """
     plain = seen.n_plain
-    small = np.negative(xi[:, :, :plain])
-    np.exp(small, out=small)
     shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
     height = np.empty((*xi.shape[:2], xi.shape[-1]))
-    bend_cells(xi, small, shown, again, rho, height)
+    bend_cells(xi, plain, shown, again, rho, height)
     if not seen.soft:
         return np.empty((*xi.shape[:2], 0, xi.shape[-1])), height
     soft = rho[:, :, rho.shape[2] - sum(seen.soft) :]

@@ -37,7 +37,12 @@ TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
 """Temperatures tried on the held-out rows: with few rows a model is overconfident."""
 
 FEW_STARTS = 2
-"""Number of starts of a fit beside held-out rows, if it learns from a sample."""
+"""Least number of starts of a fit beside held-out rows."""
+
+STARTED_ROWS = 10_000
+"""Rows times classes times starts that a fit beside held-out rows may have: with many rows few
+starts are enough to choose the number of steps. With few rows the temperature needs all of them,
+since an average over more starts is less sure of itself."""
 
 TIE = 1e-9
 """Log-losses that differ by less than this count as equal."""
@@ -112,10 +117,11 @@ def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> tuple[int, float, Floa
 def held_losses(fit: SteppedFit[P], dealer: RowDealer, share: FloatArray) -> Iterator[FloatArray]:
     """Yield the summed log-losses of held-out rows by temperature, after every few steps."""
     held = dealer.take(share)
-    keep, sampled = dealer.beside(share)
-    if sampled:
-        fit = fit.with_starts(FEW_STARTS)
-    params = fit.learn(dealer.take(keep))
+    keep = dealer.beside(share)
+    rest = dealer.take(keep)
+    n_starts = STARTED_ROWS / (float(rest.weight.sum()) * rest.n_classes)
+    fit = fit.with_starts(max(FEW_STARTS, int(n_starts)))
+    params = fit.learn(rest)
     y, weight = held.y, held.weight
     path = climb_rows(fit, dealer, keep, params)
     for moved in islice(path, 0, None, STEP_SPACING):
