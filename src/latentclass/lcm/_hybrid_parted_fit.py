@@ -41,8 +41,8 @@ from latentclass.lcm._stick_breaking import (
     whole_levels,
 )
 
-BOUND_STEPS = 4
-"""Steps on the bound of a row in each E-step, at least."""
+BOUND_STEPS = 3
+"""Steps on the bound of a row in each E-step, at least. A fourth raised the bound by 3e-6 a row."""
 
 UNEVEN = 0.2
 """A sample whose classes have shares that differ from those of all rows by more is reweighted."""
@@ -157,7 +157,8 @@ def fit_columns_parts(
     first = sample.take(np.zeros(1, dtype=np.intp))
     nothing = reader.problem(replace(first, weight=np.zeros(1)))
     problem = PartedProblem(nothing, expect_parts, totals.weight)
-    rules = {**settings.contest(), "halving": False}
+    # the sample's parameters are near the best: often one plain step converges, in two passes
+    rules = {**settings.contest(), "halving": False, "accelerate": False}
     result = run_restarts(problem, start, rngs=[], on_iteration=on_iteration, **rules)
     penalty = float(nothing.log_prior(take_starts(result.params, [0]))[0])
     reached = result.history[-1] * totals.weight - penalty
