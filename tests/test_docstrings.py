@@ -127,6 +127,10 @@ SHARED = {
     ),
     "temperatures": ('The first and the last temperature of "anneal".',),
     "tol": ("EM stops when the objective per row gains no more than this.",),
+    "unlabelled_weight": (
+        "Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the "
+        'others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.',
+    ),
     "verbose": (
         "1 prints each EM iteration to standard error.",
         "1 prints each candidate and each EM iteration to standard error.",
@@ -175,6 +179,7 @@ SHARED = {
     "temperature_": (
         "Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.",
     ),
+    "unlabelled_weight_": ("Factor of the weight of rows without label that was used.",),
     "traces_": ("Objective per row at each iteration of every start, falls included.",),
 }
 
@@ -222,6 +227,7 @@ OWN_WORDS = {
         "LatentVariableClassifier",
     },
     "tol": {"LatentTreeClassifier", "LatentVariableClassifier"},
+    "unlabelled_weight": {"AutoLatentClassifier"},
     "verbose": {"AutoLatentClassifier", "LatentTreeClassifier", "MixtureNaiveBayes"},
     "class_prior_": {"ProjectedNaiveBayes"},
     "converged_": {"AutoLatentClassifier", "HNBClassifier"},

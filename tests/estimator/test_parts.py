@@ -136,7 +136,7 @@ def test_pieces_can_be_sent_to_another_process(frame, tmp_path):
 # ------------------------------------------------------------------------------- fits
 
 MODELS = [
-    NaiveBayes(),
+    NaiveBayes(unlabelled_weight=1),
     FiniteMixtureNaiveBayes(n_components=2, n_init=2, random_state=0),
     FiniteMixtureNaiveBayes(max_components=2, n_init=2, random_state=0),
 ]
@@ -165,23 +165,27 @@ def test_a_fit_does_not_depend_on_the_parts(model, frame):
 def test_threads_and_files_change_no_bit(frame, tmp_path):
     frame.to_parquet(tmp_path / "table.parquet", row_group_size=300)
     there = Parts([frame[:300], frame[300:600], frame[600:]], "kind", "w", sample_rows=150)
-    expected = proba(NaiveBayes().fit(there), frame)
+    expected = proba(NaiveBayes(unlabelled_weight=1).fit(there), frame)
     stored = Parts(tmp_path / "table.parquet", "kind", "w", sample_rows=150)
-    assert_array_equal(proba(NaiveBayes().fit(stored), frame), expected)
+    assert_array_equal(proba(NaiveBayes(unlabelled_weight=1).fit(stored), frame), expected)
     for n_jobs in (2, -1):
-        assert_array_equal(proba(NaiveBayes(n_jobs=n_jobs).fit(stored), frame), expected)
+        assert_array_equal(
+            proba(NaiveBayes(unlabelled_weight=1, n_jobs=n_jobs).fit(stored), frame), expected
+        )
 
 
 def test_naive_bayes_in_parts_is_naive_bayes(frame):
     X, y, weight = frame[["a", "b", "c"]], frame["kind"], frame["w"]
-    whole = NaiveBayes().fit(X, y, sample_weight=weight)
-    parted = NaiveBayes().fit(Parts(cut(frame, 4), "kind", "w", sample_rows=50))
+    whole = NaiveBayes(unlabelled_weight=1).fit(X, y, sample_weight=weight)
+    parted = NaiveBayes(unlabelled_weight=1).fit(Parts(cut(frame, 4), "kind", "w", sample_rows=50))
     assert_allclose(parted.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
     assert_allclose(parted.log_likelihood_, whole.log_likelihood_, rtol=1e-12)
     assert parted.n_unlabelled_ == whole.n_unlabelled_
     labelled = frame[frame["kind"].notna()]
-    whole = NaiveBayes().fit(labelled[["a", "b", "c"]], labelled["kind"])
-    parted = NaiveBayes().fit(Parts(cut(labelled.drop(columns="w"), 3), "kind", sample_rows=50))
+    whole = NaiveBayes(unlabelled_weight=1).fit(labelled[["a", "b", "c"]], labelled["kind"])
+    parted = NaiveBayes(unlabelled_weight=1).fit(
+        Parts(cut(labelled.drop(columns="w"), 3), "kind", sample_rows=50)
+    )
     assert_allclose(parted.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
 
 
@@ -210,7 +214,7 @@ def test_the_likelihood_never_falls(frame):
 def test_categories_and_classes_of_all_parts_are_known():
     first = pd.DataFrame({"c": ["x", "y"] * 20, "n": np.arange(40.0), "t": ["no"] * 40})
     second = pd.DataFrame({"c": ["z", None] * 20, "n": [np.nan] * 40, "t": ["yes"] * 40})
-    model = NaiveBayes().fit(Parts([first, second], "t", sample_rows=10))
+    model = NaiveBayes(unlabelled_weight=1).fit(Parts([first, second], "t", sample_rows=10))
     assert model.schema_.columns[0].categories == ("x", "y", "z")
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.predict(pd.DataFrame({"c": ["z"], "n": [1.0]})) == ["yes"]
@@ -220,9 +224,11 @@ def test_minus_one_in_some_parts_is_no_class():
     X = np.random.default_rng(0).normal(size=(90, 2))
     y = np.tile([0, 1, -1], 30)
     with pytest.warns(UserWarning, match="y is -1 in some rows"):
-        parted = NaiveBayes().fit(Parts([(X[:45], y[:45]), (X[45:], y[45:])], sample_rows=20))
+        parted = NaiveBayes(unlabelled_weight=1).fit(
+            Parts([(X[:45], y[:45]), (X[45:], y[45:])], sample_rows=20)
+        )
     with pytest.warns(UserWarning, match="y is -1 in 30 rows"):
-        whole = NaiveBayes().fit(X, y)
+        whole = NaiveBayes(unlabelled_weight=1).fit(X, y)
     assert parted.classes_.tolist() == [0, 1]
     assert_allclose(parted.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
 
@@ -231,8 +237,8 @@ def test_rare_values_of_all_parts_share_a_level():
     rng = np.random.default_rng(0)
     words = np.array([f"w{i}" for i in range(400)] + ["often"] * 800, dtype=object)
     frame = pd.DataFrame({"c": rng.permutation(words), "t": rng.integers(0, 2, 1200)})
-    whole = NaiveBayes().fit(frame[["c"]], frame["t"])
-    parted = NaiveBayes().fit(Parts(cut(frame, 5), "t", sample_rows=100))
+    whole = NaiveBayes(unlabelled_weight=1).fit(frame[["c"]], frame["t"])
+    parted = NaiveBayes(unlabelled_weight=1).fit(Parts(cut(frame, 5), "t", sample_rows=100))
     assert parted.schema_.columns[0].categories == whole.schema_.columns[0].categories
     assert_allclose(
         parted.predict_proba(frame[["c"]]), whole.predict_proba(frame[["c"]]), rtol=1e-9
@@ -240,7 +246,7 @@ def test_rare_values_of_all_parts_share_a_level():
 
 
 def test_answers_come_part_by_part(frame):
-    model = NaiveBayes().fit(frame[["a", "b", "c"]], frame["kind"])
+    model = NaiveBayes(unlabelled_weight=1).fit(frame[["a", "b", "c"]], frame["kind"])
     parts = Parts(cut(frame, 3), "kind", "w")
     found = list(parts.map(model.predict_proba, n_jobs=2))
     assert_array_equal(
@@ -263,7 +269,7 @@ def test_a_part_that_fails_twice_is_named(frame):
     parts = Parts(cut(frame, 2), "kind")
     parts._pieces[1] = _part_sources.Piece("month 7", read)
     with pytest.raises(RuntimeError, match="Part 'month 7' cannot be used: the folder is away"):
-        NaiveBayes().fit(parts)
+        NaiveBayes(unlabelled_weight=1).fit(parts)
     assert len(calls) == 2
 
 
@@ -278,8 +284,8 @@ def test_a_part_that_fails_once_is_read_again(frame):
         return good.read()
 
     parts._pieces[1] = _part_sources.Piece("month 7", read)
-    expected = proba(NaiveBayes().fit(Parts(cut(frame, 2), "kind", "w")), frame)
-    assert_array_equal(proba(NaiveBayes().fit(parts), frame), expected)
+    expected = proba(NaiveBayes(unlabelled_weight=1).fit(Parts(cut(frame, 2), "kind", "w")), frame)
+    assert_array_equal(proba(NaiveBayes(unlabelled_weight=1).fit(parts), frame), expected)
 
 
 @pytest.mark.parametrize(
@@ -318,15 +324,15 @@ def test_a_sample_without_rows_is_refused(frame):
 )
 def test_parts_that_make_no_sense(frame, parts, message):
     with pytest.raises(ValueError, match=message):
-        NaiveBayes().fit(parts(frame))
+        NaiveBayes(unlabelled_weight=1).fit(parts(frame))
 
 
 def test_labels_beside_parts_are_refused(frame):
     parts = Parts(cut(frame, 2), "kind")
     with pytest.raises(TypeError, match="y was passed beside parts"):
-        NaiveBayes().fit(parts, frame["kind"])
+        NaiveBayes(unlabelled_weight=1).fit(parts, frame["kind"])
     with pytest.raises(TypeError, match="sample_weight was passed beside parts"):
-        NaiveBayes().fit(parts, sample_weight=frame["w"])
+        NaiveBayes(unlabelled_weight=1).fit(parts, sample_weight=frame["w"])
 
 
 def test_an_empty_file(tmp_path):
@@ -363,7 +369,7 @@ class DeadlyRead:
 def test_a_cluster_gives_the_same_model_even_if_a_worker_dies(frame, tmp_path):
     distributed = pytest.importorskip("distributed")
     local = Parts(cut(frame, 4), "kind", "w", sample_rows=150)
-    expected = NaiveBayes().fit(local)
+    expected = NaiveBayes(unlabelled_weight=1).fit(local)
     with (
         warnings.catch_warnings(),
         dask.config.set({"distributed.comm.timeouts.connect": "600s"}),
@@ -376,7 +382,7 @@ def test_a_cluster_gives_the_same_model_even_if_a_worker_dies(frame, tmp_path):
         parts = Parts(cut(frame, 4), "kind", "w", sample_rows=150, client=client)
         read = DeadlyRead(cut(frame, 4)[2], tmp_path / "killed")
         parts._pieces[2] = _part_sources.Piece("2", read)
-        found = NaiveBayes().fit(parts)
+        found = NaiveBayes(unlabelled_weight=1).fit(parts)
     assert (tmp_path / "killed").exists()
     assert_array_equal(proba(found, frame), proba(expected, frame))
     assert found.history_ == expected.history_
@@ -397,8 +403,8 @@ def test_a_dask_frame(frame):
     parts = Parts(there, "kind", "w", sample_rows=100)
     assert len(parts) == 3
     X = frame[["a", "b"]]
-    whole = NaiveBayes().fit(X, frame["kind"], sample_weight=frame["w"])
-    found = NaiveBayes().fit(parts)
+    whole = NaiveBayes(unlabelled_weight=1).fit(X, frame["kind"], sample_weight=frame["w"])
+    found = NaiveBayes(unlabelled_weight=1).fit(parts)
     assert_allclose(found.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
 
 

@@ -379,7 +379,9 @@ def test_an_average_learns_from_rows_without_label_and_given_folds(leaning):
     X, y = leaning
     hidden = np.where(np.arange(300) % 3 > 0, None, y)
     splits = (pair for pair in KFold(3).split(X))
-    model = HNBClassifier(n_models=2, cv=splits, calibrate=True, random_state=0).fit(X, hidden)
+    model = HNBClassifier(
+        n_models=2, cv=splits, calibrate=True, random_state=0, unlabelled_weight=1
+    ).fit(X, hidden)
     priors = [one.class_prior_ for one in model.models_]
     assert_allclose(model.class_prior_, np.mean(priors, axis=0))
     each = np.logaddexp(*(one.predict_joint_log_proba(X) for one in model.models_)) - np.log(2)

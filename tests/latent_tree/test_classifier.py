@@ -123,7 +123,7 @@ def test_probabilities_are_those_of_the_enumerated_network(leaning):
 def test_log_likelihood_is_that_of_the_rows(leaning):
     X, y = leaning
     hidden = np.where(np.arange(240) % 3 == 0, None, y)
-    model = LatentTreeClassifier(random_state=0).fit(X, hidden)
+    model = LatentTreeClassifier(random_state=0, unlabelled_weight=1).fit(X, hidden)
     joint = model.predict_joint_log_proba(X)
     codes = np.array([model.classes_.tolist().index(v) if v is not None else -1 for v in hidden])
     own = joint[np.arange(240), codes]

@@ -95,8 +95,8 @@ def test_threads_give_the_same_bits():
 def test_the_fit_is_near_that_of_one_table(hidden):
     X, y = make_rows(800, hidden=hidden)
     options = QUICK | {"tol": 1e-3, "n_init": 1, "discriminative": False}
-    whole = HybridLCMClassifier(2, **options, power_transform=False).fit(X, y)
-    found = HybridLCMClassifier(2, **options, power_transform=False).fit(
+    whole = HybridLCMClassifier(2, **options, power_transform=False, unlabelled_weight=1).fit(X, y)
+    found = HybridLCMClassifier(2, **options, power_transform=False, unlabelled_weight=1).fit(
         cut(X, y, 3, sample_rows=400)
     )
     assert np.abs(found.predict_proba(X) - whole.predict_proba(X)).mean() < 0.01

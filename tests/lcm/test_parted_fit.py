@@ -63,7 +63,7 @@ def test_the_linear_model_of_complete_rows_needs_no_sample(select):
 )
 def test_other_parts_give_the_same_fit(options):
     X, y = make_rows()
-    model = LCMClassifier(2, n_init=2, random_state=0, **options)
+    model = LCMClassifier(2, n_init=2, random_state=0, **options, unlabelled_weight=1)
     few = model.fit(cut(X, y, 2, sample_rows=150)).predict_proba(X)
     history = model.history_
     many = model.fit(cut(X, y, 5, sample_rows=150)).predict_proba(X)

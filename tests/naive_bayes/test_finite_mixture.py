@@ -218,7 +218,7 @@ class TestFit:
     def test_history_rises_with_unlabelled_rows(self, half, accelerate):
         X, y = half
         model = FiniteMixtureNaiveBayes(
-            tol=1e-7, max_iter=2000, accelerate=accelerate, random_state=0
+            tol=1e-7, max_iter=2000, accelerate=accelerate, random_state=0, unlabelled_weight=1
         ).fit(X, y)
         assert model.n_components_ == 2
         assert np.all(np.diff(model.history_) >= -1e-12)

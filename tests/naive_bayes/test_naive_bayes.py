@@ -150,7 +150,7 @@ class TestUnlabelledRows:
 
     def test_the_log_likelihood_sums_unlabelled_rows_over_the_class(self, half):
         X, y = half
-        model = NaiveBayes().fit(X, y)
+        model = NaiveBayes(unlabelled_weight=1).fit(X, y)
         joint = joint_by_hand(model, X)
         total = 0.0
         for row, label in zip(joint, y, strict=True):
@@ -168,7 +168,7 @@ class TestUnlabelledRows:
     def test_result_is_a_fixed_point(self, half):
         """At convergence the parameters are the estimates under their own posterior."""
         X, y = half
-        model = NaiveBayes(tol=1e-13, max_iter=5000, prior=None).fit(X, y)
+        model = NaiveBayes(tol=1e-13, max_iter=5000, prior=None, unlabelled_weight=1).fit(X, y)
         posterior = model.predict_proba(X)
         posterior[[i for i, v in enumerate(y) if v is not None]] = 0.0
         for i, label in enumerate(y):
@@ -208,13 +208,13 @@ class TestUnlabelledRows:
             r"EM was stopped at max_iter=2 with a last gain of .* the best of 1 start\(s\) is kept"
         )
         with pytest.warns(ConvergenceWarning, match=words) as caught:
-            model = NaiveBayes(max_iter=2, tol=1e-12).fit(*half)
+            model = NaiveBayes(max_iter=2, tol=1e-12, unlabelled_weight=1).fit(*half)
         assert len(caught) == 1
         assert caught[0].filename == __file__
         assert not model.converged_
 
     def test_verbose_prints_each_iteration_to_standard_error(self, half, capsys):
-        model = NaiveBayes(verbose=1).fit(*half)
+        model = NaiveBayes(verbose=1, unlabelled_weight=1).fit(*half)
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.count("\n") == model.n_iter_ - 1
@@ -234,7 +234,7 @@ class TestUnlabelledRows:
             def teardown(self, estimator, context): ...
 
         count = Count()
-        model = NaiveBayes().set_callbacks(count).fit(*half)
+        model = NaiveBayes(unlabelled_weight=1).set_callbacks(count).fit(*half)
         assert count.ended == model.n_iter_ - 1 + 1  # each iteration, then the fit
 
 
@@ -269,7 +269,7 @@ class TestBadNumbers:
             ("max_iter", True, "max_iter=True must be a whole number of at least 1."),
             ("tol", -1e-3, "tol=-0.001 must be a number of at least 0."),
             ("accelerate", "yes", "accelerate='yes' must be one of True, False."),
-            ("calibrate", 1, "calibrate=1 must be one of True, False."),
+            ("calibrate", 1, "calibrate=1 must be one of 'auto', True, False."),
             ("handle_unknown", "drop", "handle_unknown='drop' must be one of 'missing', 'error'."),
         ],
     )

@@ -251,7 +251,9 @@ def test_the_log_likelihood_is_that_of_the_answers(axes):
     X = np.column_stack([X, np.full(150, 3.0)])
     labels = np.where(rng.random(150) < 0.2, None, y.astype(object))
     weight = rng.uniform(0.5, 2, 150)
-    model = ProjectedNaiveBayes(axes=axes, random_state=0).fit(X, labels, sample_weight=weight)
+    model = ProjectedNaiveBayes(axes=axes, random_state=0, unlabelled_weight=1).fit(
+        X, labels, sample_weight=weight
+    )
     joint = model.predict_joint_log_proba(X)
     known = np.array([label is not None for label in labels])
     by_row = np.where(known, joint[np.arange(150), y], logsumexp(joint, axis=1))
@@ -261,7 +263,7 @@ def test_the_log_likelihood_is_that_of_the_answers(axes):
 def test_unlabelled_rows_move_the_axes_not_the_classes():
     X, y = two_clusters()
     labels = np.where(np.arange(len(y)) % 3, None, y.astype(object))
-    model = ProjectedNaiveBayes(prior=None).fit(X, labels)
+    model = ProjectedNaiveBayes(prior=None, unlabelled_weight=1).fit(X, labels)
     scores = PCA().fit_transform(StandardScaler().fit_transform(X))
     known = np.arange(len(y)) % 3 == 0
     peer = GaussianNB(var_smoothing=0).fit(scores[known], y[known])
@@ -339,7 +341,9 @@ def test_an_unseen_category_may_be_impossible(axes):
 def test_a_category_of_rows_without_label_only(axes):
     X = [[1.0, "a"], [2.0, "a"], [3.5, "b"], [4.0, "b"], [5.0, "c"], [1.5, "c"]]
     y = [0, 0, 1, 1, None, None]
-    model = ProjectedNaiveBayes(axes=axes, alpha=0, max_components=2, random_state=0).fit(X, y)
+    model = ProjectedNaiveBayes(
+        axes=axes, alpha=0, max_components=2, random_state=0, unlabelled_weight=1
+    ).fit(X, y)
     assert np.all(np.isfinite(model.predict_proba(X)))
     # only the classes' own axes learn of the classes from such rows
     assert np.isfinite(model.log_likelihood_) == (axes == "class")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -27,6 +27,7 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, deal_folds, make_folds
 from latentclass.estimator._reading import Training
+from latentclass.estimator._tuning import Tuned
 from latentclass.lcm._flag_reader import FlagReader
 
 
@@ -80,6 +81,9 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     calibrate : bool, default=True
         Learn a temperature for the average on the held-out rows, and keep it if it lowers their
         log-loss. The members have their own in any case.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. With "auto" every family is tried twice, with 0 and with 0.1.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type, and
         numbers of which there are just two; None: none; or a list of names or positions, or a mask.
@@ -114,6 +118,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) of the average in prediction; 1 unless `calibrate` found a better
         one.
@@ -175,6 +181,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         combine: str = "weighted",
         plan: Plan | None = None,
         calibrate: bool = True,
+        unlabelled_weight: float | str = "auto",
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         random_state: Any = None,
@@ -188,6 +195,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         self.combine = combine
         self.plan = plan
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.random_state = random_state
@@ -235,6 +243,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
             return self.plan
         seed = int(check_random_state(self.random_state).randint(2**31))
         chosen = choose_families(self.families, training.schema)
+        if self.unlabelled_weight == "auto" and not training.labelled.all():
+            chosen = [one for family in chosen for one in family.with_and_without_unlabelled()]
         return Plan({family.name: clone(family.estimator) for family in chosen}, seed)
 
     def _score(self, y: Any, weight: FloatArray) -> Score:
@@ -268,7 +278,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
             if is_best:
                 one = fitted[0]
                 best = self._own_copy(plan, trial.candidate.name)
-                best._store(training, one, trial.temperature * one.temperature)
+                best._store(training, one, Tuned(1.0, trial.temperature * one.temperature))
             if weight:
                 name = trial.candidate.name
                 members += [
@@ -336,9 +346,13 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
                 search.interrupted = True
         return trial.learned
 
-    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:  # noqa: ARG002
-        found: tuple[float, dict[str, float]] = learned.attributes["_calibration"]
-        return found
+    def _choose_unlabelled_weight(self, training: Training) -> Tuned:  # noqa: ARG002
+        # each candidate is tried with and without these rows
+        return Tuned(1.0 if isinstance(self.unlabelled_weight, str) else self.unlabelled_weight)
+
+    def _calibrated(self, training: Training, learned: Learned, tuned: Tuned) -> Tuned:  # noqa: ARG002
+        temperature, facts = learned.attributes["_calibration"]
+        return replace(tuned, temperature=temperature, calibration=facts)
 
     def _warn(self, learned: Learned) -> None:
         if learned.attributes["interrupted_"]:

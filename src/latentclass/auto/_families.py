@@ -14,12 +14,16 @@ from latentclass.discrete._tan import TAN
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import Training
+from latentclass.estimator._unlabelled import weigh_unlabelled
 from latentclass.hnb._classifier import HNBClassifier
 from latentclass.latent_tree._classifier import LatentTreeClassifier
 from latentclass.lcm._classifier_cv import LCMClassifierCV
 from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
 from latentclass.mixture._classifier import LatentVariableClassifier
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
+
+UNLABELLED_WEIGHT = 0.1
+"""Factor of the weight of rows without label in the candidates that learn from them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,20 @@ class Family:
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows; the estimator itself does not change."""
+        factor = self.estimator.unlabelled_weight
+        if not isinstance(factor, str):
+            training = weigh_unlabelled(training, float(factor))
         return self.estimator._fit_model(training, None)
+
+    def with_and_without_unlabelled(self) -> list[Family]:
+        """Two candidates, without and with the rows that have no label; one if it is decided."""
+        if not isinstance(self.estimator.unlabelled_weight, str):
+            return [self]
+        named = ((0.0, self.name), (UNLABELLED_WEIGHT, f"{self.name}, unlabelled rows"))
+        return [
+            Family(name, clone(self.estimator).set_params(unlabelled_weight=factor))
+            for factor, name in named
+        ]
 
     def prepared(self, seed: int, n_jobs: int | None) -> Family:
         """A copy with a seed, and without the calibration that the search does better."""

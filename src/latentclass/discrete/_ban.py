@@ -42,6 +42,9 @@ class BAN(NetworkClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others with a random re-weighting of them.
@@ -75,6 +78,8 @@ class BAN(NetworkClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -137,6 +142,7 @@ class BAN(NetworkClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 1,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -152,6 +158,7 @@ class BAN(NetworkClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
         self.drop_starts = drop_starts
         self.max_iter = max_iter

@@ -20,21 +20,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
-from latentclass._warn import warn_user
+from latentclass._warn import recorded_warnings, warn_user
 from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table
 from latentclass.engine._logspace import first_largest, log_normalise, log_sum_exp
 from latentclass.engine._parallel import computation, map_blocks
-from latentclass.estimator._calibration import N_FOLDS, learn_temperature
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
-from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._parted import PartedTraining, read_parts
 from latentclass.estimator._parts import Parts, refuse_beside_parts
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
+from latentclass.estimator._tuning import (
+    Tuned,
+    choose_unlabelled_weight,
+    learn_temperature_of,
+)
+from latentclass.estimator._unlabelled import (
+    check_unlabelled_weight,
+    warn_of_drift,
+    weigh_unlabelled,
+    weights_without_unlabelled,
+)
 
 
 class GenerativeClassifier(
@@ -48,13 +57,15 @@ class GenerativeClassifier(
     """Base of classifiers that model the attributes given the class.
 
     Parameters every subclass has: `categorical_features`, `handle_unknown`, `calibrate`,
-    `random_state`, `n_jobs`, `verbose`, and `max_iter`.
+    `unlabelled_weight`, `random_state`, `n_jobs`, `verbose`, and `max_iter`.
 
     Attributes every subclass sets: `classes_`, `schema_`, `class_prior_`, `n_unlabelled_`,
-    `temperature_`, `log_likelihood_`, `history_`, `n_iter_`, `converged_`, `restarts_`.
+    `unlabelled_weight_`, `temperature_`, `log_likelihood_`, `history_`, `n_iter_`, `converged_`,
+    `restarts_`.
     """
 
-    calibrate: bool
+    calibrate: bool | str
+    unlabelled_weight: float | str
     random_state: Any
     n_jobs: int | None
     verbose: int
@@ -65,6 +76,7 @@ class GenerativeClassifier(
     _model: Any  # the fitted model: each family's own kind of `FittedModel`
     temperature_: float
     calibration_: dict[str, float]
+    unlabelled_weight_: float
     history_: list[float]
     restarts_: dict[str, npt.NDArray[Any]]
     converged_: bool
@@ -94,22 +106,39 @@ class GenerativeClassifier(
         self
         """
         check_common_parameters(self)
-        check_option("calibrate", self.calibrate, (True, False))
+        check_option("calibrate", self.calibrate, ("auto", True, False))
+        check_unlabelled_weight(self.unlabelled_weight)
         self._check_parameters()
         progress = FitProgress(self, X, y, self.max_iter)
         if isinstance(X, Parts):
             refuse_beside_parts(y, sample_weight)
-            training, learned = self._learn_parts(X, progress)
+            training, learned, tuned = self._learn_parts(X, progress)
         else:
-            training = self._read_training(X, y, sample_weight)
-            learned = self._fit_model(training, progress)
+            training, learned, tuned = self._learn_table(X, y, sample_weight, progress)
         self._warn(learned)
-        temperature, calibration = self._calibrated(training, learned)
-        self._store(training, learned, temperature, calibration)
+        if tuned.unlabelled_weight > 0:
+            warn_of_drift(training, learned.model.class_prior)
+        self._store(training, learned, self._calibrated(training, learned, tuned))
         progress.end()
         return self
 
-    def _learn_parts(self, parts: Parts, progress: FitProgress) -> tuple[Training, Learned]:
+    def _learn_table(
+        self, X: Any, y: Any, sample_weight: Any, progress: FitProgress
+    ) -> tuple[Training, Learned, Tuned]:
+        """Learn from a table; also the rows, and what held-out ones have decided."""
+        if self.unlabelled_weight == 0:
+            sample_weight = weights_without_unlabelled(y, sample_weight)
+        training = self._read_training(X, y, sample_weight)
+        tuned = self._choose_unlabelled_weight(training)
+        if tuned.unlabelled_weight == 0 and not training.labelled.all():
+            # read again: columns and categories of rows that do not count are not there
+            with recorded_warnings():  # the user has seen those of the columns
+                left = weights_without_unlabelled(y, sample_weight)
+                training = self._read_training(X, y, left)
+        training = weigh_unlabelled(training, tuned.unlabelled_weight)
+        return training, self._fit_model(training, progress), tuned
+
+    def _learn_parts(self, parts: Parts, progress: FitProgress) -> tuple[Training, Learned, Tuned]:
         """Learn from rows in parts; the training rows returned are a sample of them."""
         parted = read_parts(
             parts,
@@ -121,41 +150,58 @@ class GenerativeClassifier(
             owner=type(self).__name__,
         )
         parted = self._review_parts(parted)
+        if not parted.whole:
+            self._check_parted(parted)
+        tuned = self._choose_unlabelled_weight(parted.sample)
+        parted = parted.weigh_unlabelled(tuned.unlabelled_weight)
         if parted.whole:
             learned = self._fit_model(parted.sample, progress)
         else:
             learned = self._fit_parted(parted, progress)
-        return parted.sample, replace(
-            learned, attributes={**learned.attributes, "n_unlabelled_": parted.n_unlabelled}
-        )
+        facts = {**learned.attributes, "n_unlabelled_": parted.n_unlabelled}
+        return parted.sample, replace(learned, attributes=facts), tuned
+
+    def _choose_unlabelled_weight(self, training: Training) -> Tuned:
+        """How much the rows without label count, and what else held-out rows said about it."""
+        if not isinstance(self.unlabelled_weight, str):
+            return Tuned(float(self.unlabelled_weight))
+        if training.labelled.all():
+            return Tuned(1.0)
+        learned = self._fit_model(training.take(training.labelled), None)
+        return choose_unlabelled_weight(self, training, learned, self._fold_seed(), self.calibrate)
 
     def _review_parts(self, parted: PartedTraining) -> PartedTraining:
         """The parts as this model reads them."""
         return parted
 
-    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:  # noqa: ARG002
+    def _check_parted(self, parted: PartedTraining) -> None:
+        """Refuse rows in parts that this model does not learn from."""
+        if type(self)._fit_parted is GenerativeClassifier._fit_parted:
+            raise TypeError(
+                f"{type(self).__name__} learns from a table, not from parts with {parted.n_rows:,} "
+                "rows. Pass a table with some of the rows, or use another classifier."
+            )
+
+    def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         """Learn a model from rows in parts, more than fit into one table."""
-        raise TypeError(
-            f"{type(self).__name__} learns from a table, not from parts with {parted.n_rows:,} "
-            "rows. Pass a table with some of the rows, or use another classifier."
-        )
+        raise NotImplementedError  # `_check_parted` has said so
 
     def _store(
         self,
         training: Training | PartedTraining,
         learned: Learned,
-        temperature: float = 1.0,
-        calibration: dict[str, float] | None = None,
+        tuned: Tuned | None = None,
     ) -> None:
         """Keep what was learned; nothing in the estimator changes before this."""
-        record = learned.record
+        record, tuned = learned.record, tuned or Tuned(1.0)
         store_fitted(
             self,
             {
                 **training.attributes(),
                 "_model": learned.model,
-                "temperature_": temperature,
-                "calibration_": calibration or {},
+                "temperature_": tuned.temperature,
+                "calibration_": tuned.calibration,
+                "unlabelled_weight_": tuned.unlabelled_weight,
                 "history_": record.history,
                 "n_iter_": record.n_iter,
                 "converged_": record.converged,
@@ -186,23 +232,23 @@ class GenerativeClassifier(
             ConvergenceWarning,
         )
 
-    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
-        """The temperature, and the facts about it."""
-        if not self.calibrate:
-            return learned.temperature, {}
+    def _calibrated(self, training: Training, learned: Learned, tuned: Tuned) -> Tuned:
+        """Add the temperature and the facts about it to what held-out rows have decided."""
+        own = learned.temperature != 1.0  # the fit itself learned one on held-out rows
+        if not self.calibrate or (self.calibrate == "auto" and own):
+            return replace(tuned, temperature=learned.temperature, calibration={})
+        if tuned.calibration and not own:
+            return tuned
+        temperature, facts = learn_temperature_of(
+            self, training, learned, self._fold_seed(), few=self.calibrate == "auto"
+        )
+        return replace(tuned, temperature=temperature, calibration=facts)
 
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        codes = learned.model.fold_codes(training.table.codes)
-        training, folds = deal_folds(training, N_FOLDS, seed, codes)
-
-        def held_out(number: int) -> FloatArray:
-            fold = self._unfitted_copy(learned)
-            model = fold._fit_model(folds.training_part(training, number), None).model
-            tested = training.table.take(folds.row[folds.fold == number])
-            evidence: FloatArray = model.evidence(tested, self.n_jobs)
-            return evidence
-
-        return learn_temperature(held_out, folds, training.y, learned.model.log_prior)
+    def _fold_seed(self) -> int:
+        """Seed of folds; without `random_state` always the same, so that counts give one answer."""
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31))
 
     def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         """An unfitted estimator that learns as this one did, for the folds of `calibrate`."""

@@ -23,11 +23,29 @@ LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
 LOG_TEMPERATURES = (-3.0, 10.0)
 """Range in which log T is searched."""
 
-SOFTER_SPREAD, SHARPER_SPREAD = 1.0, 0.25
-"""Standard deviation of the normal prior on log T, above and below its mean at T = 1.
 
-Without a prior, a few rows that are all classified correctly would drive T to 0. Evidence is often
-counted several times and hardly ever too little, so to sharpen needs more rows than to soften.
+class TemperaturePrior(NamedTuple):
+    """Normal prior on log T: its mean, and its standard deviation above and below it.
+
+    Without a prior, a few rows that are all classified correctly would drive T to 0. Evidence is
+    often counted several times and hardly ever too little, so to sharpen needs more rows than to
+    soften.
+    """
+
+    mean: float
+    softer: float
+    sharper: float
+
+
+NEUTRAL = TemperaturePrior(0.0, 1.0, 0.25)
+"""Of `calibrate=True`, which keeps a temperature only if held-out rows gain by it."""
+
+TOO_SURE = TemperaturePrior(1.0, 2.0, 0.5)
+"""Of `calibrate="auto"`, which keeps the temperature in any case.
+
+With few rows models are too sure, and held-out rows are too few to tell how much. With 5, 15 and 50
+labels a class this prior lowers the mean log-loss of naive Bayes, TAN, AODE and LCM on all sizes;
+200 held-out rows outweigh it.
 """
 
 
@@ -63,54 +81,72 @@ def learn_temperature(
     evidence = np.zeros((len(folds.row), len(log_prior)))
     for number in range(folds.n_folds):
         evidence[folds.fold == number] = held_out(number)
-    rows = _HeldOutRows(evidence, y[folds.row], folds.weight, log_prior)
-    everything = np.ones(len(folds.row), dtype=bool)
-    before, after = rows.clipped_loss(1.0, everything), 0.0
-    for number in range(folds.n_folds):
-        inside = folds.fold == number
-        after += rows.clipped_loss(rows.best_temperature(~inside), inside)
-    temperature = rows.best_temperature(everything)
-    total = float(rows.weight.sum())
-    facts = {
-        "temperature": temperature,
-        "log_loss_before": before / total,
-        "log_loss_after": after / total,
-    }
-    return (temperature if after < before else 1.0), facts
+    rows = HeldOutRows(evidence, y[folds.row], folds.weight, np.tile(log_prior, (len(evidence), 1)))
+    return rows.learn_temperature(folds.fold)
 
 
-class _HeldOutRows(NamedTuple):
-    """log p(x | class) of labelled rows, from models that were not trained on them."""
+class HeldOutRows(NamedTuple):
+    """log p(x | class) of labelled rows, from models that were not trained on them.
+
+    Attributes
+    ----------
+    evidence : array of shape (n_tests, n_classes)
+    y : array of shape (n_tests,)
+        Class codes.
+    weight : array of shape (n_tests,)
+    log_prior : array of shape (n_tests, n_classes)
+        log P(class) that each row is judged with.
+    """
 
     evidence: FloatArray
     y: IndexArray
     weight: FloatArray
     log_prior: FloatArray
 
+    def learn_temperature(
+        self, group: IndexArray, prior: TemperaturePrior = NEUTRAL
+    ) -> tuple[float, dict[str, float]]:
+        """The temperature and the facts about it; each group is judged by that of the others."""
+        everything = np.ones(len(self.y), dtype=bool)
+        before, after = self.clipped_loss(1.0, everything), 0.0
+        for number in np.unique(group):
+            inside = group == number
+            after += self.clipped_loss(self.best_temperature(~inside, prior), inside)
+        temperature = self.best_temperature(everything, prior)
+        total = float(self.weight.sum())
+        facts = {
+            "temperature": temperature,
+            "log_loss_before": before / total,
+            "log_loss_after": after / total,
+        }
+        keep = prior is TOO_SURE or after < before
+        return (temperature if keep else 1.0), facts
+
     def clipped_loss(self, temperature: float, chosen: BoolArray) -> float:
         """Weighted log-loss of the chosen rows, with probabilities of at least 1e-15."""
         return self._loss(temperature, chosen, float(np.log(LEAST_PROBABILITY)))
 
-    def best_temperature(self, chosen: BoolArray) -> float:
+    def best_temperature(self, chosen: BoolArray, prior: TemperaturePrior) -> float:
         """The temperature with the lowest log-loss of the chosen rows under the prior."""
         # The loss is not clipped here, since clipping makes plateaus. Rows that are impossible at
         # every temperature are left out: without them the loss is convex in 1 / T.
-        possible = chosen & np.isfinite(self.evidence[np.arange(len(self.y)), self.y])
-        return _best_temperature(partial(self._loss, chosen=possible, least=-np.inf))
+        at = np.arange(len(self.y)), self.y
+        possible = chosen & np.isfinite(self.evidence[at]) & np.isfinite(self.log_prior[at])
+        return _best_temperature(partial(self._loss, chosen=possible, least=-np.inf), prior)
 
     def _loss(self, temperature: float, chosen: BoolArray, least: float) -> float:
         y = self.y[chosen]
-        log_proba = log_normalise(self.evidence[chosen] / temperature + self.log_prior)
+        log_proba = log_normalise(self.evidence[chosen] / temperature + self.log_prior[chosen])
         of_class = log_proba[np.arange(len(y)), y]
         return float(-self.weight[chosen] @ np.maximum(of_class, least))
 
 
-def _best_temperature(loss: Callable[[float], float]) -> float:
+def _best_temperature(loss: Callable[[float], float], prior: TemperaturePrior) -> float:
     from scipy.optimize import minimize_scalar  # slow to import and rarely needed
 
     def penalised(log_t: float) -> float:
-        spread = SOFTER_SPREAD if log_t > 0 else SHARPER_SPREAD
-        return loss(float(np.exp(log_t))) + 0.5 * (log_t / spread) ** 2
+        spread = prior.softer if log_t > prior.mean else prior.sharper
+        return loss(float(np.exp(log_t))) + 0.5 * ((log_t - prior.mean) / spread) ** 2
 
     found = minimize_scalar(penalised, bounds=LOG_TEMPERATURES, method="bounded")
     return float(np.exp(found.x))

@@ -63,6 +63,13 @@ class InnerFolds:
         rest = self.training_weight(training.weight, number)
         return replace(training, weight=rest).take(rest > 0)
 
+    def first(self, n_folds: int) -> InnerFolds:
+        """Only the first folds; the others test nothing."""
+        if n_folds >= self.n_folds:
+            return self
+        kept = self.fold < n_folds
+        return InnerFolds(self.row[kept], self.fold[kept], self.weight[kept], n_folds)
+
 
 def check_inner_cv(cv: Any) -> None:
     """Refuse what is neither a number of folds nor a splitter nor a list of folds."""

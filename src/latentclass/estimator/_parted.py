@@ -43,6 +43,7 @@ from latentclass.estimator._reading import (
     warn_of_columns,
     warn_of_lost_columns,
 )
+from latentclass.estimator._unlabelled import weigh_unlabelled
 
 Result = TypeVar("Result")
 
@@ -85,6 +86,20 @@ class PartedTraining:
     def map(self, visit: Callable[[Training], Result]) -> Iterator[Result]:
         """Answers of a function about each part, in the order of the parts."""
         return self.rows.map(visit if self.turn is None else partial(_turned, self.turn, visit))
+
+    def weigh_unlabelled(self, factor: float) -> PartedTraining:
+        """The rows with the weight of those without label multiplied; with 0 they are left out."""
+        if factor == 1.0 or not self.n_unlabelled:
+            return self
+        weigh = partial(weigh_unlabelled, factor=factor)
+        n_out = self.n_unlabelled if factor == 0 else 0
+        return replace(
+            self,
+            sample=weigh(self.sample),
+            n_rows=self.n_rows - n_out,
+            n_unlabelled=self.n_unlabelled - n_out,
+            turn=weigh if self.turn is None else partial(_turned, self.turn, weigh),
+        )
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes about the table and its labels."""

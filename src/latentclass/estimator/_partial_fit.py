@@ -63,7 +63,7 @@ class PartialFitMixin(GenerativeClassifier):
         check_common_parameters(self)
         self._check_parameters()
         self._check_one_pass()
-        if self.calibrate:
+        if self.calibrate is True:
             raise ValueError(
                 "calibrate=True needs to read the rows again, but partial_fit reads them once. Use "
                 "calibrate=False, or fit."

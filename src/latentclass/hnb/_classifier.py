@@ -19,6 +19,7 @@ from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
+from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables, estimate_within
@@ -94,6 +95,9 @@ class HNBClassifier(AsPublished, CountClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others with a random re-weighting of them.
@@ -141,6 +145,8 @@ class HNBClassifier(AsPublished, CountClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -231,6 +237,7 @@ class HNBClassifier(AsPublished, CountClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 1,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -251,6 +258,7 @@ class HNBClassifier(AsPublished, CountClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
         self.drop_starts = drop_starts
         self.max_iter = max_iter
@@ -269,6 +277,13 @@ class HNBClassifier(AsPublished, CountClassifier):
         check_option("select_features", self.select_features, (True, False))
         check_option("discriminative", self.discriminative, (True, False))
         check_inner_cv(self.cv)
+
+    def _check_parted(self, parted: PartedTraining) -> None:  # noqa: ARG002
+        if not isinstance(self.cv, int | np.integer):
+            raise ValueError(
+                f"cv={self.cv!r} chooses rows of one table, but the rows come in parts. Pass a "
+                "number of folds."
+            )
 
     # ------------------------------------------------------------------ fit
 
@@ -314,11 +329,6 @@ class HNBClassifier(AsPublished, CountClassifier):
         """The fold of each labelled row (-1 for none), or how many folds to draw."""
         if isinstance(self.cv, int | np.integer):
             return int(self.cv)
-        if rows.parted:
-            raise ValueError(
-                f"cv={self.cv!r} chooses rows of one table, but the rows come in parts. Pass a "
-                "number of folds."
-            )
         training = rows.training
         folds = given_folds(training, self.cv)
         if folds.left_out is not None:

@@ -29,6 +29,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training, label_codes
+from latentclass.estimator._tuning import Tuned
 from latentclass.latent_tree._inspection import (
     GROUP_HEADS,
     ClassTree,
@@ -107,6 +108,9 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=16
         Number of starts that judge each step of the search.
     n_full_init : int, default=1
@@ -153,6 +157,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -254,6 +260,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 16,
         n_full_init: int = 1,
         max_iter: int = 500,
@@ -278,6 +285,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
         self.n_full_init = n_full_init
         self.max_iter = max_iter
@@ -410,10 +418,10 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         if "interrupt" not in ended.values():
             super()._warn(learned)
 
-    def _calibrated(self, training: Training, learned: Learned) -> tuple[float, dict[str, float]]:
+    def _calibrated(self, training: Training, learned: Learned, tuned: Tuned) -> Tuned:
         if "interrupt" in learned.attributes["search_ended_"].values():
-            return learned.temperature, {}  # the user wants the fit to end
-        return super()._calibrated(training, learned)
+            return tuned  # the user wants the fit to end
+        return super()._calibrated(training, learned, tuned)
 
     def _warn_if_stopped(self, ended: Mapping[Any, str], left: Mapping[Any, int]) -> None:
         labels = [label for label, how in ended.items() if how != "done"]

@@ -107,6 +107,9 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss. The folds use the size that was found.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     random_state : int, RandomState or None, default=None
         Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
@@ -185,6 +188,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -209,6 +213,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -188,6 +188,9 @@ class HybridLCMClassifier(MixedClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
@@ -220,6 +223,8 @@ class HybridLCMClassifier(MixedClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that
         `discriminative` held out, found a better one.
@@ -312,6 +317,7 @@ class HybridLCMClassifier(MixedClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -335,6 +341,7 @@ class HybridLCMClassifier(MixedClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

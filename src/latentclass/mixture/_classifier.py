@@ -130,6 +130,9 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=4
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
@@ -170,6 +173,8 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -273,6 +278,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 4,
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -291,6 +297,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

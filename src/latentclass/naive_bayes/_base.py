@@ -41,7 +41,8 @@ class ProductClassifier(GenerativeClassifier, ABC):
         prior: float | None,
         categorical_features: Any,
         handle_unknown: str,
-        calibrate: bool,
+        calibrate: bool | str,
+        unlabelled_weight: float | str,
         n_init: int,
         drop_starts: bool,
         max_iter: int,
@@ -56,6 +57,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
         self.drop_starts = drop_starts
         self.max_iter = max_iter

@@ -61,6 +61,9 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=4
         Number of EM starts for each number of components, near rows of each class that are drawn
         far apart. One component needs a single start.
@@ -101,6 +104,8 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -170,6 +175,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 4,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -185,6 +191,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
             categorical_features=categorical_features,
             handle_unknown=handle_unknown,
             calibrate=calibrate,
+            unlabelled_weight=unlabelled_weight,
             n_init=n_init,
             drop_starts=drop_starts,
             max_iter=max_iter,

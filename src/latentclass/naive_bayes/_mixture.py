@@ -53,6 +53,9 @@ class MixtureNaiveBayes(ProductClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=3
         Number of starts of each mixture. The first cuts the sorted values into even slices, the
         others into slices drawn at random. Rows without label add no start.
@@ -94,6 +97,8 @@ class MixtureNaiveBayes(ProductClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -159,6 +164,7 @@ class MixtureNaiveBayes(ProductClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 3,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -174,6 +180,7 @@ class MixtureNaiveBayes(ProductClassifier):
             categorical_features=categorical_features,
             handle_unknown=handle_unknown,
             calibrate=calibrate,
+            unlabelled_weight=unlabelled_weight,
             n_init=n_init,
             drop_starts=drop_starts,
             max_iter=max_iter,

@@ -47,6 +47,9 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss. It may change which class is most probable, since the class prior is left
         as it is.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others near one labelled row of each class, drawn at random.
@@ -80,6 +83,8 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -134,6 +139,7 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 1,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -149,6 +155,7 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
             categorical_features=categorical_features,
             handle_unknown=handle_unknown,
             calibrate=calibrate,
+            unlabelled_weight=unlabelled_weight,
             n_init=n_init,
             drop_starts=drop_starts,
             max_iter=max_iter,

@@ -70,6 +70,9 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     calibrate : bool, default=False
         Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
         held-out log-loss.
+    unlabelled_weight : "auto" or float, default="auto"
+        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
     n_init : int, default=10
         Number of EM starts for each number of clusters. Everything else has one start.
     drop_starts : bool, default=True
@@ -110,6 +113,8 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
         Number of rows without label that were learned from.
+    unlabelled_weight_ : float
+        Factor of the weight of rows without label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -177,6 +182,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         calibrate: bool = False,
+        unlabelled_weight: float | str = "auto",
         n_init: int = 10,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -192,6 +198,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.calibrate = calibrate
+        self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
         self.drop_starts = drop_starts
         self.max_iter = max_iter

@@ -1,0 +1,191 @@
+"""What held-out rows decide in `fit`: the temperature, and how much rows without label count.
+
+Both come from the same folds. Their number is small where rows are many, and of very many rows a
+sample is enough, because only one or two numbers are learned.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from latentclass._types import FloatArray, IndexArray
+from latentclass.estimator._calibration import N_FOLDS, NEUTRAL, TOO_SURE, HeldOutRows
+from latentclass.estimator._fitted import Learned
+from latentclass.estimator._inner_folds import InnerFolds, deal_folds, sample_rows
+from latentclass.estimator._reading import Training
+from latentclass.estimator._unlabelled import CANDIDATES, weigh_unlabelled
+
+ENOUGH_TESTED = 200.0
+"""Held-out weight that is enough for one temperature: no further fold is fitted then."""
+
+MOST_ROWS = 5000
+"""If there are more rows, "auto" looks at a sample of about this many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """What was chosen.
+
+    Attributes
+    ----------
+    unlabelled_weight : float
+        Factor of the weight of the rows without label.
+    temperature : float
+        1 if none is better.
+    calibration : dict
+        The facts about the temperature; empty if none was asked for or there are too few rows.
+    log_losses : dict of float to float
+        Held-out log-loss of each factor that was tried.
+    """
+
+    unlabelled_weight: float
+    temperature: float = 1.0
+    calibration: dict[str, float] = field(default_factory=dict)
+    log_losses: dict[float, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutFits:
+    """Fits of an estimator to the training parts of folds.
+
+    Attributes
+    ----------
+    estimator : GenerativeClassifier
+    learned : Learned
+        A fit to all rows, or to all labelled ones.
+    training : Training
+        The distinct rows that are looked at.
+    folds : InnerFolds
+        Folds of these.
+    test_weight : array of shape (n_classes,)
+        Factor of the weight of a tested row of each class: a sample has more of rare ones.
+    """
+
+    estimator: Any
+    learned: Learned
+    training: Training
+    folds: InnerFolds
+    test_weight: FloatArray
+
+    @classmethod
+    def deal(
+        cls, estimator: Any, training: Training, learned: Learned, seed: int, *, few: bool
+    ) -> HeldOutFits:
+        """Deal the rows to folds; if `few`, only to as many as are enough, and of a sample."""
+        codes = learned.model.fold_codes(training.table.codes)
+        if not few:
+            joined, folds = deal_folds(training, N_FOLDS, seed, codes)
+            return cls(estimator, learned, joined, folds, np.ones(training.n_classes))
+        part = _sample(training, seed)
+        if part is not training:
+            codes = learned.model.fold_codes(part.table.codes)
+        joined, folds = deal_folds(part, N_FOLDS, seed, codes)
+        weight = joined.weight[joined.labelled]
+        n_tested = max(len(weight), float(weight.sum())) / folds.n_folds
+        folds = folds.first(math.ceil(ENOUGH_TESTED / n_tested))
+        shares, of_part = _class_shares(training), _class_shares(part)
+        ratio = np.divide(shares, of_part, out=np.ones_like(shares), where=of_part > 0)
+        return cls(estimator, learned, joined, folds, ratio)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are rows to learn from beside those that are tested."""
+        n_labelled = np.count_nonzero(self.training.labelled)
+        some = self.folds.n_folds > 1 or len(self.folds.row) < n_labelled
+        return bool(some and self.training.n_classes > 1)
+
+    @property
+    def groups(self) -> IndexArray:
+        """Groups of tested rows, of which each is judged by what the others say."""
+        if self.folds.n_folds > 1:
+            return self.folds.fold
+        return np.arange(len(self.folds.row)) % 2  # the rows are in an order by content
+
+    def held_out(self, factor: float, log_prior: FloatArray | None = None) -> HeldOutRows:
+        """Evidence about the tested rows.
+
+        Parameters
+        ----------
+        factor : float
+            Of the weight of the rows without label.
+        log_prior : array of shape (n_classes,), optional
+            log P(class) to judge the rows with; by default that of each fit, whose evidence is then
+            divided by the temperature that the fit itself has found.
+        """
+        folds, training = self.folds, self.training
+        evidence = np.zeros((len(folds.row), training.n_classes))
+        priors = np.zeros_like(evidence)
+        for number in range(folds.n_folds):
+            copy = self.estimator._unfitted_copy(self.learned)
+            part = weigh_unlabelled(folds.training_part(training, number), factor)
+            learned = copy._fit_model(part, None)
+            mine = folds.fold == number
+            tested = training.table.take(folds.row[mine])
+            evidence[mine] = learned.model.evidence(tested, self.estimator.n_jobs)
+            if log_prior is None:
+                evidence[mine] /= learned.temperature
+            priors[mine] = learned.model.log_prior if log_prior is None else log_prior
+        y = training.y[folds.row]
+        return HeldOutRows(evidence, y, folds.weight * self.test_weight[y], priors)
+
+
+def learn_temperature_of(
+    estimator: Any, training: Training, learned: Learned, seed: int, *, few: bool
+) -> tuple[float, dict[str, float]]:
+    """The temperature of a fitted model, from fits to folds, and the facts about it."""
+    fits = HeldOutFits.deal(estimator, training, learned, seed, few=few)
+    if not fits.possible:
+        return 1.0, {}
+    rows = fits.held_out(1.0, learned.model.log_prior)
+    return rows.learn_temperature(fits.groups, TOO_SURE if few else NEUTRAL)
+
+
+def choose_unlabelled_weight(
+    estimator: Any, training: Training, learned: Learned, seed: int, calibrate: bool | str
+) -> Tuned:
+    """The factor of the rows without label, and the temperature that goes with it.
+
+    `learned` is a fit to the labelled rows alone.
+    """
+    fits = HeldOutFits.deal(estimator, training, learned, seed, few=calibrate is not True)
+    if not fits.possible:
+        return Tuned(1.0)
+    best: Tuned | None = None
+    losses: dict[float, float] = {}
+    for factor in CANDIDATES:
+        rows = fits.held_out(factor)
+        prior = TOO_SURE if calibrate == "auto" else NEUTRAL
+        temperature, facts = rows.learn_temperature(fits.groups, prior)
+        if not calibrate:
+            temperature = 1.0
+        kept = "log_loss_before" if temperature == 1.0 else "log_loss_after"
+        losses[factor] = facts[kept]
+        if best is None or losses[factor] < losses[best.unlabelled_weight]:
+            best = Tuned(factor, temperature, facts)
+    assert best is not None
+    return replace(best, log_losses=losses)
+
+
+def _sample(training: Training, seed: int) -> Training:
+    """The rows, or a sample of very many, in which rows without label keep their share."""
+    if len(training.y) <= MOST_ROWS:
+        return training
+    joined, part = sample_rows(training, MOST_ROWS, seed)
+    labelled = joined.weight[joined.labelled].sum() / part.weight[part.labelled].sum()
+    hidden = joined.weight[~joined.labelled].sum()
+    if hidden == 0:
+        return part
+    factor = hidden / part.weight[~part.labelled].sum() / labelled
+    return weigh_unlabelled(part, float(factor))
+
+
+def _class_shares(training: Training) -> FloatArray:
+    labelled = training.labelled
+    weight = np.bincount(
+        training.y[labelled], training.weight[labelled], minlength=training.n_classes
+    )
+    return np.asarray(weight / weight.sum())
