@@ -24,10 +24,14 @@ SHARED = {
         " bound to rise; further ones end when a step gains no more than a share of 1e-3.",
     ),
     "calibrate": (
-        "Learn a temperature for the evidence on held-out folds, and keep it if it lowers the"
-        " held-out log-loss.",
-        "Learn a temperature for the evidence on held-out folds, and keep it if it lowers the"
-        " held-out log-loss. The folds use the size that was found.",
+        "Learn a temperature for the evidence on held-out folds. True: five folds of all "
+        'rows, kept if it lowers the held-out log-loss. "auto": only as many folds as are '
+        "enough, of a sample if there are many rows, with a prior that expects the model to "
+        "be too sure.",
+        "Learn a temperature for the evidence on held-out folds. True: five folds of all "
+        'rows, kept if it lowers the held-out log-loss. "auto": only as many folds as are '
+        "enough, of a sample if there are many rows, with a prior that expects the model to "
+        "be too sure. The folds use the size that was found.",
     ),
     "categorical_features": (
         'Which columns are discrete. "from_dtype": those of text, category or boolean type; '
@@ -138,8 +142,8 @@ SHARED = {
     ),
     "best_score_": ("Mean score of the best candidate over the folds.",),
     "calibration_": (
-        "With `calibrate=True`, the learned temperature and the held-out log-loss before and "
-        "after it; otherwise empty.",
+        "With `calibrate`, the learned temperature and the held-out log-loss before and after "
+        "it; otherwise empty.",
     ),
     "class_prior_": ("Share of each class.",),
     "classes_": ("Class labels in sorted order.",),

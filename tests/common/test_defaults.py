@@ -71,10 +71,11 @@ def test_rows_count_by_what_they_hold_and_weigh(model, small):
     assert proba(again, X).tolist() == proba(weighted, X).tolist()
 
 
+@pytest.mark.parametrize("calibrate", [True, "auto"])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name)
-def test_folds_of_calibrate_count_rows_by_what_they_hold_and_weigh(model, small):
+def test_folds_of_calibrate_count_rows_by_what_they_hold_and_weigh(model, small, calibrate):
     X, y = small
-    model = clone(model).set_params(calibrate=True)
+    model = clone(model).set_params(calibrate=calibrate)
     weighted, copied = same_rows_written_otherwise(model, X, y)
     assert weighted.calibration_
     for fact, value in weighted.calibration_.items():

@@ -124,8 +124,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         Divides log p(x | class) of the average in prediction; 1 unless `calibrate` found a better
         one.
     calibration_ : dict
-        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
-        it; otherwise empty.
+        With `calibrate`, the learned temperature and the held-out log-loss before and after it;
+        otherwise empty.
     log_likelihood_ : float
         log p(X, y) of the average, summed over rows with their weights; unlabelled rows count by
         log p(x).

@@ -105,9 +105,10 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         Notes).
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
-        held-out log-loss.
+    calibrate : "auto" or bool, default=False
+        Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
+        if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
+        there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
@@ -162,8 +163,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
-        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
-        it; otherwise empty.
+        With `calibrate`, the learned temperature and the held-out log-loss before and after it;
+        otherwise empty.
     log_likelihood_ : float
         log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).
     history_ : list of float
@@ -259,7 +260,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool = False,
+        calibrate: bool | str = False,
         unlabelled_weight: float | str = "auto",
         n_init: int = 16,
         n_full_init: int = 1,

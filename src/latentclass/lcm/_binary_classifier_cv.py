@@ -104,9 +104,11 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
-        held-out log-loss. The folds use the size that was found.
+    calibrate : "auto" or bool, default=False
+        Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
+        if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
+        there are many rows, with a prior that expects the model to be too sure. The folds use the
+        size that was found.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
@@ -187,7 +189,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool = False,
+        calibrate: bool | str = False,
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,

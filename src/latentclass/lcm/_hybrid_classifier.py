@@ -185,9 +185,10 @@ class HybridLCMClassifier(MixedClassifier):
         1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : bool, default=False
-        Learn a temperature for the evidence on held-out folds, and keep it if it lowers the
-        held-out log-loss.
+    calibrate : "auto" or bool, default=False
+        Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
+        if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
+        there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
@@ -229,8 +230,8 @@ class HybridLCMClassifier(MixedClassifier):
         Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that
         `discriminative` held out, found a better one.
     calibration_ : dict
-        With `calibrate=True`, the learned temperature and the held-out log-loss before and after
-        it; otherwise empty.
+        With `calibrate`, the learned temperature and the held-out log-loss before and after it;
+        otherwise empty.
     log_likelihood_ : float
         Lower bound of log p(X, y) that EM reached with the best start, summed over rows with their
         weights.
@@ -316,7 +317,7 @@ class HybridLCMClassifier(MixedClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool = False,
+        calibrate: bool | str = False,
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
