@@ -78,6 +78,9 @@ STEPS = 4
 """Number of steps after which the gain of the last remaining start is checked."""
 
 _inner = inner(error_model="numpy")
+_once = inner(error_model="numpy", inline="always")
+"""For functions that are called at one place: they are compiled as a part of the caller, once."""
+
 _summing = inner(error_model="numpy", fastmath={"reassoc"})
 """As `_inner`, but the compiler may reorder sums. The order is fixed in the machine code."""
 
@@ -260,7 +263,7 @@ def _send_evidence(
     return floor
 
 
-@_inner
+@_once
 def _collect(
     sites: OffsetArray, site: int, edges: OffsetArray, places: PlaceArray, value: FloatArray,
     exponent: CodeArray, scaled: BoolArray, floors: FloatArray,
@@ -305,7 +308,7 @@ def _collect(
     return floor
 
 
-@_inner
+@_once
 def _upward(
     sites: OffsetArray, edges: OffsetArray, places: PlaceArray, theta: FloatArray, t: int,
     value: FloatArray, exponent: CodeArray, scaled: BoolArray, floors: FloatArray,
@@ -386,7 +389,7 @@ def _spread(
         above[lam + u] *= value[lam + u]
 
 
-@_inner
+@_once
 def _count(
     sites: OffsetArray, site: int, theta: FloatArray, t: int, value: FloatArray,
     exponent: CodeArray, scaled: BoolArray, above: FloatArray, counts: FloatArray,
@@ -414,7 +417,7 @@ def _count(
             )
 
 
-@_inner
+@_once
 def _downward(
     sites: OffsetArray, edges: OffsetArray, places: PlaceArray, theta: FloatArray, t: int,
     value: FloatArray, exponent: CodeArray, scaled: BoolArray, above: FloatArray,
@@ -606,7 +609,7 @@ def _by_pattern(
     return total
 
 
-@_inner
+@_once
 def _join(
     head: OffsetArray, groups: OffsetArray, places: PlaceArray, base: FloatArray,
     room: FloatArray, theta: FloatArray, t: int, message: int,
@@ -651,7 +654,7 @@ def _join(
             room[p + u] += room[row + u]
 
 
-@_inner
+@_once
 def _region_expect(
     head: OffsetArray, inputs: OffsetArray, groups: OffsetArray, bounds: OffsetArray,
     places: PlaceArray, base: FloatArray, weight: FloatArray, evidence: FloatArray,
