@@ -8,6 +8,7 @@ Run by `make pages`.
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from _record import ROOT, SHORT_RUNS, Record, read_records
 
@@ -79,6 +80,31 @@ def one_table_per_curve(records: list[Record]) -> str:
     return "\n".join(tables) + _versions(records)
 
 
+def mean_over_sets(records: list[Record]) -> str:
+    """Make a table of mean log-loss by labels a class for `few_labels.py`, with a line per model.
+
+    The last column counts the sets on which rows without label do not raise the mean log-loss.
+    """
+    newest = {(record.what, record.figure): float(record.value) for record in records}
+    losses: dict[str, dict[int, list[float]]] = {}
+    by_set: dict[str, dict[str, list[float]]] = {}
+    for (what, figure), loss in newest.items():
+        name, labels, _ = what.rsplit(", ", 2)
+        losses.setdefault(figure, {}).setdefault(int(labels.split()[0]), []).append(loss)
+        by_set.setdefault(figure, {}).setdefault(name, []).append(loss)
+    sizes = sorted({size for found in losses.values() for size in found})
+    lines = []
+    for figure, found in losses.items():
+        cells = [f"{fmean(found[n]):.3f} ({len(found[n])})" if n in found else "" for n in sizes]
+        alone = by_set.get(figure.removesuffix(", all") + ", labelled", {})
+        both = [name for name in by_set[figure] if name in alone]
+        better = sum(fmean(by_set[figure][name]) <= fmean(alone[name]) for name in both)
+        helped = f"{better} of {len(both)}" if both and figure.endswith(", all") else ""
+        lines.append([figure, *cells, helped])
+    titles = ["model, rows", *(f"{n} labels a class" for n in sizes), "sets not worse"]
+    return _join(titles, lines) + _versions(records)
+
+
 def _seconds_and_memory(newest: dict[tuple[str, str], Record], what: str, name: str) -> str:
     fit, memory = newest.get((what, name)), newest.get((what, name + MEMORY))
     if fit is None or not fit.unit:
@@ -140,7 +166,7 @@ PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
 }
 """The folder that a page has its records from, and how its tables are made."""
 
-SPECIAL = {"growth": one_table_per_curve}
+SPECIAL = {"growth": one_table_per_curve, "few_labels": mean_over_sets}
 """Records that have tables of their own kind on every page."""
 
 

@@ -190,3 +190,21 @@ def test_growth_has_a_table_per_curve_with_the_newest_figures():
         "| LCM |  | 0.25 s, 3 MB |\n| LCM, 8 components | over 60 s |  |\n"
         "\n| missing | 0.1 |\n| --- | --- |\n| LCM | 7 s, 1 MB |\n"
     )
+
+
+def test_few_labels_has_means_over_sets_and_counts_those_not_worse():
+    records = [
+        make_record("0.2", what="iris, 5 labels, draw 0", figure="TAN, labelled"),
+        make_record("0.9", what="iris, 5 labels, draw 0", figure="TAN, all"),
+        make_record("0.1", what="iris, 5 labels, draw 0", figure="TAN, all"),
+        make_record("0.4", what="wine, 5 labels, draw 0", figure="TAN, labelled"),
+        make_record("0.5", what="wine, 5 labels, draw 0", figure="TAN, all"),
+        make_record("0.3", what="wine, 15 labels, draw 1", figure="Forest, labelled"),
+    ]
+    assert _pages.mean_over_sets(records) == (
+        "| model, rows | 5 labels a class | 15 labels a class | sets not worse |\n"
+        "| --- | --- | --- | --- |\n"
+        "| TAN, labelled | 0.300 (2) |  |  |\n"
+        "| TAN, all | 0.300 (2) |  | 1 of 2 |\n"
+        "| Forest, labelled |  | 0.300 (1) |  |\n"
+    )
