@@ -166,7 +166,11 @@ PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
 }
 """The folder that a page has its records from, and how its tables are made."""
 
-SPECIAL = {"growth": one_table_per_curve, "few_labels": mean_over_sets}
+SPECIAL = {
+    "growth": one_table_per_curve,
+    "few_labels": mean_over_sets,
+    "first_call": one_line_per_case,
+}
 """Records that have tables of their own kind on every page."""
 
 
