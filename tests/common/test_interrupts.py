@@ -35,7 +35,7 @@ MODELS = [
     # fits within the fit: folds, searches, averages, gradient steps
     NaiveBayes(calibrate=True, random_state=0),
     LCMClassifier(n_components=2, n_init=2, select="accuracy", random_state=0),
-    LCMClassifierCV([1, 2], [1], n_init=2, cv=2, random_state=0),
+    LCMClassifierCV([1, 2], [1], n_init=2, cv=2, discriminative=False, random_state=0),
     BinaryLCMClassifierCV([1, 2], [1], n_init=2, cv=2, max_iter=5, tol=1.0, random_state=0),
     HybridLCMClassifier(1, n_init=1, max_iter=5, tol=1.0, random_state=0),
     HNBClassifier(n_models=2, random_state=0),

@@ -14,7 +14,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, c
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier, LCMClassifierCV
 from latentclass.baselines import NaiveBayes
 from latentclass.engine._em import take_starts
+from latentclass.estimator._fitted import Learned
 from latentclass.evaluation import LabelledKFold
+
+BY_EM = {"discriminative": False, "noise": "tied"}
+"""The search alone."""
 
 
 def two_planes(n_rows=300, seed=0):
@@ -199,7 +203,7 @@ def test_without_offset_the_class_means_lie_in_the_span():
 def test_the_search_finds_the_size(search):
     X, y = two_planes(200)
     options = {"n_init": 3, "tol": 1e-2, "random_state": 0, "search": search}
-    model = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X, y)
+    model = LCMClassifierCV([1, 2, 3], [1, 2], **BY_EM, **options).fit(X, y)
     assert model.n_latent_ >= 2
     assert model.score(X, y) > 0.85
     path = pd.DataFrame(model.cv_results_)
@@ -216,15 +220,15 @@ def test_a_search_on_a_sample_is_the_same_for_rows_in_any_order(monkeypatch):
     X, y = two_planes(300)
     weight = 1.0 + (np.arange(300) % 3 == 0)
     options = {"n_init": 3, "random_state": 0}
-    once = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X, y, sample_weight=weight)
+    once = LCMClassifierCV([1, 2, 3], [1, 2], **BY_EM, **options).fit(X, y, sample_weight=weight)
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(300), weight.astype(int)))
-    twice = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X[order], y[order])
+    twice = LCMClassifierCV([1, 2, 3], [1, 2], **BY_EM, **options).fit(X[order], y[order])
     assert_allclose(
         once.cv_results_["mean_test_score"], twice.cv_results_["mean_test_score"], rtol=1e-9
     )
     assert_allclose(once.predict_proba(X), twice.predict_proba(X), rtol=1e-6)
     monkeypatch.setattr("latentclass.lcm._size_search.SEARCH_ROWS", 300)
-    whole = LCMClassifierCV([1, 2, 3], [1, 2], **options).fit(X, y, sample_weight=weight)
+    whole = LCMClassifierCV([1, 2, 3], [1, 2], **BY_EM, **options).fit(X, y, sample_weight=weight)
     assert whole.cv_results_["mean_test_score"][0] != once.cv_results_["mean_test_score"][0]
     size = {"n_latent": once.n_latent_, "n_components": once.n_components_}
     plain = LCMClassifier(**size, **options).fit(X, y, weight)
@@ -236,7 +240,9 @@ def test_scores_are_near_those_of_fits_fold_by_fold(scoring):
     X, y = load_iris(return_X_y=True)
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     options = {"n_init": 5, "random_state": 0}
-    search = LCMClassifierCV([1, 2], [1], search="exhaustive", scoring=scoring, cv=folds, **options)
+    search = LCMClassifierCV(
+        [1, 2], [1], search="exhaustive", scoring=scoring, cv=folds, **BY_EM, **options
+    )
     path = pd.DataFrame(search.fit(X, y).cv_results_)
     for row in path.itertuples():
         scores = []
@@ -271,7 +277,8 @@ def test_rows_without_label_and_holes_take_part_in_the_search():
     X[rng.random(X.shape) < 0.1] = np.nan
     labels = y.astype(object)
     labels[rng.random(150) < 0.3] = None
-    model = LCMClassifierCV([1, 2], [1, 2], n_init=2, tol=1e-2, random_state=0).fit(X, labels)
+    options = {"n_init": 2, "unlabelled_weight": 1.0, "random_state": 0, **BY_EM}
+    model = LCMClassifierCV([1, 2], [1, 2], **options).fit(X, labels)
     assert model.n_unlabelled_ > 0
     assert model.score(X, y) > 0.75
 
@@ -318,7 +325,7 @@ def test_a_class_smaller_than_the_folds_is_warned_of():
 
 def test_a_splitter_may_be_given():
     X, y = two_planes(60)
-    model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=KFold(3), random_state=0)
+    model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=KFold(3), random_state=0, **BY_EM)
     assert model.fit(X, y).n_candidates_ > 0
 
 
@@ -329,7 +336,7 @@ def test_folds_may_be_masks_and_come_once():
     numbers = [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in parts]
     scores = []
     for cv in (parts, numbers, iter(numbers)):
-        model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=cv, random_state=0)
+        model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=cv, random_state=0, **BY_EM)
         model.set_params(calibrate=True).fit(X, y, sample_weight=weight)
         scores.append(model.cv_results_["mean_test_score"])
     assert_allclose(scores[1], scores[0])
@@ -344,7 +351,9 @@ def test_a_fold_learns_from_its_training_part(n_components):
     other[80:] = 1 - y[80:]
     first, second = np.arange(40), np.arange(40, 80)
     scores = [
-        LCMClassifierCV([1, 2], [n_components], cv=cv, **options).fit(X, labels).best_score_
+        LCMClassifierCV([1, 2], [n_components], cv=cv, **BY_EM, **options)
+        .fit(X, labels)
+        .best_score_
         for cv in ([(second, first), (first, second)], KFold(3))
         for labels in (y, other)
     ]
@@ -363,7 +372,9 @@ def test_a_fold_without_labelled_training_rows_is_refused():
 def test_the_librarys_splitter_knows_rows_without_label():
     X, y = two_planes(60)
     labels = np.where(np.arange(60) % 3 == 0, None, y.astype(object))
-    model = LCMClassifierCV([1, 2], [1], n_init=1, tol=1e-1, cv=LabelledKFold(3), random_state=0)
+    model = LCMClassifierCV(
+        [1, 2], [1], n_init=1, tol=1e-1, cv=LabelledKFold(3), random_state=0, **BY_EM
+    )
     assert np.isfinite(model.fit(X, labels).best_score_)
 
 
@@ -371,7 +382,7 @@ def test_the_librarys_splitter_knows_rows_without_label():
 def test_components_are_scored_where_a_fold_lacks_a_class():
     X, y = two_planes(40)
     y = np.where(np.arange(40) == 0, 2, y)
-    model = LCMClassifierCV([1], [1, 2], n_init=2, search="exhaustive", random_state=0)
+    model = LCMClassifierCV([1], [1, 2], n_init=2, search="exhaustive", random_state=0, **BY_EM)
     with pytest.warns(UserWarning, match=r"fewer labelled rows \(1\)"):
         model.fit(X, y)
     assert np.all(np.isfinite(model.cv_results_["mean_test_score"]))
@@ -447,3 +458,106 @@ def test_a_table_of_words_alone_is_naive_bayes():
     X[rng.random(X.shape) < 0.1] = None
     found = LCMClassifier(2, n_init=2, random_state=0).fit(X, y)
     assert_allclose(found.predict_proba(X), NaiveBayes().fit(X, y).predict_proba(X), rtol=1e-9)
+
+
+# ------------------------------------------------------- discriminative training
+
+
+def crossing(n_rows=240, seed=0):
+    """Two classes that differ in a small direction, beside a large one that says nothing."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_rows) % 2
+    X = rng.normal(size=(n_rows, 1)) * np.array([3.0, 3.0, 2.0, 1.0]) + rng.normal(size=(n_rows, 4))
+    X[:, 3] += 1.2 * y
+    X[:, 2] -= 0.6 * y
+    return X, y
+
+
+def log_loss(model, X, y):
+    return -model.predict_log_proba(X)[np.arange(len(y)), y].mean()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"structure": "learned"},
+        {"select": "likelihood"},
+    ],
+    ids=str,
+)
+def test_gradient_steps_lower_the_log_loss_of_new_rows(options):
+    X, y = crossing()
+    new, labels = crossing(1000, seed=1)
+    options = {"n_latent": 1, "n_init": 2, "random_state": 0, **options}
+    by_em = LCMClassifier(**options).fit(X, y)
+    trained = LCMClassifier(**options, discriminative=True).fit(X, y)
+    assert log_loss(trained, new, labels) < log_loss(by_em, new, labels)
+    assert (trained.n_steps_ > 0) == (trained.held_out_.min() < trained.held_out_[0].min())
+    assert_allclose(trained.loadings_ * ~trained.edges_, 0.0)
+    assert trained.log_likelihood_ == by_em.log_likelihood_  # that of EM
+
+
+def test_gradient_steps_know_weights_holes_and_rows_without_label():
+    X, y = crossing(160)
+    rng = np.random.default_rng(0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    labels = np.where(np.arange(160) % 5 == 0, np.nan, y)
+    weight = 1.0 + (np.arange(160) % 3 == 0)
+    options = {"n_latent": 1, "n_init": 2, "random_state": 0, "discriminative": True}
+    once = LCMClassifier(**options).fit(X, labels, weight)
+    order = rng.permutation(np.repeat(np.arange(160), weight.astype(int)))
+    twice = LCMClassifier(**options).fit(X[order], labels[order])
+    assert once.n_steps_ == twice.n_steps_ > 0
+    assert_allclose(once.predict_proba(X), twice.predict_proba(X), rtol=1e-6)
+
+
+def test_gradient_steps_train_discrete_columns_too():
+    X, y = crossing()
+    table = pd.DataFrame(X, columns=list("abcd")).assign(
+        word=np.where(y ^ (np.arange(len(y)) % 3 == 0), "a", "b")
+    )
+    options = {"n_latent": 1, "n_init": 2, "random_state": 0}
+    by_em = LCMClassifier(**options).fit(table, y)
+    trained = LCMClassifier(**options, discriminative=True).fit(table, y)
+    assert trained.n_steps_ > 0
+    moved = trained._model.level_log_probs[0] - by_em._model.level_log_probs[0]
+    assert np.abs(moved).max() > 0.01
+
+
+def test_too_few_rows_to_hold_any_out_are_fitted_by_em():
+    X, y = crossing(8)
+    options = {"n_latent": 1, "n_init": 2, "random_state": 0}
+    trained = LCMClassifier(**options, discriminative=True).fit(X, y)
+    assert (trained.n_steps_, trained.label_noise_, trained.temperature_) == (0, 0.0, 1.0)
+    assert_allclose(trained.predict_proba(X), LCMClassifier(**options).fit(X, y).predict_proba(X))
+
+
+def test_one_row_cannot_make_a_class_impossible():
+    X, y = crossing()
+    y[0] = 1 - y[0]
+    X[0] = [0, 0, 0, 40 * (1 - y[0])]  # far on the wrong side
+    model = LCMClassifier(1, n_init=2, random_state=0, discriminative=True).fit(X, y)
+    assert model.label_noise_ > 0
+    least = model.label_noise_ * model.class_prior_.min()
+    assert model.predict_proba([[0, 0, 0, 1e3], [0, 0, 0, -1e3]]).min() > 0.5 * least
+
+
+def test_the_search_tries_both_kinds_of_noise_and_trains_the_best():
+    X, y = crossing(120)
+    model = LCMClassifierCV([1, 2], [1, 2], n_init=2, random_state=0).fit(X, y)
+    path = pd.DataFrame(model.cv_results_)
+    assert set(path["noise"]) == {"tied", "untied"}
+    assert (path.loc[path["noise"] == "untied", "n_components"] > 1).all()
+    assert model.noise_ in ("tied", "untied")
+    assert_allclose(model.best_score_, -model.held_out_.min(), rtol=1e-6)
+    again = LCMClassifierCV([1, 2], [1, 2], n_init=2, random_state=0, n_jobs=2).fit(X, y)
+    assert_allclose(again.predict_proba(X), model.predict_proba(X))
+    copy_of = model._unfitted_copy(
+        learned_with({"n_latent_": 2, "n_components_": 2, "noise_": "untied"})
+    )
+    assert (copy_of.n_latent, copy_of.noise, copy_of.discriminative) == (2, "untied", True)
+
+
+def learned_with(attributes):
+    return Learned(None, None, attributes)

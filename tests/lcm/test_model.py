@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
 from latentclass import HybridLCMClassifier, LCMClassifier
+from latentclass.data._schema import Table
 from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._model import LCMModel
 
@@ -100,3 +101,34 @@ def test_values_are_frozen_checked_and_survive_a_pickle(mixed):
         copy = pickle.loads(pickle.dumps(model))
         assert_allclose(copy.class_prior, model.class_prior, rtol=0)
         assert copy.best.latent_mean.tolist() == model.best.latent_mean.tolist()
+
+
+def test_label_noise_mixes_the_posterior_with_the_prior_and_leaves_the_density():
+    X, y = load_iris(return_X_y=True)
+    y = np.minimum(y, 1)  # two classes of unequal size
+    fitted = LCMClassifier(1, n_init=2, random_state=0).fit(X, y)
+    model = fitted._model
+    noisy = replace(model, label_noise=0.2)
+    table = Table(X, np.empty((len(X), 0), dtype=np.int32))
+    evidence, other = model.evidence(table, None), noisy.evidence(table, None)
+
+    def posterior(log):
+        joint = np.exp(log + model.log_prior)
+        return joint / joint.sum(axis=1, keepdims=True)
+
+    assert_allclose(posterior(other), 0.8 * posterior(evidence) + 0.2 * model.class_prior)
+    assert_allclose(noisy.log_density(table, None), model.log_density(table, None))
+    without = noisy.without_each(table.block(slice(None)), np.ones(X.shape, dtype=bool))
+    hidden = X.copy()
+    hidden[:, 2] = np.nan
+    alone = noisy.evidence(Table(hidden, table.codes), None)
+    assert_allclose(without[:, 2], alone, rtol=1e-6)
+
+
+def test_samples_of_a_class_have_its_label_noise():
+    X = np.repeat([[0.0], [100.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 1))
+    fitted = LCMClassifier(1, n_init=1, random_state=0).fit(X, np.repeat([0, 1], 20))
+    noisy = replace(fitted._model, label_noise=0.4)
+    drawn = noisy.sample_table(np.zeros(4000, dtype=np.intp), np.random.default_rng(0))
+    # a fifth: two fifths of the labels are drawn, half of them from the other class
+    assert_allclose(np.mean(np.asarray(drawn.numeric) > 50), 0.2, atol=0.02)

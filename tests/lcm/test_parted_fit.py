@@ -135,7 +135,11 @@ def test_discrete_columns_are_counted_in_all_parts():
     settings = LCMClassifier(2, n_init=1, random_state=0)._settings(2, 1)
     one, other = (
         fit_lcm_parts(
-            read(cut(mixed, y, k, sample_rows=100)), settings, lambda: 0, on_iteration=None
+            read(cut(mixed, y, k, sample_rows=100)),
+            settings,
+            lambda: 0,
+            discriminative=False,
+            on_iteration=None,
         )
         for k in (2, 3)
     )

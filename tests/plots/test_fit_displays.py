@@ -4,6 +4,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
@@ -139,8 +140,13 @@ def test_a_real_search(wine):
     search = LCMClassifierCV([1, 2], [1, 2], search="exhaustive", n_init=1, cv=2, random_state=0)
     search.fit(wine.X, wine.y)
     display = SearchPathDisplay.from_estimator(search)
-    assert_allclose(display.lines_[1].get_ydata(), -search.cv_results_["mean_test_score"][1::2])
-    assert_allclose(display.chosen_.get_offsets(), [[search.n_latent_, -search.best_score_]])
+    path = pd.DataFrame(search.cv_results_)
+    path = path[(path["noise"] == search.noise_) | (path["n_components"] == 1)]
+    two = path[path["n_components"] == 2].sort_values("n_latent")
+    assert_allclose(display.lines_[1].get_ydata(), -two["mean_test_score"])
+    size = (search.n_latent_, search.n_components_)
+    score = path.set_index(["n_latent", "n_components"])["mean_test_score"][size]
+    assert_allclose(display.chosen_.get_offsets(), [[search.n_latent_, -score]])
     assert len(RestartsDisplay.from_estimator(search).lines_) == 1
 
 

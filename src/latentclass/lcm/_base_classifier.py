@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -31,14 +31,17 @@ class LatentClassifier(GenerativeClassifier):
     n_init: int
     select: str
     drop_starts: bool
+    discriminative: bool
     accelerate: bool
+
+    _noises: ClassVar[tuple[str, ...]] = ("tied", "untied")
 
     _model: LatentModel
     restart_histories_: list[list[float]]
 
     def _check_parameters(self) -> None:
         self._check_size()
-        check_option("noise", self.noise, ("tied", "untied"))
+        check_option("noise", self.noise, self._noises)
         check_option("structure", self.structure, ("full", "learned"))
         check_option("offset", self.offset, (True, False))
         check_number("prior", self.prior, low=0, none=True)
@@ -46,6 +49,7 @@ class LatentClassifier(GenerativeClassifier):
         check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("select", self.select, ("average", "accuracy", "likelihood"))
         check_option("drop_starts", self.drop_starts, (True, False))
+        check_option("discriminative", self.discriminative, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_option("relative_tol", self.relative_tol, (True, False))

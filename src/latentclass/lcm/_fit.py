@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_components
 from latentclass.lcm._hybrid_sample import RowDealer
 from latentclass.lcm._model import LCMModel
-from latentclass.lcm._steps import JOINT_SHARE, no_steps, share_prior, take_steps
+from latentclass.lcm._steps import JOINT_SHARE, LABEL_NOISES, Choice, share_prior, take_steps
 
 P = TypeVar("P", bound=tuple[Any, ...])
 
@@ -110,18 +110,28 @@ class LCMFit:
         self, training: Training, on_iteration: Step | None, *, discriminative: bool
     ) -> Learned:
         """Run EM, followed by gradient steps if `discriminative`."""
-        learned = self._run_em(training, on_iteration)
+        learned = self.run_em(training, on_iteration)
         return self.take_steps(training, learned) if discriminative else learned
 
     def take_steps(self, training: Training, learned: Learned) -> Learned:
         """Follow EM by gradient steps, as many as are best for held-out rows."""
+        return self.take_known_steps(self.deal(training), learned, None)
+
+    def take_known_steps(
+        self, dealer: RowDealer, learned: Learned, choice: Choice | None
+    ) -> Learned:
+        """Follow EM by a number of gradient steps, if it is known."""
         assert isinstance(learned.model, LCMModel)
         if not self.measured.scaling.n_varying:
-            return replace(learned, attributes={**learned.attributes, **no_steps()})
-        dealer = RowDealer.of(training, training.table.codes, self.draw_seed())
-        return take_steps(self, dealer, learned, learned.model.params)
+            return replace(learned, attributes={**learned.attributes, **Choice().attributes})
+        return take_steps(self, dealer, learned, learned.model.params, choice)
 
-    def _run_em(self, training: Training, on_iteration: Step | None = None) -> Learned:
+    def deal(self, training: Training) -> RowDealer:
+        """Samples of the rows by what they hold."""
+        return RowDealer.of(training, training.table.codes, self.draw_seed())
+
+    def run_em(self, training: Training, on_iteration: Step | None = None) -> Learned:
+        """Fit by EM alone."""
         return fit_lcm(
             training,
             self.measured,
@@ -131,13 +141,16 @@ class LCMFit:
             on_iteration=on_iteration,
         )
 
-    def model(self, params: LCMParams) -> LCMModel:
+    label_noises: ClassVar[tuple[float, ...]] = LABEL_NOISES
+
+    def model(self, params: LCMParams, label_noise: float = 0.0) -> LCMModel:
         """The model with these parameters."""
-        return LCMModel(self.measured.scaling, self.measured.level_offsets, canonical(params))
+        measured = self.measured
+        return LCMModel(measured.scaling, measured.level_offsets, canonical(params), label_noise)
 
     def learn(self, training: Training) -> LCMParams:
         """Parameters that EM finds."""
-        model = self._run_em(training).model
+        model = self.run_em(training).model
         assert isinstance(model, LCMModel)
         return model.params
 

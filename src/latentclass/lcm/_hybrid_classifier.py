@@ -251,6 +251,9 @@ class HybridLCMClassifier(MixedClassifier):
     held_out_ : array
         With `discriminative=True`: log-loss of the held-out rows after every fifth step, by
         temperature (1, 1.5, 2, 3, 5). It ends when eight evaluations brought no improvement.
+    label_noise_ : float
+        With `discriminative=True`: share of labels that are drawn at random, as in
+        `LCMClassifier`; 0 unless all columns are continuous.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str

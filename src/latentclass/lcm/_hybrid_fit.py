@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,8 +62,11 @@ class HybridFit:
     draw_seed: Callable[[], int]
     n_jobs: int | None
 
-    def model(self, params: HybridParams) -> LatentModel:
-        """The model with these parameters."""
+    label_noises: ClassVar[tuple[float, ...]] = (0.0,)
+
+    def model(self, params: HybridParams, label_noise: float = 0.0) -> LatentModel:
+        """The model with these parameters, which has no label noise."""
+        assert label_noise == 0
         return HybridModel(self.columns, canonical(params), self.predict_method)
 
     def learn(self, training: Training) -> HybridParams:

@@ -21,7 +21,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import measure_parts
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
-from latentclass.lcm._fit import LCMFit, LCMSettings, Step
+from latentclass.lcm._fit import LCMSettings, Step
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams, HybridStats, StatelessProblem
 from latentclass.lcm._hybrid_fit import (
@@ -32,7 +32,7 @@ from latentclass.lcm._hybrid_fit import (
     outside_power,
 )
 from latentclass.lcm._hybrid_sample import MANY
-from latentclass.lcm._parted_fit import fit_lcm_parts
+from latentclass.lcm._parted_fit import even_classes, fit_lcm_parts
 from latentclass.lcm._steps import take_steps
 from latentclass.lcm._stick_breaking import (
     Promotion,
@@ -43,9 +43,6 @@ from latentclass.lcm._stick_breaking import (
 
 BOUND_STEPS = 3
 """Steps on the bound of a row in each E-step, at least. A fourth raised the bound by 3e-6 a row."""
-
-UNEVEN = 0.2
-"""A sample whose classes have shares that differ from those of all rows by more is reweighted."""
 
 
 def promote_parts(parted: PartedTraining) -> PartedTraining:
@@ -144,9 +141,9 @@ def fit_columns_parts(
     sample = even_classes(sample, totals.by_class)
     rest = columns, settings, predict_method, bound_steps, draw_seed, None
     if not columns.n_logistic:
-        learned = fit_lcm_parts(parted, settings, draw_seed, on_iteration=on_iteration)
-        numbers = LCMFit(measured, settings, draw_seed, None)
-        return numbers.take_steps(sample, learned) if discriminative else learned
+        return fit_lcm_parts(
+            parted, settings, draw_seed, discriminative=discriminative, on_iteration=on_iteration
+        )
     fit = HybridFit(*rest)
     dealer = fit.deal(sample) if discriminative or sample.weight.sum() >= MANY else None
     start = fit.run_em(sample, None if dealer is None else dealer.sample())[0].params
@@ -168,16 +165,3 @@ def fit_columns_parts(
     if dealer is None or not discriminative:
         return learned
     return take_steps(fit, dealer, learned, result.params)
-
-
-def even_classes(sample: Training, by_class: FloatArray) -> Training:
-    """The sample, with weights that give its classes their shares among all labelled rows.
-
-    A sample has more rows of small classes. If its shares are about right, nothing changes.
-    """
-    labelled = sample.labelled
-    own = np.bincount(sample.y[labelled], sample.weight[labelled], len(by_class))
-    ratio = np.divide(by_class * own.sum(), own * by_class.sum(), where=own > 0, out=own + 1.0)
-    if not labelled.any() or np.all(np.abs(ratio - 1.0) < UNEVEN):
-        return sample
-    return replace(sample, weight=np.where(labelled, ratio[sample.y], 1.0) * sample.weight)

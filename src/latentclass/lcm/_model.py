@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from latentclass._types import BoolArray, FloatArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._schema import Table
 from latentclass.engine import _factored as factored
 from latentclass.engine._class_components import (
@@ -18,11 +18,23 @@ from latentclass.engine._class_components import (
     flatten_components,
 )
 from latentclass.engine._em import take_starts
-from latentclass.engine._logspace import log_normalise
+from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._gaussian_model import GaussianModel, Scaling, joint_parts
 from latentclass.lcm._em import LCMParams, to_components
+
+
+def add_label_noise(evidence: FloatArray, log_prior: FloatArray, noise: float) -> FloatArray:
+    """log p(x | class) if a share of the labels is drawn at random, whatever the row holds.
+
+    The density of such rows is p(x) in every class. So the posterior is (1 - noise) P(y | x) +
+    noise P(y), and p(x) stays as it is. Shapes (n_rows, Y) and (Y,).
+    """
+    if noise == 0:
+        return evidence
+    whole = log_sum_exp(evidence + log_prior)[:, None]
+    return np.asarray(np.logaddexp(np.log1p(-noise) + evidence, np.log(noise) + whole))
 
 
 class BestStart(NamedTuple):
@@ -113,10 +125,13 @@ class LCMModel(LatentModel, GaussianModel):
     ----------
     params : LCMParams
         In their standard form (`canonical`), the best start first. They give the `components`.
+    label_noise : float
+        Share of labels that are drawn at random (see `add_label_noise`).
     """
 
     components: ClassComponents = field(init=False)
     params: LCMParams
+    label_noise: float = 0.0
 
     def __post_init__(self) -> None:
         n_starts, n_classes, n_components = self.params.log_weight.shape
@@ -145,6 +160,16 @@ class LCMModel(LatentModel, GaussianModel):
             np.empty((m, 0, q)),
             np.empty((m, 0)),
         )
+
+    def _mix_components(self, joint: FloatArray) -> FloatArray:
+        return add_label_noise(super()._mix_components(joint), self.log_prior, self.label_noise)
+
+    def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
+        """See `FittedModel`."""
+        if self.label_noise > 0:
+            others = rng.choice(self.n_classes, size=len(y), p=self.class_prior)
+            y = np.where(rng.random(len(y)) < self.label_noise, others, y)
+        return super().sample_table(y, rng)
 
     def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
         """E[z | observed cells] under the best start."""

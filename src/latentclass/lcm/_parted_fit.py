@@ -18,8 +18,11 @@ from latentclass.estimator._gaussian_model import Measured, gather, measure_part
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
 from latentclass.lcm._em import LCMParams, LCMProblem, LCMStats, canonical
-from latentclass.lcm._fit import LCMSettings, Step, fit_data, fit_lcm, training_accuracy
+from latentclass.lcm._fit import LCMFit, LCMSettings, Step, fit_data, fit_lcm, training_accuracy
 from latentclass.lcm._model import LCMModel
+
+UNEVEN = 0.2
+"""A sample whose classes have shares that differ from those of all rows by more is reweighted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +68,35 @@ def fit_lcm_parts(
     settings: LCMSettings,
     draw_seed: Callable[[], int],
     *,
+    discriminative: bool,
     on_iteration: Step | None,
 ) -> Learned:
-    """Fit the model to rows in parts: restarts on the sample, then EM from the best on all rows.
+    """Fit the model to rows in parts: EM on all rows, then gradient steps on the sample."""
+    measured = measure_parts(parted)
+    reader = PartReader(measured, settings, settings.n_kept)
+    known, complete = reduce(_add, parted.map(reader.known))
+    learned = _run_em(parted, reader, known, draw_seed, on_iteration, complete=complete)
+    if not discriminative:
+        return learned
+    sample = even_classes(parted.sample, known.labelled[0])
+    return LCMFit(measured, settings, draw_seed, None).take_steps(sample, learned)
+
+
+def _run_em(
+    parted: PartedTraining,
+    reader: PartReader,
+    known: ComponentData,
+    draw_seed: Callable[[], int],
+    on_iteration: Step | None,
+    *,
+    complete: bool,
+) -> Learned:
+    """Restarts on the sample, then EM from the best on all rows.
 
     If sums over the rows are all that it needs, as with one component and nothing missing, there is
     no need for a sample.
     """
-    measured = measure_parts(parted)
-    reader = PartReader(measured, settings, settings.n_kept)
-    known, complete = reduce(_add, parted.map(reader.known))
+    measured, settings = reader.measured, reader.settings
     if complete:
         chosen = settings.select == "accuracy"
         score = training_accuracy(parted.sample, measured, None) if chosen else None
@@ -115,3 +137,16 @@ def _add(
     first: tuple[ComponentData, bool], second: tuple[ComponentData, bool]
 ) -> tuple[ComponentData, bool]:
     return add_known(first[0], second[0]), first[1] and second[1]
+
+
+def even_classes(sample: Training, by_class: FloatArray) -> Training:
+    """The sample, with weights that give its classes their shares among all labelled rows.
+
+    A sample has more rows of small classes. If its shares are about right, nothing changes.
+    """
+    labelled = sample.labelled
+    own = np.bincount(sample.y[labelled], sample.weight[labelled], len(by_class))
+    ratio = np.divide(by_class * own.sum(), own * by_class.sum(), where=own > 0, out=own + 1.0)
+    if not labelled.any() or np.all(np.abs(ratio - 1.0) < UNEVEN):
+        return sample
+    return replace(sample, weight=np.where(labelled, ratio[sample.y], 1.0) * sample.weight)

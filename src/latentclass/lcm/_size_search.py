@@ -99,9 +99,10 @@ def fit_each_fold(
 
 
 class FoundSize(NamedTuple):
-    """The best pair, its mean score, and all candidates in the order in which they were tried."""
+    """The best pair, its noise and mean score, and all candidates in the order of their trial."""
 
     pair: Pair
+    noise: str | None = None
     score: float = np.nan
     path: tuple[dict[str, Any], ...] = ()
 
@@ -112,6 +113,7 @@ class FoundSize(NamedTuple):
         return {
             "n_latent_": self.pair[0],
             "n_components_": self.pair[1],
+            **({} if self.noise is None else {"noise_": self.noise}),
             "best_score_": self.score,
             "n_candidates_": len(self.path),
             "cv_results_": {name: np.array([row[name] for row in self.path]) for name in names},
@@ -136,6 +138,8 @@ class SizeSearch:
     n_jobs : int or None
     owner : str or None
         Who is named in the lines printed about candidates; None prints nothing.
+    noise : {"tied", "untied"} or None
+        That of all candidates, if they have any.
     """
 
     pairs: list[Pair]
@@ -147,6 +151,7 @@ class SizeSearch:
     max_iter: int
     n_jobs: int | None
     owner: str | None
+    noise: str | None = None
 
     def run(self, search: str) -> FoundSize:
         """Search by its name."""
@@ -157,7 +162,7 @@ class SizeSearch:
         }[search]
         best, path = visit()
         pair = best["n_latent"], best["n_components"]
-        return FoundSize(pair, best["mean_test_score"], tuple(path))
+        return FoundSize(pair, self.noise, best["mean_test_score"], tuple(path))
 
     def exhaustive(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """All pairs: the best candidate, and all of them."""
@@ -211,6 +216,7 @@ class SizeSearch:
             return {
                 "n_latent": pair[0],
                 "n_components": pair[1],
+                **({} if self.noise is None else {"noise": self.noise}),
                 "n_init": n_init,
                 "max_iter": max_iter,
                 "mean_test_score": float(scores.mean()),
@@ -243,7 +249,8 @@ class SizeSearch:
 def _print_candidate(owner: str, row: dict[str, Any]) -> None:
     """Print one line per candidate to standard error."""
     print(
-        f"{owner}: n_latent={row['n_latent']}, n_components={row['n_components']}: "
+        f"{owner}: n_latent={row['n_latent']}, n_components={row['n_components']}"
+        f"{', noise=' + row['noise'] if 'noise' in row else ''}: "
         f"{row['mean_test_score']:.4f} ({row['seconds']:.1f} s)",
         file=sys.stderr,
     )

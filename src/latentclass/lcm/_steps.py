@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from latentclass._types import FloatArray
-from latentclass.engine._logspace import log_normalise
+from latentclass._types import FloatArray, IndexArray
+from latentclass.engine._logspace import log_sum_exp
 from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._reading import Training
 from latentclass.lcm._em import Prior
 from latentclass.lcm._hybrid_sample import RowDealer
+from latentclass.lcm._model import add_label_noise
 
 P = TypeVar("P", bound=tuple[Any, ...])
 
@@ -44,6 +45,16 @@ STARTED_ROWS = 10_000
 starts are enough to choose the number of steps. With few rows the temperature needs all of them,
 since an average over more starts is less sure of itself."""
 
+LABEL_NOISES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+"""Shares of labels that may be drawn at random, tried on the held-out rows."""
+
+SURPRISE = -1e3
+"""Evidence for the label of a row that speaks against it as strongly as can be."""
+
+SURPRISE_WEIGHT = 0.25
+"""Weight of such a row that is added to those held out: none among a hundred rows does not mean
+that there is none."""
+
 TIE = 1e-9
 """Log-losses that differ by less than this count as equal."""
 
@@ -55,7 +66,11 @@ class SteppedFit(Protocol[P]):
     def n_jobs(self) -> int | None:
         """Number of threads."""
 
-    def model(self, params: P) -> FittedModel:
+    @property
+    def label_noises(self) -> tuple[float, ...]:
+        """Label noise that the model can have; 0 is among it."""
+
+    def model(self, params: P, label_noise: float = 0.0) -> FittedModel:
         """The model with these parameters."""
 
     def learn(self, training: Training) -> P:
@@ -68,22 +83,42 @@ class SteppedFit(Protocol[P]):
         """The same fit with at most so many starts."""
 
 
-def take_steps(fit: SteppedFit[P], dealer: RowDealer, learned: Learned, params: P) -> Learned:
-    """Follow EM by gradient steps, as many as are best for held-out rows."""
-    n_steps, temperature, losses = learn_steps(fit, dealer)
+class Choice(NamedTuple):
+    """What is best for held-out rows, and how good it is.
+
+    `losses` (n_looks, n_temperatures) are the log-losses after every few steps, each with the
+    label noise that is best for it.
+    """
+
+    n_steps: int = 0
+    temperature: float = 1.0
+    label_noise: float = 0.0
+    losses: FloatArray = np.zeros((0, len(TEMPERATURES)))
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The estimators' attributes about the steps."""
+        found = {"n_steps_": self.n_steps, "held_out_": self.losses}
+        return {**found, "label_noise_": self.label_noise}
+
+
+def take_steps(
+    fit: SteppedFit[P],
+    dealer: RowDealer,
+    learned: Learned,
+    params: P,
+    choice: Choice | None = None,
+) -> Learned:
+    """Follow EM by gradient steps, as many as are best for held-out rows unless that is known."""
+    choice = learn_steps(fit, dealer) if choice is None else choice
     path = climb_rows(fit, dealer, np.ones(len(dealer.training.y)), params)
-    params = next(islice(path, n_steps, None))
+    params = next(islice(path, choice.n_steps, None))
     return Learned(
-        fit.model(params) if n_steps else learned.model,
+        fit.model(params, choice.label_noise),
         learned.record,
-        {**learned.attributes, "n_steps_": n_steps, "held_out_": losses},
-        temperature,
+        {**learned.attributes, **choice.attributes},
+        choice.temperature,
     )
-
-
-def no_steps() -> dict[str, Any]:
-    """The estimators' attributes where nothing can be trained."""
-    return {"n_steps_": 0, "held_out_": np.zeros((0, len(TEMPERATURES)))}
 
 
 def climb_rows(fit: SteppedFit[P], dealer: RowDealer, keep: FloatArray, params: P) -> Iterator[P]:
@@ -93,42 +128,82 @@ def climb_rows(fit: SteppedFit[P], dealer: RowDealer, keep: FloatArray, params: 
     return fit.climb(dealer.batches(keep), weight, params)
 
 
-def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> tuple[int, float, FloatArray]:
-    """Number of gradient steps and temperature that are best for held-out rows; their log-loss.
+def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> Choice:
+    """Number of gradient steps, temperature and label noise that are best for held-out rows.
 
     Neither EM nor the gradient see what is held out.
     """
     shares = dealer.held_out()
     if not len(shares):
-        return 0, 1.0, np.zeros((0, len(TEMPERATURES)))
+        return Choice()
     walks = [held_losses(fit, dealer, share) for share in shares]
     total = float((shares @ dealer.training.weight).sum())
-    looks: list[FloatArray] = []
-    best = place = 0
+    looks: list[tuple[FloatArray, FloatArray]] = []
+    best = place = noise = 0
     while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
-        looks.append(np.sum([next(walk) for walk in walks], axis=0) / total)
-        losses = np.array(looks)
+        sums = [next(walk) for walk in walks]
+        loss = np.sum([one.loss for one in sums], axis=0) / total
+        surprise = np.mean([one.surprise for one in sums], axis=0)
+        merit = loss + SURPRISE_WEIGHT * surprise / total
+        looks.append((loss, merit))
+        merits = np.array([one for _, one in looks])
         # of losses that differ only by rounding, the first: fewer steps, lower temperature
-        lowest = int(np.flatnonzero(losses <= losses.min() + TIE)[0])
-        best, place = divmod(lowest, len(TEMPERATURES))
-    return best * STEP_SPACING, TEMPERATURES[place], losses
+        lowest = int(np.flatnonzero(merits <= merits.min() + TIE)[0])
+        best, place, noise = (int(k) for k in np.unravel_index(lowest, merits.shape))
+    chosen = merits.argmin(axis=2)[..., None]
+    losses = np.take_along_axis(np.array([loss for loss, _ in looks]), chosen, axis=2)[..., 0]
+    return Choice(best * STEP_SPACING, TEMPERATURES[place], fit.label_noises[noise], losses)
 
 
-def held_losses(fit: SteppedFit[P], dealer: RowDealer, share: FloatArray) -> Iterator[FloatArray]:
-    """Yield the summed log-losses of held-out rows by temperature, after every few steps."""
+class HeldLosses(NamedTuple):
+    """Log-losses by temperature and label noise: the sum over rows, and that of a surprise.
+
+    A surprise is a row that speaks against its label as strongly as can be.
+    """
+
+    loss: FloatArray
+    surprise: FloatArray
+
+
+def held_losses(fit: SteppedFit[P], dealer: RowDealer, share: FloatArray) -> Iterator[HeldLosses]:
+    """Yield the losses of held-out rows, after every few steps."""
     held = dealer.take(share)
     keep = dealer.beside(share)
     rest = dealer.take(keep)
     n_starts = STARTED_ROWS / (float(rest.weight.sum()) * rest.n_classes)
     fit = fit.with_starts(max(FEW_STARTS, int(n_starts)))
     params = fit.learn(rest)
-    y, weight = held.y, held.weight
     path = climb_rows(fit, dealer, keep, params)
     for moved in islice(path, 0, None, STEP_SPACING):
         model = fit.model(moved)
         evidence = model.evidence(held.table, fit.n_jobs)
-        posteriors = (log_normalise(evidence / t + model.log_prior) for t in TEMPERATURES)
-        yield np.array([-float(weight @ p[np.arange(len(y)), y]) for p in posteriors])
+        loss = _log_losses(evidence, held.y, held.weight, model.log_prior, fit.label_noises)
+        surprise = np.zeros(loss.shape)
+        if max(fit.label_noises) > 0:
+            against = np.where(np.eye(model.n_classes, dtype=bool), SURPRISE, 0.0)
+            classes = np.flatnonzero(model.class_prior > 0)
+            surprise = _log_losses(
+                against[classes],
+                classes,
+                model.class_prior[classes],
+                model.log_prior,
+                fit.label_noises,
+            )
+        yield HeldLosses(loss, surprise)
+
+
+def _log_losses(
+    evidence: FloatArray,
+    y: IndexArray,
+    weight: FloatArray,
+    log_prior: FloatArray,
+    noises: tuple[float, ...],
+) -> FloatArray:
+    """Summed log-losses of rows by temperature and label noise."""
+    noisy = np.stack([add_label_noise(evidence, log_prior, noise) for noise in noises])
+    joint = noisy / np.reshape(TEMPERATURES, (-1, 1, 1, 1)) + log_prior
+    own = joint[..., np.arange(len(y)), y]
+    return np.asarray((log_sum_exp(joint) - own) @ weight)
 
 
 def share_prior(prior: Prior, share: float) -> Prior:

@@ -75,8 +75,8 @@ class SearchPathDisplay:
         Parameters
         ----------
         search : fitted LCMClassifierCV or BinaryLCMClassifierCV
-            If a candidate was tried several times, with more starts each time, its last score
-            counts.
+            If a candidate was tried several times, its score with the noise that was chosen counts,
+            and of several of these the last.
         ax : matplotlib axes, optional
         **plot_options
             As in `plot`.
@@ -91,7 +91,10 @@ class SearchPathDisplay:
                 "LCMClassifierCV that tried more than one pair of n_latent and n_components."
             )
         pairs = list(zip(*(np.asarray(results[key]).tolist() for key in keys[:2]), strict=True))
-        last = np.array(sorted({pair: row for row, pair in enumerate(pairs)}.values()))
+        noise = results.get("noise", [None] * len(pairs))
+        chosen = getattr(search, "noise_", None)
+        order = sorted(range(len(pairs)), key=lambda row: noise[row] == chosen)
+        last = np.array(sorted({pairs[row]: row for row in order}.values()))
         latent, components, mean, deviation = (np.asarray(results[key])[last] for key in keys)
         loss = search.scoring == "log_loss"
         display = cls(
