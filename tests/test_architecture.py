@@ -60,6 +60,7 @@ KNOW_SCIKIT_LEARN = {
     "fit other estimators": [
         "baselines/*.py",
         "evaluation/*.py",
+        "mixture/_classifier_presets.py",
         "mixture/_component_classifiers.py",
         "auto/_families.py",
     ],

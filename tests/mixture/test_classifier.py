@@ -504,9 +504,15 @@ def _fit_quietly(model, X, y, **options):
         ),
         (
             {"estimator": "naive"},
-            "estimator='naive' has no fit. Pass a scikit-learn classifier with fit and "
-            "predict_proba, or None for naive Bayes.",
+            "estimator='naive' must be one of 'auto', 'logistic_regression', 'extra_trees', "
+            "'hist_gradient_boosting'.",
         ),
+        (
+            {"estimator": 3},
+            "estimator=3 has no fit. Pass a scikit-learn classifier with fit and predict_proba, or "
+            "None for naive Bayes.",
+        ),
+        ({"refits": -1}, "refits=-1 must be a whole number of at least 0, or None."),
         *(
             (
                 {"n_components": k},

@@ -18,7 +18,7 @@ from latentclass.data._labels import UNLABELLED
 from latentclass.data._schema import Schema, Table, block_spans
 from latentclass.engine import _product as product
 from latentclass.engine._content_folds import DistinctRows, assign_folds
-from latentclass.engine._em import EMResult, take_starts
+from latentclass.engine._em import take_starts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
@@ -26,20 +26,24 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.mixture._classifier_choice import Found, Recipe, fewest_components
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import (
     Classifiers,
     LatentVariableModel,
     NaiveBayesClassifiers,
 )
+from latentclass.mixture._classifier_presets import PRESETS, FilledCoder, make_classifier
 from latentclass.mixture._component_classifiers import (
+    Coder,
     EstimatorSearch,
     FittedClassifiers,
     MatrixCoder,
     check_estimator,
 )
+from latentclass.mixture._component_refits import refit_classifiers, stand_in_shares
 from latentclass.mixture._latent_mixture import check_temperatures
-from latentclass.mixture._searches import SEARCHES, Rule, run_search
+from latentclass.mixture._searches import SEARCHES, Chance, Rule, SearchResult, run_search
 from latentclass.naive_bayes._components import ProductComponents
 from latentclass.naive_bayes._labelled_problem import observed_columns
 
@@ -49,6 +53,9 @@ N_VISITED = 25
 PATIENCE = 50
 """A start of "era" ends when its best objective has gained no more than `tol` in so many
 iterations."""
+
+N_REFITS = 1
+"""How often the shares are computed anew with a named classifier after the search."""
 
 N_FOLDS = 5
 """Number of folds when the number of components is chosen."""
@@ -93,19 +100,24 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
 
     By default the classifiers are naive Bayes: P(x | c) is a product over the columns, and
     P(y | c, x) is proportional to P(y | c) times the product of the P(x_j | c, y). With one
-    component this is `NaiveBayes`. Any scikit-learn classifier with `predict_proba` can be used
-    instead.
+    component this is `NaiveBayes`. There are others by name, which give better probabilities on
+    most tables, and any scikit-learn classifier with `predict_proba` can be used.
 
     Parameters
     ----------
-    estimator : classifier or None, default=None
-        Classifier of each component. None is naive Bayes, with which all methods work. Others get
-        the continuous columns, followed by a column of 0 and 1 for each category. If `fit` takes
+    estimator : {"auto", "logistic_regression", "extra_trees", "hist_gradient_boosting"}, \
+classifier or None, default=None
+        Classifier of each component. None is naive Bayes. A name is a scikit-learn classifier with
+        settings for small groups of rows; it takes missing cells. "auto" fits all of the named ones
+        and keeps the one with the lowest cross-fitted log-loss. Other classifiers get the
+        continuous columns, followed by a column of 0 and 1 for each category. If `fit` takes
         `sample_weight`, a row may belong to several components in part; otherwise it belongs to its
         most probable one, and weights become copies (see Notes).
     n_components : int or "auto", default=2
         Number of components. "auto" tries 1 to `max_components` on held-out folds, and keeps the
-        smallest number whose log-loss is within one standard error of the lowest.
+        smallest number whose log-loss is within one standard error of the lowest. Classifiers that
+        are fitted after the search need no folds for it (see `refits`): further components are
+        tried as long as the cross-fitted log-loss falls.
     search : {"em", "kmeans", "era", "anneal", "mcem"}, default="era"
         How components are searched for: see `LatentMixture`.
     average : bool, default=False
@@ -113,6 +125,11 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         second half of its iterations, instead of using the best model alone.
     max_components : int, default=4
         Largest number of components that "auto" tries.
+    refits : int or None, default=None
+        With a number, naive Bayes searches for the components. After that, the shares of the rows
+        in them are computed so many times with classifiers that are cross-fitted, and the
+        classifiers are fitted to these shares. None is 1 for a classifier by name; other
+        classifiers are fitted in each iteration of the search.
     temperatures : tuple of two floats, default=(4.0, 0.1)
         The first and the last temperature of "anneal".
     alpha : float, default=1.0
@@ -154,8 +171,11 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     ----------
     n_components_ : int
         Number of components of the kept model.
-    log_losses_ : dict of int to float
-        With "auto", the held-out log-loss of each number of components that was tried.
+    chosen_estimator_ : str, classifier or None
+        The `estimator`; with "auto", the name of the kept one.
+    log_losses_ : dict
+        With "auto", the held-out log-loss of each number of components that was tried, or of each
+        pair (estimator, n_components) with `estimator="auto"`.
     n_models_ : int
         Number of models that are averaged; 1 without `average`.
     component_weights_ : array of shape (n_components_,)
@@ -222,6 +242,12 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     `complete(how="expected")` uses the components alone, which know all columns, so it works with
     any `estimator`.
 
+    P(y | c, x) is cross-fitted if for each row it comes from a classifier of the component's other
+    rows: the rows are dealt into three parts, by their values. Trees know the labels that they have
+    learned, so their own probabilities of training rows would not divide them well. The same
+    probabilities tell how much of P(y | c) is mixed into P(y | c, x), so that no class is too
+    improbable. `history_` and `traces_` are those of the search, by naive Bayes.
+
     A component without rows is moved to a row drawn at random and gets the classifier of all rows.
     A component with rows of one class predicts that class, apart from what `alpha` adds. Another
     `estimator` learns from labelled rows only, but unlabelled rows still help to find the
@@ -273,6 +299,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         *,
         average: bool = False,
         max_components: int = 4,
+        refits: int | None = None,
         temperatures: tuple[float, float] = (4.0, 0.1),
         alpha: float = 1.0,
         prior: float | None = 1.0,
@@ -292,6 +319,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         self.search = search
         self.average = average
         self.max_components = max_components
+        self.refits = refits
         self.temperatures = temperatures
         self.alpha = alpha
         self.prior = prior
@@ -309,8 +337,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     # -------------------------------------------------------------------- fit
 
     def _check_parameters(self) -> None:
-        if self.estimator is not None:
-            check_estimator(self.estimator)
+        check_estimator(self.estimator)
         k = self.n_components
         try:
             if not (isinstance(k, str) and k == "auto"):
@@ -324,7 +351,13 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
                 f"average=True has no meaning with search={self.search!r}, which settles on one "
                 'model. Use search="era" or "anneal".'
             )
+        if self.average and self._n_refits is not None:
+            raise ValueError(
+                "average=True has no meaning for classifiers that are fitted after the search. Use "
+                "average=False, or estimator=None."
+            )
         check_number("max_components", self.max_components, low=1, whole=True)
+        check_number("refits", self.refits, low=0, none=True, whole=True)
         check_temperatures(self.temperatures)
         check_number("alpha", self.alpha, low=0)
         check_number("prior", self.prior, low=0, none=True)
@@ -347,22 +380,23 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         )
         table = Table(numeric[first], codes[first])
         rows = LabelledRows(data, table, distinct.y, training.schema, training.n_classes)
-        log_losses: dict[int, float] = {}
-        if self.n_components == "auto":
-            n_components, log_losses = self._choose_size(rows, distinct, seed)
-        else:
-            n_components = int(self.n_components)
-        result, model = self._search(rows, n_components, seed, progress)
+        found, log_losses = self._choose(rows, distinct, seed, progress)
+        result, model = found.best, found.model
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
         record = SearchRecord(
             result.history,
             result.n_iter,
             result.converged,
             result.restarts,
-            float(result.history[-1] * float(data.weight.sum()) - float(penalty)),
+            found.objective * float(data.weight.sum()) - float(penalty),
             result.histories,
         )
-        return Learned(model, record, {"log_losses_": log_losses, "traces_": result.histories})
+        attributes = {
+            "log_losses_": log_losses,
+            "chosen_estimator_": found.recipe.estimator,
+            "traces_": result.histories,
+        }
+        return Learned(model, record, attributes)
 
     def _warn(self, learned: Learned) -> None:
         assert isinstance(learned.model, LatentVariableModel)
@@ -376,8 +410,8 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         for c, classifier in enumerate(model.classifiers.classifiers[0, model.order]):
             if classifier.failure:
                 warn_user(
-                    f"{type(self.estimator).__name__} could not learn from component {c}, which "
-                    f"has {classifier.failure}: it gets the classifier of all rows instead. "
+                    f"{type(classifier.classifier).__name__} could not learn from component {c}, "
+                    f"which has {classifier.failure}: it gets the classifier of all rows instead. "
                     "Use fewer components, or an estimator that learns from few rows."
                 )
 
@@ -404,32 +438,43 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         )
 
     def _search(
-        self, rows: LabelledRows, n_components: int, seed: int, progress: FitProgress | None
-    ) -> tuple[EMResult[Any], LatentVariableModel]:
+        self, rows: LabelledRows, recipe: Recipe, seed: int, progress: FitProgress | None
+    ) -> Found:
         """The best start, and the model: the best found and those that it is averaged with."""
+        n_components = recipe.n_components
         n_starts = self.n_init if n_components > 1 else 1
         seeds = np.random.SeedSequence([seed, n_components]).spawn(n_starts)
         rngs = [np.random.default_rng(one) for one in seeds]
         data, y, n_classes = rows.data, rows.y, rows.n_classes
         width = len(rows.schema.columns) + n_starts * n_components * (n_classes + 1)
-        spans = block_spans(len(y), width)
-        mixture = data.problem(n_components, spans, self.n_jobs)
-        problem: Any
-        coder = None
-        if self.estimator is None:
-            problem = ClassifierSearch(data, y, n_classes, mixture, self.n_jobs)
-        else:
-            block = rows.table.block(slice(None))
-            coder = MatrixCoder.of(rows.schema, self.estimator)
-            matrix = coder.matrix(block)
-            with coder.naming_holes(block):
-                problem = EstimatorSearch(data, matrix, y, n_classes, mixture, self.estimator, seed)
+        mixture = data.problem(n_components, block_spans(len(y), width), self.n_jobs)
+        naive = ClassifierSearch(data, y, n_classes, mixture, self.n_jobs)
+        if recipe.estimator is None:
+            return self._found(recipe, self._run(naive, rngs, progress), rows, None)
+        block, coder = rows.table.block(slice(None)), make_coder(recipe.estimator, rows)
+        estimator, matrix = make_classifier(recipe.estimator), coder.matrix(block)
+        own = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed)
+        n_refits = self._n_refits
+        with coder.naming_holes(block):
+            if n_refits is None:
+                return self._found(recipe, self._run(own, rngs, progress), rows, coder)
+            found = self._run(naive, rngs, progress).best
+            share = stand_in_shares(naive, found.params)
+            params, loss = refit_classifiers(own, share, n_refits)
+            objective = float(own.assign(params, Chance(True, 1.0, []))[1][0])
+        best = replace(found, params=params)
+        return Found(recipe, best, objective, fitted_model(params, rows, coder), loss)
+
+    def _run(
+        self, problem: Any, rngs: list[np.random.Generator], progress: FitProgress | None
+    ) -> SearchResult[Any]:
+        """Search from all starts."""
         # with one component nothing is drawn, and the second step confirms the first
-        alone = n_components == 1 and not np.any(y == UNLABELLED)
+        alone = len(problem.mixture.known_rows) == 1 and not np.any(problem.y == UNLABELLED)
         max_iter = min(self.max_iter, 2) if alone else self.max_iter
         rule = Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1])))
         first, step = max_iter // 2, max((max_iter - max_iter // 2) // N_VISITED, 1)
-        found = run_search(
+        return run_search(
             problem,
             problem.starts(rngs),
             rule,
@@ -443,20 +488,61 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
             visit=(lambda i: i >= first and (i - first) % step == 0) if self.average else None,
             on_iteration=None if progress is None else progress.step,
         )
+
+    def _found(
+        self, recipe: Recipe, found: SearchResult[Any], rows: LabelledRows, coder: Coder | None
+    ) -> Found:
+        """The model of a search, and the models that it is averaged with."""
         winner = int(found.best.order[0])
         visited = [take_starts(one, slice(winner, winner + 1)) for one in found.visited]
         chosen = [found.best.params, *visited[:N_VISITED]]
         params = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
-        return found.best, fitted_model(params, rows, coder)
+        model, objective = fitted_model(params, rows, coder), found.best.history[-1]
+        return Found(recipe, found.best, objective, model, np.zeros(len(rows.y)))
+
+    @property
+    def _n_refits(self) -> int | None:
+        """How often the classifiers are refitted after the search; None: in all its iterations."""
+        if self.estimator is None:
+            return None
+        if self.refits is not None:
+            return int(self.refits)
+        return N_REFITS if isinstance(self.estimator, str) else None
+
+    def _choose(
+        self, rows: LabelledRows, distinct: DistinctRows, seed: int, progress: FitProgress | None
+    ) -> tuple[Found, dict[Any, float]]:
+        """The fit that is kept, and the held-out log-losses of all that were tried."""
+        if self.n_components == "auto" and self._n_refits is None:
+            recipe, log_losses = self._choose_size(rows, distinct, seed)
+            return self._search(rows, recipe, seed, progress), log_losses
+        open_choice = isinstance(self.estimator, str) and self.estimator == "auto"
+        most = self.max_components if self.n_components == "auto" else int(self.n_components)
+        least = 1 if self.n_components == "auto" else most
+        tried: list[Found] = []
+        for estimator in PRESETS if open_choice else [self.estimator]:
+            for k in range(least, most + 1):
+                tried.append(self._search(rows, Recipe(estimator, k), seed, progress))
+                if k > least and tried[-1].loss.sum() >= tried[-2].loss.sum():
+                    break
+        if len(tried) == 1:
+            return tried[0], {}
+        total = float(rows.data.weight[rows.y != UNLABELLED].sum())
+        log_losses = {
+            (found.recipe if open_choice else found.recipe.n_components): found.loss.sum() / total
+            for found in tried
+        }
+        return tried[fewest_components([(one.recipe, one.loss) for one in tried])], log_losses
 
     def _choose_size(
         self, rows: LabelledRows, distinct: DistinctRows, seed: int
-    ) -> tuple[int, dict[int, float]]:
-        """The least number of components within one standard error of the best, and log-losses."""
+    ) -> tuple[Recipe, dict[Any, float]]:
+        """The number of components by the log-loss of held-out folds, and all log-losses."""
         parts = assign_folds(distinct, N_FOLDS, salt=1)
         y, weight = distinct.y, distinct.weight
         losses, log_losses = [], {}
         for n_components in range(1, self.max_components + 1):
+            recipe = Recipe(self.estimator, n_components)
             loss, tested = np.zeros(len(weight)), np.zeros(len(weight))
             for part in range(N_FOLDS):
                 test = parts.held(part, len(weight))
@@ -465,25 +551,23 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
                 keep, asked = train > 1e-9 * weight, np.flatnonzero(test)
                 if not asked.size or not np.any(y[keep] != UNLABELLED):
                     continue
-                _, model = self._search(rows.take(keep, train[keep]), n_components, seed, None)
+                model = self._search(rows.take(keep, train[keep]), recipe, seed, None).model
                 held_out = rows.table.take(asked)
                 log_proba = model.log_posterior(held_out, model.log_prior, 1.0, self.n_jobs)
                 of_class = np.exp(log_proba)[np.arange(len(asked)), y[asked]]
                 loss[asked] -= test[asked] * np.log(np.maximum(of_class, 1e-15))
                 tested += test
-            losses.append(loss)
+            losses.append((recipe, loss))
             log_losses[n_components] = float(loss.sum() / max(tested.sum(), 1e-300))
-        best = min(log_losses, key=lambda k: (log_losses[k], k))
-        for n_components in range(1, best):
-            # the difference to the best, summed over rows, and its standard error
-            excess = losses[n_components - 1] - losses[best - 1]
-            if excess.sum() <= np.sqrt(len(excess)) * excess.std():
-                return n_components, log_losses
-        return best, log_losses
+        return losses[fewest_components(losses)][0], log_losses
 
     def _unfitted_copy(self, learned: Learned) -> Any:
         assert isinstance(learned.model, LatentVariableModel)
-        return clone(self).set_params(calibrate=False, n_components=learned.model.n_components)
+        return clone(self).set_params(
+            calibrate=False,
+            estimator=learned.attributes["chosen_estimator_"],
+            n_components=learned.model.n_components,
+        )
 
     # ------------------------------------------------------------- attributes
 
@@ -533,7 +617,14 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         return {name: np.exp(t[order]) for name, t in zip(names, tables, strict=True)}
 
 
-def fitted_model(params: Any, rows: LabelledRows, coder: MatrixCoder | None) -> LatentVariableModel:
+def make_coder(estimator: Any, rows: LabelledRows) -> Coder:
+    """What turns the rows into the matrix that a classifier, or one by name, takes."""
+    if isinstance(estimator, str):
+        return FilledCoder.of(rows.schema, rows.table, rows.data.weight)
+    return MatrixCoder.of(rows.schema, estimator)
+
+
+def fitted_model(params: Any, rows: LabelledRows, coder: Coder | None) -> LatentVariableModel:
     """The value of some models, given as starts of `ClassifierSearch` or `EstimatorSearch`."""
     layout, observed = rows.data.layout, observed_columns(rows.schema)
     classifiers: Classifiers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._validation import check_option
 from latentclass.data._schema import Block, Schema
 from latentclass.engine import _product as product
 from latentclass.engine._logspace import split_log
@@ -25,6 +27,7 @@ from latentclass.engine._product_mixture import (
     flat_params,
 )
 from latentclass.mixture._classifier_em import drawn_shares, log_component
+from latentclass.mixture._classifier_presets import PRESETS, FilledCoder
 from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
 
 LEAST_SHARE = 1e-6
@@ -92,7 +95,11 @@ class ComponentClassifier:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse an object without `fit` or `predict_proba`."""
+    """Refuse an unknown name, and an object without `fit` or `predict_proba`."""
+    if isinstance(estimator, str):
+        check_option("estimator", estimator, ("auto", *PRESETS))
+    if estimator is None or isinstance(estimator, str):
+        return
     for verb in ("fit", "predict_proba"):
         if not hasattr(estimator, verb):
             raise ValueError(
@@ -162,6 +169,9 @@ class MatrixCoder:
         )
 
 
+Coder = MatrixCoder | FilledCoder
+
+
 @dataclass(frozen=True, eq=False)
 class FittedClassifiers:
     """Fitted scikit-learn classifiers of all components (see `Classifiers`).
@@ -170,11 +180,11 @@ class FittedClassifiers:
     ----------
     classifiers : object array of shape (n_models, n_components)
         Of `ComponentClassifier`.
-    coder : MatrixCoder
+    coder : Coder
     """
 
     classifiers: npt.NDArray[np.object_]
-    coder: MatrixCoder
+    coder: Coder
 
     @property
     def shares(self) -> FloatArray:
@@ -188,6 +198,10 @@ class FittedClassifiers:
         with self.coder.naming_holes(block):
             for place, classifier in np.ndenumerate(self.classifiers):
                 out[(slice(None), *place)] = classifier.log_proba(matrix)
+        # a row without any observed cell tells nothing about the class
+        empty = np.isnan(block.numeric).all(axis=1) & (block.codes < 0).all(axis=1)
+        with np.errstate(divide="ignore"):
+            out[empty] = np.log(self.shares)
         return out
 
 
@@ -251,20 +265,25 @@ class EstimatorSearch:
     mixture: MixtureProblem
     estimator: Any
     seed: int
-    _units: FloatArray = field(init=False, repr=False)
-    _copies: IndexArray = field(init=False, repr=False)
-    _single: ComponentClassifier = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_units", row_units(self.data.weight))
-        known, weight = self.y >= 0, self.data.weight
+    @cached_property
+    def _units(self) -> FloatArray:
+        return row_units(self.data.weight)
+
+    @cached_property
+    def _copies(self) -> IndexArray:
+        known = self.y >= 0
         copies = np.ones(len(self.y), dtype=np.intp)
-        copies[known] = row_copies(weight[known])
-        object.__setattr__(self, "_copies", copies)
-        whole = np.bincount(self.y[known], weight[known], minlength=self.n_classes)
-        draw = self._draw(whole.sum(), len(self.mixture.known_rows))
-        single = self._fit(np.ones(len(self.y)), whole / whole.sum(), draw)
-        object.__setattr__(self, "_single", single)
+        copies[known] = row_copies(self.data.weight[known])
+        return copies
+
+    @cached_property
+    def _single(self) -> ComponentClassifier:
+        """The classifier of all rows."""
+        known = self.y >= 0
+        whole = np.bincount(self.y[known], self.data.weight[known], minlength=self.n_classes)
+        draw = self.draw(len(self.mixture.known_rows))
+        return self.fit_classifier(np.ones(len(self.y)), whole / whole.sum(), draw)
 
     def starts(self, rngs: list[np.random.Generator]) -> EstimatorParams:
         """Make starts: components around rows far apart, each with the classifier of all rows."""
@@ -284,8 +303,20 @@ class EstimatorSearch:
         share = responsibilities(log_share, self._units, chance)
         return EstimatorStats(share), total / self.data.weight.sum()
 
-    def m_step(self, stats: EstimatorStats) -> EstimatorParams:
-        """See `SearchProblem`."""
+    def m_step(self, stats: EstimatorStats, draw: float | None = None) -> EstimatorParams:
+        """See `SearchProblem`; `draw` is the part of P(y | c, x) that is P(y | c)."""
+        share = stats.share
+        mixture, shares = self.estimate_mixture(stats)
+        if draw is None:
+            draw = self.draw(share.shape[2])
+        classifiers = np.empty(shares.shape[:2], dtype=object)
+        for s, c in np.ndindex(classifiers.shape):
+            own = self.own_share(share[s], c)
+            classifiers[s, c] = self.fit_classifier(own, shares[s, c], draw)
+        return EstimatorParams(*mixture, classifiers)
+
+    def estimate_mixture(self, stats: EstimatorStats) -> tuple[MixtureParams, FloatArray]:
+        """P(c) and P(x | c), and P(y | c) with shape (S, K, n_classes)."""
         share = stats.share
         n_starts, n_rows, n_components = share.shape
         amount = share.transpose(1, 0, 2).reshape(n_rows, -1) * self.data.weight[:, None]
@@ -295,27 +326,29 @@ class EstimatorSearch:
         with np.errstate(divide="ignore"):
             log_weight = np.log(size / size.sum(axis=1, keepdims=True))
         shaped = (array.reshape(n_starts, n_components, -1) for array in tables)
-        mixture = MixtureParams(log_weight, *shaped)
         labelled = self.y[:, None] == np.arange(self.n_classes)
         counts = np.einsum("snk,ny,n->sky", share, labelled, self.data.weight, optimize=True)
-        shares = drawn_shares(counts, self.data.prior.alpha)
-        draw = self._draw(counts[0].sum(), n_components)
-        classifiers = np.empty((n_starts, n_components), dtype=object)
-        for s, c in np.ndindex(classifiers.shape):
-            classifiers[s, c] = self._fit(_own(share[s], c, self._soft), shares[s, c], draw)
-        return EstimatorParams(*mixture, classifiers)
+        return MixtureParams(log_weight, *shaped), drawn_shares(counts, self.data.prior.alpha)
 
-    def _draw(self, total_weight: float, n_components: int) -> float:
+    def draw(self, n_components: int) -> float:
         """Part of P(y | c, x) that is P(y | c), as in `drawn_shares`."""
         more = self.data.prior.alpha * n_components if n_components > 1 else 0.0
-        return float(more / (total_weight + more))
+        return float(more / (self.data.weight[self.y >= 0].sum() + more))
+
+    def own_share(self, share: FloatArray, component: int) -> FloatArray:
+        """Share of a component in each row; 0 or 1 if the classifier takes no weights."""
+        if self._soft:
+            return share[:, component]
+        return np.asarray(share.argmax(axis=1) == component, dtype=np.float64)
 
     @property
     def _soft(self) -> bool:
         """Whether a row may belong to a component in part."""
         return bool(has_fit_parameter(self.estimator, "sample_weight"))
 
-    def _fit(self, share: FloatArray, shares: FloatArray, draw: float) -> ComponentClassifier:
+    def fit_classifier(
+        self, share: FloatArray, shares: FloatArray, draw: float
+    ) -> ComponentClassifier:
         """A classifier of the labelled rows by their share in a component."""
         rows = np.flatnonzero((self.y >= 0) & (share > LEAST_SHARE))
         if not rows.size:
@@ -367,10 +400,3 @@ class EstimatorSearch:
         classifiers = params.classifiers.copy()
         classifiers[dead] = self._single
         return EstimatorParams(*mixture, classifiers)
-
-
-def _own(share: FloatArray, component: int, soft: bool) -> FloatArray:
-    """Share of a component in each row; 0 or 1 if the classifier takes no weights."""
-    if soft:
-        return share[:, component]
-    return np.asarray(share.argmax(axis=1) == component, dtype=np.float64)

@@ -1,0 +1,139 @@
+"""Costly classifiers in the components: naive Bayes searches for them, a few refits follow.
+
+A search takes hundreds of iterations, and in each of them the classifiers of all components of all
+starts are fitted. With naive Bayes that is cheap, so it finds the components. Then
+
+    P(c | x, y)  proportional to  P(c) P(x | c) P(y | c, x)
+
+is computed a few more times with the classifiers that are wanted. Trees know the labels of the rows
+that they have learned from, so here P(y | c, x) of a training row is *cross-fitted*: it comes from
+a classifier of the component's other rows. The same probabilities tell how much of P(y | c) should
+be mixed into P(y | c, x), so that no class is too improbable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latentclass._types import FloatArray, IndexArray
+from latentclass.engine import _product as product
+from latentclass.engine._logspace import log_normalise
+from latentclass.mixture._classifier_em import (
+    ClassifierParams,
+    ClassifierSearch,
+    log_class_posterior,
+    log_component,
+)
+from latentclass.mixture._component_classifiers import (
+    LEAST_SHARE,
+    EstimatorParams,
+    EstimatorSearch,
+    EstimatorStats,
+)
+
+N_FOLDS = 3
+"""Number of parts of the rows that are left out in turn for cross-fitted probabilities."""
+
+LEAST_PROBABILITY = 1e-15
+"""Smaller probabilities count as this one in the log-loss."""
+
+DRAWS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Parts of P(y | c, x) that may be P(y | c), unless that of `alpha` is larger."""
+
+
+def stand_in_shares(search: ClassifierSearch, params: ClassifierParams) -> FloatArray:
+    """P(c | x, y) of one start of a search with naive Bayes, shape (n_rows, K)."""
+    data, y = search.data, search.y
+    joint = log_component(params.mixture, data.rows, data.layout)[:, 0]
+    known = np.flatnonzero(y >= 0)
+    rows = product.ProductRows(data.rows.numeric[known], data.rows.codes[known])
+    density = product.log_density(params.class_components, rows, data.layout)
+    given = log_class_posterior(density, params.log_class)[:, 0]
+    joint[known] += given[np.arange(len(known)), :, y[known]]
+    return np.exp(log_normalise(joint))
+
+
+def refit_classifiers(
+    problem: EstimatorSearch, share: FloatArray, n_refits: int
+) -> tuple[EstimatorParams, FloatArray]:
+    """Refine the shares of the rows in the components, and fit the classifiers to them.
+
+    Returns the parameters, and the cross-fitted log-loss of each row, times its weight.
+
+    Parameters
+    ----------
+    problem : EstimatorSearch
+    share : array of shape (n_rows, K)
+        P(c | x, y), from another classifier.
+    n_refits : int
+        How often the shares are computed anew with cross-fitted classifiers.
+    """
+    fold = deal_rows(problem.y)
+    known = np.flatnonzero(problem.y >= 0)
+    least, loss = problem.draw(share.shape[1]), np.zeros(len(problem.y))
+    for _ in range(max(n_refits, 1)):
+        mixture, shares = problem.estimate_mixture(EstimatorStats(share[None]))
+        joint = log_component(mixture, problem.data.rows, problem.data.layout)[:, 0]
+        own = cross_fitted(problem, share, shares[0], fold)
+        typical = shares[0][:, problem.y[known]].T
+        draw, loss[known] = best_draw(
+            np.exp(log_normalise(joint[known])), own, typical, problem.data.weight[known], least
+        )
+        if n_refits:
+            with np.errstate(divide="ignore"):
+                joint[known] += np.log((1.0 - draw) * own + draw * typical)
+            share = np.exp(log_normalise(joint))
+    return problem.m_step(EstimatorStats(share[None]), draw), loss
+
+
+def deal_rows(y: IndexArray) -> IndexArray:
+    """Part of each row: the rows of a class in turn, in the order that they have by content."""
+    fold = np.zeros(len(y), dtype=np.intp)
+    for k in np.unique(y):
+        rows = np.flatnonzero(y == k)
+        fold[rows] = np.arange(len(rows)) % N_FOLDS
+    return fold
+
+
+def cross_fitted(
+    problem: EstimatorSearch, share: FloatArray, shares: FloatArray, fold: IndexArray
+) -> FloatArray:
+    """P(y | c, x) of the labels of the labelled rows, shape (n_labelled, K).
+
+    Each row is left out of the classifiers that it is asked of. Where the other rows of a component
+    are too few, P(y | c).
+    """
+    known = np.flatnonzero(problem.y >= 0)
+    out = np.empty((len(known), share.shape[1]))
+    for part in np.unique(fold[known]):
+        asked = np.flatnonzero(fold[known] == part)
+        rows = known[asked]
+        for c in range(share.shape[1]):
+            out[asked, c] = shares[c, problem.y[rows]]
+            others = np.where(fold == part, 0.0, problem.own_share(share, c))
+            if not np.any(others[known] > LEAST_SHARE):
+                continue
+            classifier = problem.fit_classifier(others, shares[c], 0.0)
+            if not classifier.failure:  # else it is that of all rows
+                proba = np.exp(classifier.log_proba(problem.matrix[rows]))
+                out[asked, c] = proba[np.arange(len(rows)), problem.y[rows]]
+    return out
+
+
+def best_draw(
+    weights: FloatArray, own: FloatArray, typical: FloatArray, amount: FloatArray, least: float
+) -> tuple[float, FloatArray]:
+    """The part of P(y | c) in P(y | c, x) with the lowest log-loss, at least `least`.
+
+    `weights` has P(c | x), `own` the P(y | c, x) and `typical` the P(y | c) of the labels, all of
+    shape (n_rows, K), and `amount` the weights of the rows. Also returns the log-loss of each row,
+    times its weight.
+    """
+    candidates = [draw for draw in DRAWS if draw > least] or [least]
+    clear, mixed = (weights * own).sum(axis=1), (weights * typical).sum(axis=1)
+    losses = [
+        -amount * np.log(np.maximum((1.0 - draw) * clear + draw * mixed, LEAST_PROBABILITY))
+        for draw in candidates
+    ]
+    best = int(np.argmin([loss.sum() for loss in losses]))
+    return candidates[best], losses[best]
