@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
 from latentclass import AutoLatentClassifier, Parts
-from latentclass.auto._families import OFFERS, choose_families
+from latentclass.auto._families import CHEAPEST_FIRST, OFFERS, choose_families
 from latentclass.baselines import NaiveBayes
 
 QUICK = ["NaiveBayes", "AODE", "TAN"]
@@ -164,11 +164,15 @@ def test_if_nothing_can_be_fitted_all_reasons_are_told(iris, monkeypatch):
 
 def test_families_suit_the_table(fitted):
     names = [family.name for family in choose_families("auto", fitted.schema_)]
-    assert names[0] == "NaiveBayes"
-    assert "LCMClassifierCV" in names
+    assert names == list(CHEAPEST_FIRST)
     flags = NaiveBayes().fit(pd.DataFrame({"a": ["x", "y"] * 3}), [0, 1] * 3).schema_
-    assert "LCMClassifierCV" not in [family.name for family in choose_families("auto", flags)]
-    assert next(iter(OFFERS)) == "NaiveBayes"
+    few = [family.name for family in choose_families("auto", flags)]
+    assert few == [name for name in CHEAPEST_FIRST if not name.startswith("LCMClassifierCV")]
+
+
+def test_every_candidate_has_its_place():
+    made = [name for offer in OFFERS.values() for name in offer.make()]
+    assert sorted(made) == sorted(CHEAPEST_FIRST)
 
 
 def test_progress_is_printed(iris, capsys):

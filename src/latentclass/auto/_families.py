@@ -74,12 +74,29 @@ OFFERS = {
     "NaiveBayes": _Offer(lambda: {"NaiveBayes": NaiveBayes()}),
     "AODE": _Offer(lambda: {"AODE": AODE()}),
     "TAN": _Offer(lambda: {"TAN": TAN()}),
+    "LCMClassifierCV": _Offer(
+        lambda: {
+            "LCMClassifierCV, EM": LCMClassifierCV(discriminative=False, noise="tied"),
+            "LCMClassifierCV": LCMClassifierCV(),
+        },
+        _several_numbers,
+    ),
     "LatentTreeClassifier": _Offer(
         lambda: {"LatentTreeClassifier": LatentTreeClassifier(search="fast")}
     ),
     "HNBClassifier": _Offer(lambda: {"HNBClassifier": HNBClassifier(n_models=10)}),
     "LatentVariableClassifier": _Offer(
-        lambda: {"LatentVariableClassifier": LatentVariableClassifier(average=True)}
+        lambda: {
+            "LatentVariableClassifier": LatentVariableClassifier(average=True),
+            # for linear borders and for steps; one component is a single classifier with p(x)
+            "LatentVariableClassifier, logistic": LatentVariableClassifier(
+                "logistic_regression", n_components=1
+            ),
+            "LatentVariableClassifier, trees": LatentVariableClassifier("extra_trees"),
+            "LatentVariableClassifier, boosting": LatentVariableClassifier(
+                "hist_gradient_boosting", n_components=1
+            ),
+        }
     ),
     "HybridLCMClassifier": _Offer(
         lambda: {
@@ -87,16 +104,33 @@ OFFERS = {
             "HybridLCMClassifier, larger": HybridLCMClassifier(10, 3),
         }
     ),
-    "LCMClassifierCV": _Offer(lambda: {"LCMClassifierCV": LCMClassifierCV()}, _several_numbers),
 }
-"""The families by name, the cheapest first."""
+"""The families by name."""
+
+CHEAPEST_FIRST = (
+    "NaiveBayes",
+    "AODE",
+    "TAN",
+    "LatentVariableClassifier",
+    "LatentVariableClassifier, logistic",
+    "LCMClassifierCV, EM",
+    "LatentTreeClassifier",
+    "HNBClassifier",
+    "HybridLCMClassifier",
+    "LatentVariableClassifier, trees",
+    "LatentVariableClassifier, boosting",
+    "LCMClassifierCV",
+    "HybridLCMClassifier, larger",
+)
+"""The candidates in the order in which "auto" tries them."""
 
 
 def choose_families(families: Any, schema: Schema) -> list[Family]:
     """The candidates that `families` asks for: "auto", names, or classifiers by name."""
     if isinstance(families, str) and families == "auto":
         offers = [offer for offer in OFFERS.values() if not offer.suits or offer.suits(schema)]
-        return [Family(name, one) for offer in offers for name, one in offer.make().items()]
+        made = {name: one for offer in offers for name, one in offer.make().items()}
+        return [Family(name, made[name]) for name in CHEAPEST_FIRST if name in made]
     if isinstance(families, Mapping):
         return [_own(name, one) for name, one in families.items()]
     if isinstance(families, str) or not isinstance(families, Iterable):

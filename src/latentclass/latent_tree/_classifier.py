@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
-from latentclass._validation import MOST_STARTS, check_number, check_option
+from latentclass._validation import MOST_ROWS, MOST_STARTS, check_number, check_option
 from latentclass._warn import warn_user
 from latentclass.discrete._base import DiscreteClassifier, check_searched_columns
 from latentclass.discrete._coding import code_rows
@@ -314,7 +314,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, low=0)
         if self.work_budget is not None:
-            check_number("work_budget", self.work_budget, low=0)
+            check_number("work_budget", self.work_budget, low=0, high=MOST_ROWS)
 
     # ------------------------------------------------------------------ fit
 
