@@ -212,7 +212,6 @@ PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
     BENCHMARKS / "README.md": (BENCHMARKS, one_line_per_figure),
     REPRODUCE / "README.md": (REPRODUCE, one_line_per_case),
     ROOT / "docs" / "large.md": (BENCHMARKS, one_line_per_figure),
-    ROOT / "docs" / "field.md": (BENCHMARKS, one_line_per_figure),
 }
 """The folder that a page has its records from, and how its tables are made."""
 
