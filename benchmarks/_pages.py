@@ -220,6 +220,7 @@ SPECIAL = {
     "few_labels": mean_over_sets,
     "first_call": one_line_per_case,
     "field": one_table_per_condition,
+    "files": one_line_per_case,
 }
 """Records that have tables of their own kind on every page."""
 

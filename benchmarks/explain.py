@@ -44,8 +44,8 @@ NUMBERS = [
     FiniteMixtureNaiveBayes(random_state=0),
     LCMClassifier(5, **LCM, random_state=0),
     LCMClassifierCV([5], [1], **LCM, random_state=0),
-    HybridLCMClassifier(5, **LCM, random_state=0),
-    LatentVariableClassifier(max_iter=10, random_state=0),
+    HybridLCMClassifier(5, 1, **LCM, random_state=0),
+    LatentVariableClassifier(None, 2, max_iter=10, random_state=0),
 ]
 LEVELS = [
     TAN(),

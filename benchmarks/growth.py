@@ -53,6 +53,7 @@ from latentclass.baselines import (
     NaiveBayes,
     ProjectedNaiveBayes,
 )
+from latentclass.engine._small import compiled_always
 
 MEMORY = 12 * 2**30
 WARM_UP = 180
@@ -174,7 +175,8 @@ def fit(path: str, curve: str, name: str, most: float) -> dict[str, float]:
         X = X.astype(str).astype(object)
     few = np.random.default_rng(1).choice(len(y), 200, replace=False)
     labels = () if name in CLUSTERS else (y,)
-    model.fit(X[few], *(label[few] for label in labels))
+    with compiled_always():
+        model.fit(X[few], *(label[few] for label in labels))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     limit_seconds(start + most)

@@ -118,9 +118,9 @@ CASES: dict[str, Case] = {
         lambda: BinaryLCMClassifierCV([2, 4], [1, 2], n_jobs=2, **SEED),
         lambda n: flags(n(500), 20),
     ),
-    "HybridLCMClassifier": (lambda: HybridLCMClassifier(5, **SEED), lambda n: mixed(n(250), 12)),
+    "HybridLCMClassifier": (lambda: HybridLCMClassifier(5, 1, **SEED), lambda n: mixed(n(250), 12)),
     "HybridLCMClassifier, n_jobs=2": (
-        lambda: HybridLCMClassifier(5, n_jobs=2, **SEED),
+        lambda: HybridLCMClassifier(5, 1, n_jobs=2, **SEED),
         lambda n: mixed(n(1000), 12),
     ),
     "HNBClassifier": (lambda: HNBClassifier(**SEED), lambda n: flags(n(3000), 300)),
@@ -157,11 +157,11 @@ CASES: dict[str, Case] = {
         lambda n: numbers(n(2000), 10),
     ),
     "LatentVariableClassifier": (
-        lambda: LatentVariableClassifier(n_components=4, **SEED),
+        lambda: LatentVariableClassifier(None, 4, **SEED),
         lambda n: numbers(n(1000), 10),
     ),
     "LatentVariableClassifier, auto": (
-        lambda: LatentVariableClassifier(n_components="auto", search="em", **SEED),
+        lambda: LatentVariableClassifier(None, "auto", search="em", **SEED),
         lambda n: numbers(n(1000), 10),
     ),
     "NaiveBayes": (lambda: NaiveBayes(tol=0.0, **SEED), lambda n: numbers(n(300_000), 20, 0.8)),

@@ -35,7 +35,7 @@ MODELS = {
     "NaiveBayes": NaiveBayes(),
     "LatentMixture, 4": LatentMixture(4, random_state=0),
     "LCM, 4 components": LCMClassifier(3, 4, n_init=2, random_state=0),
-    "Hybrid": HybridLCMClassifier(3, random_state=0),
+    "Hybrid": HybridLCMClassifier(3, 1, random_state=0),
 }
 LIMIT = 1_000
 """Largest peak memory in MB."""

@@ -47,10 +47,14 @@ STAND_INS = {
 
 
 def classifiers(protocol: str, variants: bool, peers: bool) -> dict[str, object]:
-    naive = NaiveBayes()
+    naive = NaiveBayes(alpha=1.0, prior=1.0, calibrate=False)
     if protocol == "honest":  # the networks cut continuous columns themselves
-        naive = make_pipeline(MDLDiscretizer(), NaiveBayes())
-    found: dict[str, object] = {"NB": naive, "TAN": TAN(), "HNB": HNBClassifier(random_state=0)}
+        naive = make_pipeline(MDLDiscretizer(), NaiveBayes(alpha=1.0, prior=1.0, calibrate=False))
+    found: dict[str, object] = {
+        "NB": naive,
+        "TAN": TAN(calibrate=False),
+        "HNB": HNBClassifier(random_state=0, calibrate=False),
+    }
     found["HNB as published"] = HNBClassifier.as_published(random_state=0)
     if peers:
         found |= {
@@ -60,25 +64,33 @@ def classifiers(protocol: str, variants: bool, peers: bool) -> dict[str, object]
         if find_weka() is not None:
             found["J48"] = weka_j48()
     if variants:
-        average = [(f"hnb{s}", HNBClassifier(random_state=s)) for s in range(10)]
+        average = [(f"hnb{s}", HNBClassifier(random_state=s, calibrate=False)) for s in range(10)]
         kl = [
-            (f"hnb{s}", HNBClassifier(pair_measure="expected_kl", random_state=s))
+            (f"hnb{s}", HNBClassifier(pair_measure="expected_kl", random_state=s, calibrate=False))
             for s in range(10)
         ]
         found |= {
-            "HNB, another seed": HNBClassifier(random_state=1),
-            "HNB expected_kl": HNBClassifier(pair_measure="expected_kl", random_state=0),
-            "HNB hill_climbing": HNBClassifier(search="hill_climbing", random_state=0),
-            "HNB kl, hill_climbing": HNBClassifier(
-                pair_measure="expected_kl", search="hill_climbing", random_state=0
+            "HNB, another seed": HNBClassifier(random_state=1, calibrate=False),
+            "HNB expected_kl": HNBClassifier(
+                pair_measure="expected_kl", random_state=0, calibrate=False
             ),
-            "HNB alpha=0.1": HNBClassifier(alpha=0.1, random_state=0),
-            "HNB alpha=0.5": HNBClassifier(alpha=0.5, random_state=0),
-            "HNB alpha=0": HNBClassifier(alpha=0.0, random_state=0),
-            "HNB select_features": HNBClassifier(select_features=True, random_state=0),
-            "HNB discriminative": HNBClassifier(discriminative=True, random_state=0),
-            "HNB cv=10": HNBClassifier(cv=10, random_state=0),
-            "HNB n_models=10": HNBClassifier(n_models=10, random_state=0),
+            "HNB hill_climbing": HNBClassifier(
+                search="hill_climbing", random_state=0, calibrate=False
+            ),
+            "HNB kl, hill_climbing": HNBClassifier(
+                pair_measure="expected_kl", search="hill_climbing", random_state=0, calibrate=False
+            ),
+            "HNB alpha=0.1": HNBClassifier(alpha=0.1, random_state=0, calibrate=False),
+            "HNB alpha=0.5": HNBClassifier(alpha=0.5, random_state=0, calibrate=False),
+            "HNB alpha=0": HNBClassifier(alpha=0.0, random_state=0, calibrate=False),
+            "HNB select_features": HNBClassifier(
+                select_features=True, random_state=0, calibrate=False
+            ),
+            "HNB discriminative": HNBClassifier(
+                discriminative=True, random_state=0, calibrate=False
+            ),
+            "HNB cv=10": HNBClassifier(cv=10, random_state=0, calibrate=False),
+            "HNB n_models=10": HNBClassifier(n_models=10, random_state=0, calibrate=False),
             "HNB 10 posteriors": VotingClassifier(average, voting="soft"),
             "HNB kl, 10 posteriors": VotingClassifier(kl, voting="soft"),
         }
@@ -103,9 +115,9 @@ def report_hepatitis(run: Run, settings: dict[str, object]) -> None:
     """Compare all rows with the complete ones, for three amounts of smoothing."""
     models: dict[str, object] = {}
     for alpha in (1.0, 0.1, 0.0):
-        models[f"NB alpha={alpha:g}"] = NaiveBayes(alpha=alpha)
-        models[f"TAN alpha={alpha:g}"] = TAN(alpha=alpha)
-        models[f"HNB alpha={alpha:g}"] = HNBClassifier(alpha=alpha, random_state=0)
+        models[f"NB alpha={alpha:g}"] = NaiveBayes(alpha=alpha, prior=1.0, calibrate=False)
+        models[f"TAN alpha={alpha:g}"] = TAN(alpha=alpha, calibrate=False)
+        models[f"HNB alpha={alpha:g}"] = HNBClassifier(alpha=alpha, random_state=0, calibrate=False)
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=10, random_state=0)
     result = compare(models, ["hepatitis", "hepatitis/complete"], **(settings | {"cv": folds}))
     print(result)

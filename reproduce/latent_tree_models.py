@@ -45,6 +45,7 @@ def main() -> None:
         search=options.search,
         time_budget=options.budget,
         random_state=0,
+        calibrate=False,
     )
     models = {"LTC": ours, **classifiers(options.protocol)}
     published = read_published(options.published)

@@ -23,10 +23,15 @@ from latentclass.evaluation import compare
 
 
 def classifiers(protocol: str) -> dict[str, object]:
-    naive = NaiveBayes()
+    naive = NaiveBayes(alpha=1.0, prior=1.0, calibrate=False)
     if protocol == "honest":  # the networks cut continuous columns themselves
-        naive = make_pipeline(MDLDiscretizer(), NaiveBayes())
-    return {"NB": naive, "TAN": TAN(), "AODE": AODE.as_published(), "BAN": BAN()}
+        naive = make_pipeline(MDLDiscretizer(), NaiveBayes(alpha=1.0, prior=1.0, calibrate=False))
+    return {
+        "NB": naive,
+        "TAN": TAN(calibrate=False),
+        "AODE": AODE.as_published(),
+        "BAN": BAN(calibrate=False),
+    }
 
 
 def read(name: str, without_names: bool) -> Dataset:

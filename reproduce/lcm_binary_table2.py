@@ -42,18 +42,23 @@ FIT = {"n_init": 3, "max_iter": 40, "tol": 0.02, "accelerate": False, "random_st
 def classifiers(options: argparse.Namespace) -> dict[str, object]:
     """The models to compare, by name."""
     q = options.latent
-    found: dict[str, object] = {"NB": NaiveBayes(), "1-NN": KNeighborsClassifier(1)}
+    found: dict[str, object] = {
+        "NB": NaiveBayes(alpha=1.0, prior=1.0, calibrate=False),
+        "1-NN": KNeighborsClassifier(1),
+    }
     for m in (1, *options.components):
-        found[f"q = {q}, {m} component{'s' * (m > 1)}"] = BinaryLCMClassifier(q, m, **FIT)
+        found[f"q = {q}, {m} component{'s' * (m > 1)}"] = BinaryLCMClassifier(
+            q, m, **FIT, calibrate=False
+        )
     if options.methods:
-        model = BinaryLCMClassifier(q, predict_method="importance", **FIT)
+        model = BinaryLCMClassifier(q, predict_method="importance", **FIT, calibrate=False)
         found[f"q = {q}, importance"] = model
     if options.discriminative:
-        model = BinaryLCMClassifier(q, discriminative=True, **FIT)
+        model = BinaryLCMClassifier(q, discriminative=True, **FIT, calibrate=False)
         found[f"q = {q}, discriminative"] = model
     if options.search:
         found["--search"] = BinaryLCMClassifierCV(
-            [15, 25, 35, 50], [1, 2], cv=3, scoring="accuracy", **FIT
+            [15, 25, 35, 50], [1, 2], cv=3, scoring="accuracy", **FIT, calibrate=False
         )
     return found
 

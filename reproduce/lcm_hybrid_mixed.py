@@ -34,11 +34,11 @@ SHARES = (0.1, 0.3, 0.5)
 
 def classifiers(*, ltc: bool) -> dict[str, object]:
     """The models, by name."""
-    trees = {"latent trees": LatentTreeClassifier(random_state=0)} if ltc else {}
+    trees = {"latent trees": LatentTreeClassifier(random_state=0, calibrate=False)} if ltc else {}
     return trees | {
-        "hybrid LCM": HybridLCMClassifier(random_state=0),
-        "naive Bayes": NaiveBayes(),
-        "HNB": HNBClassifier(random_state=0),
+        "hybrid LCM": HybridLCMClassifier(random_state=0, calibrate=False),
+        "naive Bayes": NaiveBayes(alpha=1.0, prior=1.0, calibrate=False),
+        "HNB": HNBClassifier(random_state=0, calibrate=False),
         "logistic regression": TableClassifier(LogisticRegression(max_iter=5000)),
         "random forest": TableClassifier(RandomForestClassifier(300, random_state=0)),
         "gradient boosting": TableClassifier(HistGradientBoostingClassifier(random_state=0)),

@@ -44,15 +44,15 @@ def classifiers(sizes: dict, fitted: dict) -> dict:
     published = LCMClassifierCV.as_published
     linear = {**sizes, "n_components": 1}
     return {
-        "LCM average;T": LCMClassifierCV(**sizes, random_state=0),
+        "LCM average;T": LCMClassifierCV(**sizes, random_state=0, calibrate=False),
         "LCM(q,m;T)": published(**sizes, **paper),
         "LCM(q)": published(**linear, **paper),
-        "LCM average;U": LCMClassifierCV(**sizes, noise="untied", random_state=0),
+        "LCM average;U": LCMClassifierCV(**sizes, noise="untied", random_state=0, calibrate=False),
         "LCM(q,m;U)": published(**sizes, noise="untied", **paper),
         "LCM(q)/S": published(**linear, structure="learned", **paper),
         "LCM(q,m;T)/S": published(**sizes, structure="learned", **paper),
-        "QDA": ProjectedNaiveBayes(axes="class"),
-        "NB": NaiveBayes(),
+        "QDA": ProjectedNaiveBayes(axes="class", calibrate=False),
+        "NB": NaiveBayes(alpha=1.0, prior=1.0, calibrate=False),
         "random forest": RandomForestClassifier(300, random_state=0),
     }
 

@@ -51,21 +51,26 @@ def main() -> None:
     datasets = [load_dataset(info.name, container="pandas") for info in infos]
     numbers = [(data.name, data.X.astype(float), data.y) for data in datasets]
     # before cross-validation or inside its folds: one of the two discretises
-    discrete = NaiveBayes()
+    discrete = NaiveBayes(alpha=1.0, prior=1.0, calibrate=False)
     if options.protocol == "honest":
         discrete = make_pipeline(MDLDiscretizer(), discrete)
-    continuous = {"NB": NaiveBayes(prior=None), "k-NN": nearest_neighbours()}
+    continuous = {
+        "NB": NaiveBayes(alpha=1.0, prior=None, calibrate=False),
+        "k-NN": nearest_neighbours(),
+    }
     mixtures = {
-        "NB": NaiveBayes(prior=None),
-        "NB/M": MixtureNaiveBayes(prior=None, random_state=0),
-        "NB/M, prior=1": MixtureNaiveBayes(random_state=0),
-        "FM-NB, prior=1": FiniteMixtureNaiveBayes(random_state=0),
+        "NB": NaiveBayes(alpha=1.0, prior=None, calibrate=False),
+        "NB/M": MixtureNaiveBayes(prior=None, random_state=0, calibrate=False),
+        "NB/M, prior=1": MixtureNaiveBayes(random_state=0, calibrate=False),
+        "FM-NB, prior=1": FiniteMixtureNaiveBayes(random_state=0, calibrate=False),
     }
     projected = {
-        name: ProjectedNaiveBayes(axes=axes, prior=None, random_state=0)
+        name: ProjectedNaiveBayes(axes=axes, prior=None, random_state=0, calibrate=False)
         for name, axes in PROJECTIONS.items()
     }
-    projected["CG/PCA/n, prior=1"] = ProjectedNaiveBayes(axes="clusters", random_state=0)
+    projected["CG/PCA/n, prior=1"] = ProjectedNaiveBayes(
+        axes="clusters", random_state=0, calibrate=False
+    )
     clusters = {"CG/PCA/n": projected["CG/PCA/n"]}
     published = read_published(options.published)
     averages = read_averages(options.summary) if options.summary else {}

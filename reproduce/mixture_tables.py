@@ -330,11 +330,11 @@ def accuracy_models(options: argparse.Namespace) -> dict[str, LatentVariableClas
     models = {}
     for name, search in {**SEARCHES, "annealing": "anneal"}.items():
         for k in options.sizes:
-            model = LatentVariableClassifier(n_components=k, search=search, **common)
+            model = LatentVariableClassifier(None, k, search, **common, calibrate=False)
             models[f"{name} {k}"] = model
             if Rule(search).stochastic and k > 1:
                 models[f"{name} {k} average"] = clone(model).set_params(average=True)
-    models["ERA auto"] = LatentVariableClassifier(n_components="auto", **common)
+    models["ERA auto"] = LatentVariableClassifier(None, "auto", **common, calibrate=False)
     if options.class_column:
         return {
             f"column {name} {k}": ClassColumn(k, search, options.starts, options.iterations)

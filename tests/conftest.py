@@ -9,7 +9,10 @@ from hypothesis import HealthCheck, settings
 HERE = Path(__file__).parent
 sys.path[:0] = [
     str(HERE),
-    *(str(HERE / name) for name in ("engine", "lcm", "hnb", "latent_tree", "mixture", "common")),
+    *(
+        str(HERE / name)
+        for name in ("engine", "files", "lcm", "hnb", "latent_tree", "mixture", "common")
+    ),
 ]
 
 # Each worker of pytest-xdist is one process per core: threads of BLAS on top would only make

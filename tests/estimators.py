@@ -47,7 +47,7 @@ CLASSIFIERS = [
     LatentTreeClassifier(n_cuts=2, random_state=0),
     LCMClassifier(random_state=0),
     # with one size to try no fold sees rows; gradient steps take too long here
-    LCMClassifierCV([2], [1], discriminative=False, random_state=0),
+    LCMClassifierCV([2], [1], power_transform=True, discriminative=False, random_state=0),
     # by quadrature all verbs are exact; by the bound they are approximations
     BinaryLCMClassifier(2, n_init=1, predict_method="quadrature", random_state=0),
     BinaryLCMClassifierCV([2], [1], n_init=1, predict_method="quadrature", random_state=0),
@@ -55,13 +55,16 @@ CLASSIFIERS = [
     # the one above has stick breaking
     HybridLCMClassifier(
         2,
+        1,
         n_init=1,
         predict_method="quadrature",
         nominal="softmax",
+        power_transform=True,
         discriminative=False,
         random_state=0,
     ),
-    LatentVariableClassifier(max_iter=20, random_state=0),
+    # a classifier by name fills missing cells with the mean; see its own tests
+    LatentVariableClassifier(None, 2, max_iter=20, random_state=0),
     MixtureNaiveBayes(max_components=2, random_state=0),
     FiniteMixtureNaiveBayes(max_components=2, n_init=2, random_state=0),
     ProjectedNaiveBayes(random_state=0),

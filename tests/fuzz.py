@@ -12,6 +12,7 @@ import argparse
 import itertools
 import pickle
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -29,6 +30,7 @@ from estimators import CLASSIFIERS
 from latentclass import LatentMixture, MDLDiscretizer
 from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN
 from latentclass.evaluation import TableClassifier
+from latentclass.exceptions import ModelFileError
 
 PACKAGE = str(Path(latentclass.__file__).parent)
 MODELS = {
@@ -210,12 +212,27 @@ def check_density(model, X):
     promise(not np.isinf(drawn.select_dtypes(float)).to_numpy().any(), "sample: inf")
     copy = pickle.loads(pickle.dumps(model))
     promise(np.array_equal(copy.score_samples(X), density), "pickle: other answers")
+    again = saved_and_loaded(model)
+    if again is not None:
+        promise(np.array_equal(again.score_samples(X), density), "load: other answers")
+
+
+def saved_and_loaded(model):
+    """The model from a file; None if it has parts of other libraries, which files do not hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            latentclass.save(model, Path(folder) / "model.lc")
+        except ModelFileError as error:
+            promise("a model file cannot hold a" in str(error), f"save: {error}")
+            return None
+        return latentclass.load(Path(folder) / "model.lc")
 
 
 def check_intervals(model, X):
     """Each number has an interval, and each hole stays one."""
     kept = pd.isna(cells(model.transform(X))) == pd.isna(cells(X))
     promise(kept.all(), "transform: a cell was lost, or a hole filled")
+    promise(saved_and_loaded(model) is not None, "save: refused")
 
 
 def check_probabilities(model, X, y):

@@ -33,6 +33,7 @@ ALLOWED = {
     "mixture": SHARED | {"naive_bayes"},
     "baselines": SHARED | {"discrete", "naive_bayes"},
     "auto": SHARED | {"discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
+    "files": SHARED | {"auto", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
     "plots": BASE | {"data"},
 }
@@ -61,6 +62,7 @@ KNOW_SCIKIT_LEARN = {
         "baselines/*.py",
         "evaluation/*.py",
         "mixture/_classifier_presets.py",
+        "mixture/_plain_conversion.py",
         "mixture/_component_classifiers.py",
         "auto/_families.py",
     ],

@@ -79,7 +79,6 @@ SHARED = {
         "Number of threads over blocks of rows, or over starts. The result does not depend on it.",
         "Number of candidates tried at once, on threads. The result does not depend on it.",
     ),
-    "n_latent": ("Number of latent variables.",),
     "noise": (
         '"tied": one noise variance for each continuous column. "untied": one for each column'
         " in each component.",
@@ -88,6 +87,12 @@ SHARED = {
         "Give the columns an offset in addition to the latent variables. Without it the class"
         " means lie in the plane that the loadings span.",
     ),
+    "power_transform": (
+        "Bring continuous columns nearer to a Gaussian (Yeo and Johnson's power transform), so "
+        'that a long tail does not outweigh all other columns. "auto" does so if it lowers the '
+        "log-loss on held-out rows, or if none can be held out.",
+    ),
+    "power_transform_": ("Whether continuous columns were transformed.",),
     "predict_method": (
         'How p(x | class) is computed in prediction. "bound": by its lower bound. '
         '"importance": nearly exactly, by 256 points around the posterior of the latent '
@@ -201,6 +206,7 @@ OWN_WORDS = {
         "K2",
         "LatentTreeClassifier",
         "LatentVariableClassifier",
+        "NaiveBayes",
         "TAN",
     },
     "calibrate": {"AutoLatentClassifier", "NaiveBayes"},
@@ -221,8 +227,7 @@ OWN_WORDS = {
         "ProjectedNaiveBayes",
     },
     "n_jobs": {"LatentTreeClassifier", "MixtureNaiveBayes"},
-    "n_latent": {"BinaryLCMClassifierCV", "LCMClassifier", "LCMClassifierCV"},
-    "prior": {"HybridLCMClassifier", "ProjectedNaiveBayes"},
+    "prior": {"HybridLCMClassifier", "NaiveBayes", "ProjectedNaiveBayes"},
     "random_state": {
         "AutoLatentClassifier",
         "BackpropagationNetwork",
@@ -282,6 +287,7 @@ SEVERAL_MEANINGS = {
     "means_",
     "n_components",
     "n_components_",
+    "n_latent",
     "n_latent_",
     "noise_variances_",
     "offsets_",

@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+from latentclass import _files
 from latentclass._files import replacing
 
 
@@ -42,3 +43,27 @@ def test_permissions_are_those_of_any_new_file(tmp_path):
     (tmp_path / "other").write_bytes(b"x")
     ours, other = (stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "other"))
     assert ours == other
+
+
+def test_the_file_and_then_its_name_are_written_to_disk(tmp_path, monkeypatch):
+    synced = []
+
+    def record(descriptor):
+        synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        synced.append((tmp_path / "result").exists())
+
+    monkeypatch.setattr(_files.os, "fsync", record)
+    with replacing(tmp_path / "result") as file:
+        file.write(b"x")
+    assert synced == ["file", False, "folder", True]
+
+
+def test_a_folder_that_cannot_be_synced_is_no_error(tmp_path, monkeypatch):
+    def refuse(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError
+
+    monkeypatch.setattr(_files.os, "fsync", refuse)
+    with replacing(tmp_path / "result") as file:
+        file.write(b"x")
+    assert (tmp_path / "result").read_bytes() == b"x"

@@ -28,7 +28,7 @@ X = (rng.random((200, 8)) < 0.15 + 0.3 * group[:, [0, 1] * 4]).astype(str)
 y = group[:, 0]
 for model in (
     LatentTreeClassifier(n_init=8, random_state=0),
-    HybridLCMClassifier(2, n_init=4, random_state=0),
+    HybridLCMClassifier(2, 1, n_init=4, random_state=0),
     LatentMixture(3, n_init=8, max_iter=1000, tol=0.0, random_state=0),
     BinaryLCMClassifierCV([1, 2], [1], n_init=4, n_jobs=2, random_state=0),
 ):

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 USE = """
-import importlib.metadata, pkgutil, sys
+import importlib.metadata, pathlib, pkgutil, sys
 import latentclass
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import list_datasets, load_dataset
@@ -25,6 +25,10 @@ wine = load_dataset("wine")
 model = NaiveBayes(calibrate=True).fit(wine.X, wine.y)
 assert model.score(wine.X, wine.y) > 0.9
 assert len(list_datasets()) > 40
+golden = sorted(pathlib.Path(sys.argv[1]).rglob("*.lc"))  # written where all extras are installed
+assert len(golden) > 20
+for path in golden:
+    latentclass.load(path)
 foreign = {"pandas", "polars", "pyarrow", "matplotlib"} & set(sys.modules)
 assert not foreign, foreign
 print("the wheel works in an empty environment")
@@ -45,7 +49,7 @@ def main() -> None:
             *(str(python / "python"), "-m", "pip", "install", "--quiet"),
             *("-c", str(ROOT / "constraints.txt"), str(wheel)),
         )
-        run(str(python / "python"), "-W", "error", "-c", USE)
+        run(str(python / "python"), "-W", "error", "-c", USE, str(ROOT / "tests" / "files"))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,6 @@ def latent() -> Figure:
         }
     ).mask(rng.random((300, 4)) < 0.15)
     y = np.array(["a", "b", "c"])[kind]
-    model = HybridLCMClassifier(2, random_state=0).fit(X, y)
+    model = HybridLCMClassifier(2, 1, random_state=0).fit(X, y)
     display = LatentSpaceDisplay.from_estimator(model, X, y, latent=(0, 1))
     return display.figure_

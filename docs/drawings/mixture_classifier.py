@@ -17,7 +17,7 @@ def regions() -> Figure:
     figure, both = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True, layout="constrained")
     models = {
         "NaiveBayes": NaiveBayes(),
-        "two components": LatentVariableClassifier(random_state=0),
+        "two components": LatentVariableClassifier(None, 2, random_state=0),
     }
     for axes, (title, model) in zip(both, models.items(), strict=True):
         model.fit(X, y)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from latentclass.estimator._explanation import Explanation
     from latentclass.estimator._parts import Parts
     from latentclass.estimator._warmup import warmup
+    from latentclass.files._describe import FileDescription, ModelDescription, describe_file
+    from latentclass.files._save import load, save
     from latentclass.hnb._classifier import HNBClassifier
     from latentclass.latent_tree._classifier import LatentTreeClassifier
     from latentclass.lcm._binary_classifier import BinaryLCMClassifier
@@ -34,6 +36,7 @@ __all__ = [
     "BinaryLCMClassifierCV",
     "CutSummary",
     "Explanation",
+    "FileDescription",
     "HNBClassifier",
     "HybridLCMClassifier",
     "LCMClassifier",
@@ -44,13 +47,17 @@ __all__ = [
     "Leaderboard",
     "LeaderboardRow",
     "MDLDiscretizer",
+    "ModelDescription",
     "Parts",
     "Plan",
     "__version__",
     "baselines",
     "datasets",
+    "describe_file",
     "evaluation",
+    "load",
     "plots",
+    "save",
     "warmup",
 ]
 
@@ -61,6 +68,7 @@ _HOMES = {
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
     "CutSummary": "latentclass.discrete._discretizer",
     "Explanation": "latentclass.estimator._explanation",
+    "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
     "HybridLCMClassifier": "latentclass.lcm._hybrid_classifier",
     "LCMClassifier": "latentclass.lcm._classifier",
@@ -69,9 +77,13 @@ _HOMES = {
     "LatentMixture": "latentclass.mixture._latent_mixture",
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
+    "ModelDescription": "latentclass.files._describe",
     "Leaderboard": "latentclass.auto._leaderboard",
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
+    "describe_file": "latentclass.files._describe",
+    "load": "latentclass.files._save",
+    "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
     "Plan": "latentclass.auto._classifier",
 }

@@ -17,6 +17,8 @@ from latentclass._types import IndexArray
 
 __all__ = [
     "CallbackSupportMixin",
+    "boosting_baseline",
+    "boosting_nodes",
     "callback_context",
     "output_container",
     "parameter_names",
@@ -40,6 +42,16 @@ def callback_context(estimator: Any, max_subtasks: int | None) -> Any:
     """The root context of a fit with callbacks; None if scikit-learn has no callbacks."""
     begin = getattr(estimator, "_init_callback_context", None)
     return None if begin is None else begin(max_subtasks=max_subtasks)
+
+
+def boosting_nodes(classifier: Any) -> list[list[Any]]:
+    """Nodes of the trees of a fitted histogram gradient boosting, round by round."""
+    return [[tree.nodes for tree in trees] for trees in classifier._predictors]
+
+
+def boosting_baseline(classifier: Any) -> Any:
+    """What a fitted histogram gradient boosting adds its trees to, one number for each of them."""
+    return classifier._baseline_prediction.ravel()
 
 
 def output_container(transformer: BaseEstimator) -> str:

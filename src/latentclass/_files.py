@@ -28,3 +28,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(part)
         raise
+    _keep_name(target.parent)
+
+
+def _keep_name(folder: Path) -> None:
+    """Write the names in a folder to disk: a crash of the machine must not lose the new one.
+
+    Some systems and network folders do not let a program do this. The file itself is on disk.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

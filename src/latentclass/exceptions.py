@@ -11,3 +11,11 @@ class WekaError(RuntimeError):
 
 class WekaUnavailableError(WekaError):
     """Weka or java is not installed."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file that this version can read, or a model cannot be stored in one."""
+
+
+class InconsistentVersionWarning(UserWarning):
+    """A pickle was made by another version of this library or of scikit-learn."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from rules import proba
+from same import differences
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -55,6 +56,14 @@ def test_pickles_and_clones(fitted, table):
     copy = pickle.loads(pickle.dumps(fitted))
     assert proba(copy, X).tolist() == proba(fitted, X).tolist()
     assert not hasattr(clone(fitted), "classes_")
+
+
+def test_saves_and_loads(fitted, table, tmp_path):
+    X, _ = table
+    latentclass.save(fitted, tmp_path / "model.lc")
+    again = latentclass.load(tmp_path / "model.lc")
+    assert proba(again, X).tolist() == proba(fitted, X).tolist()
+    assert not differences(fitted, again)
 
 
 def test_works_in_a_pipeline_with_search_and_routing(model, table):

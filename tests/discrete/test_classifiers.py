@@ -13,16 +13,19 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import CategoricalNB
 
-from latentclass import HNBClassifier, LatentTreeClassifier
 from latentclass.discrete import _model
-from latentclass.discrete._aode import AODE
-from latentclass.discrete._ban import BAN
 from latentclass.discrete._bins import learn_bins
-from latentclass.discrete._hidden_naive_bayes import HiddenNaiveBayes
-from latentclass.discrete._k2 import K2
-from latentclass.discrete._tan import TAN
 from latentclass.estimator._bif import BifVariable, write_bif
-from latentclass.naive_bayes._naive_bayes import NaiveBayes
+from plain import (
+    AODE,
+    BAN,
+    K2,
+    TAN,
+    HiddenNaiveBayes,
+    HNBClassifier,
+    LatentTreeClassifier,
+    NaiveBayes,
+)
 
 NETWORKS = [TAN(), TAN(alpha=5, smoothing="marginal"), BAN(), BAN(class_arcs="fixed"), K2()]
 MODELS = [*NETWORKS, AODE(), AODE(min_frequency=20), HiddenNaiveBayes()]
@@ -235,9 +238,9 @@ def test_figures_of_weka(model, correct, rows):
     X, y = load_wine(return_X_y=True)
     fitted = clone(model).fit(X, y)
     # Weka smooths the classes too
-    pseudo = 1 / 3 if isinstance(model, HiddenNaiveBayes) else 0.5
+    pseudo = 1 / 3 if isinstance(model, HiddenNaiveBayes.kind) else 0.5
     counts = np.bincount(y) + pseudo
-    priors = fitted.averaged_prior_ if isinstance(model, AODE) else counts / counts.sum()
+    priors = fitted.averaged_prior_ if isinstance(model, AODE.kind) else counts / counts.sum()
     assert np.sum(fitted.predict(X, priors=priors) == y) == correct
     proba = fitted.predict_proba(X, priors=priors)
     for row, expected in rows.items():
@@ -425,7 +428,7 @@ def test_unlabelled_rows_help_where_classes_are_clear(model):
     fitted = clone(model).set_params(n_init=2, random_state=0, max_iter=500).fit(X, labels)
     assert fitted.converged_
     assert np.all(np.diff(fitted.history_) >= -1e-10)
-    if not isinstance(model, BAN):
+    if not isinstance(model, BAN.kind):
         alone = clone(model).fit(X.iloc[few], y[few])
         assert np.mean(fitted.predict(X) == y) >= np.mean(alone.predict(X) == y) - 0.02
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass import LatentTreeClassifier
 from latentclass.discrete._cut_sets import learn_cut_sets
 from latentclass.latent_tree._arrange import leaf_counts, with_leaves
 from latentclass.latent_tree._tree import Tree, observed_codes, sample_nodes
+from plain import LatentTreeClassifier
 
 
 @pytest.fixture(scope="module")

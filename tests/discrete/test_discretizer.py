@@ -21,9 +21,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.discrete._discretizer import MDLDiscretizer
+from plain import NaiveBayes
 
 
 @parametrize_with_checks([MDLDiscretizer(), MDLDiscretizer(output="codes")])

@@ -8,18 +8,21 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass import HNBClassifier, LatentTreeClassifier, LatentVariableClassifier, Parts
-from latentclass.baselines import (
+from latentclass import Parts
+from latentclass.discrete._training_rows import TrainingRows, count_pairs, tally_levels
+from latentclass.estimator._parted import read_parts
+from plain import (
     AODE,
     BAN,
     K2,
     TAN,
     HiddenNaiveBayes,
+    HNBClassifier,
+    LatentTreeClassifier,
+    LatentVariableClassifier,
     MixtureNaiveBayes,
     ProjectedNaiveBayes,
 )
-from latentclass.discrete._training_rows import TrainingRows, count_pairs, tally_levels
-from latentclass.estimator._parted import read_parts
 
 COLUMNS = ["a", "b", "c", "d"]
 

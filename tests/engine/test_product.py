@@ -233,3 +233,87 @@ def test_without_each_column_is_the_density_of_the_other_columns():
             rows.codes[:, j - 2] = -1
         expected = product.log_density(params, rows, layout)
         assert_allclose(found[:, j], expected, rtol=1e-10, atol=1e-12)
+
+
+PULL = product.Pull(
+    mean=np.array([2.0, 0.5, 7.0]),
+    variance=np.array([0.02, 0.05, 0.1]),
+    mass=np.array([0.3, 0.6, 0.1, 0.2, 0.3, 0.4, 1.0]),
+)
+
+
+def test_a_pull_is_that_of_pseudo_rows_at_the_mean_of_the_column(table, weights):
+    numeric, codes, layout = table
+    prior, _ = prior_of(numeric, layout, 0.5, 3.0)
+    rows = product.to_rows(numeric, codes, layout)
+    stats = product.soft_stats(rows, weights, layout)
+    params = product.estimate(stats, prior, layout, PULL)
+    # the same rows and a heavy one more at the mean of the columns, in every component
+    weight = stats.weight + PULL.mean
+    mean = (stats.weight * stats.mean + PULL.mean * prior.mean) / weight
+    squares = stats.scatter + stats.weight * (stats.mean - mean) ** 2
+    squares += PULL.mean * (prior.mean - mean) ** 2 + 3.0 * PULL.variance
+    assert_allclose(params.mean, mean, rtol=1e-12)
+    assert_allclose(params.scale, np.sqrt(squares / (stats.weight + 3.0)), rtol=1e-12)
+    counts = np.split(stats.counts + 0.5 + PULL.mass, layout.offsets[1:-1], axis=1)
+    share = np.concatenate([part / part.sum(axis=1, keepdims=True) for part in counts], axis=1)
+    assert_allclose(np.exp(params.log_prob), share, rtol=1e-12)
+
+
+def test_the_estimate_with_a_pull_has_the_highest_penalised_likelihood(table, weights):
+    numeric, codes, layout = table
+    prior, _ = prior_of(numeric, layout, 0.5, 3.0)
+    stats = product.soft_stats(product.to_rows(numeric, codes, layout), weights, layout)
+
+    def objective(params):
+        explained = product.expected_log_likelihood(params, stats, layout)
+        return explained + product.log_prior(params, prior, PULL)
+
+    best = product.estimate(stats, prior, layout, PULL)
+    highest = objective(best)
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        moved = product.Params(
+            best.mean + 0.02 * rng.normal(size=best.mean.shape),
+            best.scale * np.exp(0.05 * rng.normal(size=best.scale.shape)),
+            product.log_probabilities(
+                np.exp(best.log_prob + 0.1 * rng.normal(size=best.log_prob.shape)), layout.offsets
+            ),
+        )
+        assert np.all(objective(moved) < highest)
+
+
+@pytest.mark.parametrize("pull", [product.NO_PULL, PULL])
+@pytest.mark.parametrize(("alpha", "strength"), [(0.0, 1.0), (0.5, 3.0)])
+def test_left_out_density_equals_that_of_an_estimate_without_the_row(table, pull, alpha, strength):
+    numeric, codes, layout = table
+    prior, _ = prior_of(numeric, layout, alpha, strength)
+    rows = product.to_rows(numeric, codes, layout)
+    component = np.arange(40) % 3
+    component[5] = 3  # the only row of its component
+    weight = np.where(np.arange(40) % 4 == 0, 2.0, 1.0)
+    stats = product.hard_stats(rows, component, weight, 4, layout)
+    found = product.left_out_log_density(stats, rows, component, np.ones(40), prior, layout, pull)
+    for i in range(40):
+        rest = weight.copy()
+        rest[i] -= 1.0
+        without = product.hard_stats(rows, component, rest, 4, layout)
+        params = product.estimate(without, prior, layout, pull)
+        one = product.ProductRows(rows.numeric[i : i + 1], rows.codes[i : i + 1])
+        expected = product.log_density(params, one, layout)[0, component[i]]
+        assert_allclose(found[i], expected, rtol=1e-8, atol=1e-8)
+
+
+def test_the_log_prior_of_a_settled_pull_is_highest_at_nought(table):
+    numeric, _, layout = table
+    prior, _ = prior_of(numeric, layout, 0.5, 3.0)
+    pull = product.settle(prior, PULL, layout)
+    counts = np.full((1, 7), 0.5) + PULL.mass
+    mode = product.Params(
+        prior.mean[None],
+        np.sqrt(PULL.variance)[None],
+        product.log_probabilities(counts, layout.offsets),
+    )
+    assert_allclose(product.log_prior(mode, prior, pull), 0.0, atol=1e-10)
+    moved = mode._replace(mean=mode.mean + 0.1, scale=mode.scale * 1.1)
+    assert product.log_prior(moved, prior, pull) < 0

@@ -17,10 +17,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass import LatentMixture, Parts
-from latentclass.baselines import FiniteMixtureNaiveBayes, NaiveBayes
 from latentclass.data import _part_sources
 from latentclass.estimator import _parts
 from latentclass.estimator._parted import read_parts
+from plain import FiniteMixtureNaiveBayes, NaiveBayes
 
 
 def make_frame(n=900, seed=0, holes=0.1):

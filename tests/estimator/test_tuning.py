@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
 
-from latentclass.baselines import NaiveBayes
+from latentclass import HNBClassifier, LatentTreeClassifier, LCMClassifier
+from latentclass.baselines import AODE, TAN, HiddenNaiveBayes, NaiveBayes
 from latentclass.engine._logspace import log_normalise
 from latentclass.estimator._calibration import TOO_SURE, HeldOutRows
+from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._tuning import MOST_ROWS, HeldOutFits
 
 
@@ -73,8 +76,17 @@ def test_the_temperature_of_auto_is_the_best_of_a_grid(sureness, n_rows):
 class Calibrated(NaiveBayes):
     """A model whose fit finds a temperature of its own."""
 
+    found = 3.0
+
     def _fit_model(self, training, progress):
-        return replace(super()._fit_model(training, progress), temperature=3.0)
+        learned = super()._fit_model(training, progress)
+        return replace(learned, temperature=self.found, calibrated=True)
+
+
+class NotSure(Calibrated):
+    """A model whose fit finds that no temperature is better."""
+
+    found = 1.0
 
 
 def test_a_temperature_of_the_fit_itself_is_not_learned_again():
@@ -88,6 +100,47 @@ def test_a_temperature_of_the_fit_itself_is_not_learned_again():
     assert Calibrated(calibrate="auto").fit(X, labels).temperature_ == 3.0
     again = Calibrated(calibrate=True).fit(X, y)
     assert again.calibration_["temperature"] != 3.0
+    fitted = NotSure(calibrate="auto").fit(X, y)
+    assert fitted.temperature_ == 1.0
+    assert fitted.calibration_ == {}
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TAN(),
+        AODE(),
+        HiddenNaiveBayes(),
+        HNBClassifier(random_state=0),
+        HNBClassifier(n_models=3, random_state=0),
+        LatentTreeClassifier(search="fast", n_cuts=3, random_state=0, tol=1e-9),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_cheap_fit_to_the_same_rows_is_the_fit(estimator):
+    X, y = load_iris(return_X_y=True)
+    training = estimator._read_training(X, y, None)
+    learned = estimator._fit_model(training, None)
+    again = estimator._fit_again(learned, training)
+    evidence, expected = (one.model.evidence(training.table, None) for one in (again, learned))
+    assert_allclose(evidence, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_hidden", [0, 40])
+def test_cheap_fits_of_the_latent_model_are_fits_to_the_folds(n_hidden):
+    X, y = load_iris(return_X_y=True)
+    labels = np.where(np.arange(150) * 7 % 150 < n_hidden, np.nan, y)
+    estimator = LCMClassifier(1, prior=None, n_init=1, tol=1e-10, max_iter=1000, random_state=0)
+    training, folds = deal_folds(estimator._read_training(X, labels, None), 3, 0)
+    learned = estimator._fit_model(training, None)
+    cheap = list(estimator._fit_folds(learned, training, folds))
+    assert len(cheap) == 3
+    for number, (model, temperature) in enumerate(cheap):
+        assert temperature == 1.0
+        own = estimator._fit_model(folds.training_part(training, number), None).model
+        evidence, expected = (one.evidence(training.table, None) for one in (model, own))
+        assert_allclose(evidence, expected, rtol=1e-2, atol=1e-2)
+        assert_allclose(model.class_prior, own.class_prior, atol=1e-3)
 
 
 def test_auto_softens_what_counts_the_same_evidence_eight_times():

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from latentclass import HNBClassifier, LatentMixture, warmup
+from latentclass import BinaryLCMClassifier, HNBClassifier, LatentMixture, warmup
+from latentclass.lcm import _logistic_kernels
 
 COUNT = """
 import numpy as np
@@ -41,6 +42,23 @@ def test_afterwards_other_sessions_compile_nothing(tmp_path):
     for path in tmp_path.rglob("*.nbi"):
         path.unlink()
     assert int(run(COUNT)) > 0
+
+
+def test_loops_that_only_larger_tables_need_are_compiled_too(monkeypatch):
+    called = []
+    kernel = _logistic_kernels.find_posteriors
+
+    def find_posteriors(*args):
+        called.append(len(args))
+        kernel(*args)
+
+    monkeypatch.setattr(_logistic_kernels, "find_posteriors", find_posteriors)
+    model = BinaryLCMClassifier(2, n_init=1, discriminative=False, random_state=0)
+    X, y = [["a", "b"], ["b", "b"], ["a", "a"], ["b", "a"]] * 5, [0, 1, 1, 0] * 5
+    model.fit(X, y)
+    assert not called
+    warmup(model)
+    assert called
 
 
 def test_the_models_are_left_alone():

@@ -12,11 +12,10 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.naive_bayes import CategoricalNB
 
-from latentclass import HNBClassifier
-from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._search import FoundHierarchy
+from plain import TAN, HNBClassifier, NaiveBayes
 
 
 def all_bits(n, times):

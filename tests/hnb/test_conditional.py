@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from sklearn.linear_model import LogisticRegression
 
-from latentclass import HNBClassifier
 from latentclass.hnb._conditional import (
     ConditionalProblem,
     choose_share,
@@ -25,6 +24,7 @@ from latentclass.hnb._hierarchy import (
     count_within,
     estimate_within,
 )
+from plain import HNBClassifier
 
 
 def build(holes, share=0.3, n_rows=60):

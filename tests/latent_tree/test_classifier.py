@@ -13,10 +13,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from latentclass import LatentTreeClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.latent_tree._tree import Tree
+from plain import LatentTreeClassifier, NaiveBayes
 
 
 @pytest.fixture(scope="module")

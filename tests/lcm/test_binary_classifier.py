@@ -14,9 +14,9 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import BernoulliNB
 
-from latentclass import BinaryLCMClassifier, BinaryLCMClassifierCV
 from latentclass.datasets import load_dataset
 from latentclass.engine._em import take_starts
+from plain import BinaryLCMClassifier, BinaryLCMClassifierCV
 
 
 def make_bits(n_rows=120, n_columns=7, seed=0):

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 
-from latentclass import LCMClassifier, LCMClassifierCV
 from latentclass.data._schema import Table
 from latentclass.estimator._gaussian_model import gather, measure
 from latentclass.lcm._chunks import add_chunk, begin_chunks, chunk_data
+from plain import LCMClassifier, LCMClassifierCV
 
 
 def two_planes(n_rows):

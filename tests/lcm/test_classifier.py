@@ -7,15 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import trapezoid
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_val_score
 
-from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier, LCMClassifierCV
-from latentclass.baselines import NaiveBayes
 from latentclass.engine._em import take_starts
 from latentclass.estimator._fitted import Learned
 from latentclass.evaluation import LabelledKFold
+from plain import (
+    BinaryLCMClassifier,
+    HybridLCMClassifier,
+    LCMClassifier,
+    LCMClassifierCV,
+    NaiveBayes,
+)
 
 BY_EM = {"discriminative": False, "noise": "tied"}
 """The search alone."""
@@ -554,10 +560,88 @@ def test_the_search_tries_both_kinds_of_noise_and_trains_the_best():
     again = LCMClassifierCV([1, 2], [1, 2], n_init=2, random_state=0, n_jobs=2).fit(X, y)
     assert_allclose(again.predict_proba(X), model.predict_proba(X))
     copy_of = model._unfitted_copy(
-        learned_with({"n_latent_": 2, "n_components_": 2, "noise_": "untied"})
+        learned_with(
+            {"n_latent_": 2, "n_components_": 2, "noise_": "untied", "power_transform_": True}
+        )
     )
+    assert copy_of.power_transform is True
     assert (copy_of.n_latent, copy_of.noise, copy_of.discriminative) == (2, "untied", True)
 
 
 def learned_with(attributes):
     return Learned(None, None, attributes)
+
+
+# ------------------------------------------------------------------- power transform
+
+
+def skewed(n_rows, seed=0):
+    """Three columns with long tails that are Gaussian on the scale of logarithms."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_rows) % 2
+    z = rng.normal(size=(n_rows, 1)) + y[:, None]
+    return np.exp(z @ [[1.0, -0.8, 0.6]] + 0.4 * rng.normal(size=(n_rows, 3))), y
+
+
+@pytest.mark.parametrize(("n_latent", "n_components"), [(1, 1), (2, 2), (5, 1)])
+def test_a_transformed_table_has_densities_and_completions_in_its_own_units(n_latent, n_components):
+    X, y = skewed(200)
+    options = {"n_init": 2, "random_state": 0, "power_transform": True}
+    model = LCMClassifier(n_latent, n_components, select="likelihood", **options).fit(X, y)
+    assert model.power_transform_
+    joint = model.predict_joint_log_proba(X)[np.arange(200), y].sum()
+    assert_allclose(model.log_likelihood_, joint, rtol=1e-6)
+    row, hidden = X[[3]].copy(), X[[3]].copy()
+    hidden[0, 1] = np.nan
+    grid = np.r_[-np.geomspace(1e-5, 30, 4000)[::-1], np.geomspace(1e-5, 300, 8000)]
+    rows = np.repeat(row, len(grid), axis=0)
+    rows[:, 1] = grid
+    density = np.exp(model.score_samples(rows))
+    total = trapezoid(density, grid)
+    assert_allclose(total, np.exp(model.score_samples(hidden))[0], rtol=1e-3)
+    mean = trapezoid(density * grid, grid) / total
+    assert_allclose(model.complete(hidden)[0, 1], mean, rtol=0.01)
+    # an explanation is what the class probabilities are without the cell
+    without = model.predict_log_proba(hidden) - model.predict_log_proba(row)
+    odds = np.diff(without, axis=1)
+    found = model.explain(row, y=model.classes_[1]).weights[0, 1]
+    assert_allclose(found, -odds[0, 0], rtol=1e-6, atol=1e-9)
+
+
+def test_samples_of_a_transformed_table_have_its_tails():
+    X, y = skewed(400)
+    bent, straight = (
+        LCMClassifier(1, n_init=2, power_transform=how, random_state=0)
+        .fit(X, y)
+        .sample(4000, random_state=0)[0]
+        for how in (True, False)
+    )
+    assert np.mean(bent < 0) < 0.03 < 0.1 < np.mean(straight < 0)
+    assert_allclose(np.median(bent, axis=0), np.median(X, axis=0), rtol=0.15)
+
+
+def test_the_power_transform_is_chosen_on_held_out_rows():
+    X, y = skewed(200)
+    test, labels = skewed(400, seed=1)
+    straight, bent, chosen = (
+        LCMClassifier(1, n_init=2, power_transform=how, random_state=0).fit(X, y)
+        for how in (False, True, "auto")
+    )
+    assert (straight.power_transform_, chosen.power_transform_) == (False, True)
+    losses = [log_loss(model, test, labels) for model in (straight, bent)]
+    assert losses[1] < losses[0] - 0.02
+    assert chosen.predict_proba(test).tolist() == bent.predict_proba(test).tolist()
+    order = np.random.default_rng(0).permutation(200)
+    again = LCMClassifier(1, n_init=2, power_transform="auto", random_state=0)
+    assert again.fit(X[order], y[order]).power_transform_
+
+
+def test_the_search_tries_the_power_transform():
+    X, y = skewed(150)
+    model = LCMClassifierCV([1, 2], [1], n_init=2, power_transform="auto", random_state=0)
+    model.fit(X, y)
+    path = pd.DataFrame(model.cv_results_)
+    assert set(path["power_transform"]) == {False, True}
+    assert model.power_transform_
+    best = path.groupby("power_transform")["mean_test_score"].max()
+    assert best[True] > best[False]

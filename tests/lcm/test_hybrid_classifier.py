@@ -13,11 +13,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 
-from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.data import learn_schema
 from latentclass.engine._content_holdout import gather_rows, held_shares
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking, promote_binary
+from plain import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier, NaiveBayes
 
 
 def mixed_table(n_rows=300, seed=0):
@@ -41,7 +40,14 @@ def mixed_table(n_rows=300, seed=0):
 
 
 def quick(**options):
-    settings = {"n_latent": 2, "n_init": 3, "discriminative": False, "random_state": 0} | options
+    settings = {
+        "n_latent": 2,
+        "n_components": 1,
+        "n_init": 3,
+        "power_transform": True,
+        "discriminative": False,
+        "random_state": 0,
+    } | options
     return HybridLCMClassifier(**settings)
 
 
@@ -51,7 +57,7 @@ def test_on_continuous_columns_it_is_the_lcm(n_components):
     X = X.copy()
     X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
     options = {"n_latent": 3, "n_components": n_components, "n_init": 3, "random_state": 0}
-    ours = HybridLCMClassifier(**options, discriminative=False).fit(X, y)
+    ours = HybridLCMClassifier(**options, power_transform=False, discriminative=False).fit(X, y)
     theirs = LCMClassifier(**options).fit(X, y)
     assert ours.predict_proba(X).tolist() == theirs.predict_proba(X).tolist()
     assert ours.transform(X).tolist() == theirs.transform(X).tolist()
@@ -148,13 +154,16 @@ def test_rows_come_without_labels():
 def test_iris_with_a_column_of_text():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(size=np.where(X["petal length (cm)"] > 4, "large", "small"))
-    assert cross_val_score(HybridLCMClassifier(n_init=3, random_state=0), X, y, cv=3).mean() > 0.93
+    assert (
+        cross_val_score(HybridLCMClassifier(5, 1, n_init=3, random_state=0), X, y, cv=3).mean()
+        > 0.93
+    )
 
 
 def test_sticks_ask_one_question_after_the_other():
     sticks = StickBreaking((np.array([2, 0, 1]), np.array([1, 0]), np.array([0])))
     codes = np.array([[2, 1, 0], [0, 0, 0], [1, -1, -1], [-1, 1, 0]], dtype=np.int32)
-    assert sticks.signs(codes).T.tolist() == [[1, 0, 1], [-1, 1, -1], [-1, -1, 0], [0, 0, 1]]
+    assert sticks.cells(codes)[0].T.tolist() == [[1, 0, 1], [-1, 1, -1], [-1, -1, 0], [0, 0, 1]]
     assert sticks.spans == [slice(0, 2), slice(2, 3), slice(3, 3)]
     assert sticks.pseudo.tolist() == [[1, 1, 1], [2, 1, 1]]
     logits = np.array([[0.3, -1.2]])
@@ -295,7 +304,7 @@ def test_a_class_that_a_fold_of_calibration_lacks_is_no_warning():
     labels = np.r_[y[:29].astype(int), 2]
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        model = HybridLCMClassifier(1, n_init=1, calibrate=True, random_state=0).fit(X, labels)
+        model = HybridLCMClassifier(1, 1, n_init=1, calibrate=True, random_state=0).fit(X, labels)
     assert model.calibration_
     assert np.isfinite(model.predict_proba(X)).all()
 
@@ -421,7 +430,7 @@ def test_a_row_of_huge_weight_does_not_break_the_steps():
     X = np.c_[rng.normal(size=60) + y, rng.random(60) < 0.5]
     weight = np.ones(60)
     weight[2] = 1e6
-    model = HybridLCMClassifier(2, n_init=2, random_state=0).fit(X, y, sample_weight=weight)
+    model = HybridLCMClassifier(2, 1, n_init=2, random_state=0).fit(X, y, sample_weight=weight)
     assert np.isfinite(model.held_out_).all()
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     model.set_params(discriminative=False).fit(X, y)
@@ -432,7 +441,7 @@ def test_the_order_of_rows_decides_nothing_in_a_table_full_of_symmetry():
     every = np.array(np.meshgrid(*[[0, 1]] * 5)).reshape(5, -1).T.astype(float)
     X = np.repeat(every, 3, axis=0)
     y = (X[:, 0] != X[:, 1]).astype(int)
-    model = HybridLCMClassifier(2, n_init=2, random_state=0)
+    model = HybridLCMClassifier(2, 1, n_init=2, random_state=0)
     order = np.random.default_rng(0).permutation(len(y))
     here = clone(model).fit(X, y).predict_proba(X)
     there = clone(model).fit(X[order], y[order]).predict_proba(X)
@@ -445,7 +454,7 @@ def test_categories_that_tie_are_asked_for_in_one_order_whatever_the_rows():
     weight, y = np.tile(np.repeat([0.1, 0.2, 0.3], 3), 10), np.arange(90) % 2
     asked = []
     for order in (np.arange(90), rng.permutation(90), rng.permutation(90)):
-        model = HybridLCMClassifier(1, n_init=1, max_iter=3, tol=1.0, discriminative=False)
+        model = HybridLCMClassifier(1, 1, n_init=1, max_iter=3, tol=1.0, discriminative=False)
         model.fit(X.iloc[order], y[order], sample_weight=weight[order])
         asked.append(model.questions_)
     assert asked[0] == asked[1] == asked[2]
@@ -453,7 +462,7 @@ def test_categories_that_tie_are_asked_for_in_one_order_whatever_the_rows():
 
 def test_the_grid_is_refused_by_the_size_that_was_fitted():
     X, y = mixed_table(60)
-    model = HybridLCMClassifier(4, n_init=1, tol=1.0, discriminative=False).fit(X, y)
+    model = HybridLCMClassifier(4, 1, n_init=1, tol=1.0, discriminative=False).fit(X, y)
     with pytest.raises(ValueError, match="n_latent of at most 3, got 4"):
         model.set_params(n_latent=2, predict_method="quadrature").predict(X)
 
@@ -467,4 +476,4 @@ def test_starts_that_would_fill_the_memory_are_refused(monkeypatch):
         r"or rows\.$"
     )
     with pytest.raises(ValueError, match=message):
-        HybridLCMClassifier(n_init=3, random_state=0).fit(X, y)
+        HybridLCMClassifier(5, 1, n_init=3, random_state=0).fit(X, y)

@@ -5,10 +5,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from latentclass.data._schema import Block, Table
+from latentclass.engine._power_transform import learn_power_transform
 from latentclass.estimator._gaussian_model import Scaling
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._logistic_bound import dense_signs
-from latentclass.lcm._power_transform import learn_power_transform
 from latentclass.lcm._stick_breaking import StickBreaking
 
 NAN = np.nan
@@ -17,10 +17,10 @@ NAN = np.nan
 def make_columns(rng):
     """A column with a long tail, a constant one, and columns of 3, 1 and 2 categories."""
     varies = np.array([True, False])
-    scaling = Scaling(varies, ~varies, np.array([2.0, 5.0]), np.array([3.0, 1.0]))
-    sticks = StickBreaking((np.array([2, 0, 1]), np.array([0]), np.array([1, 0])))
     power = learn_power_transform(np.exp(rng.normal(size=(1, 200))), np.ones(200))
-    return HybridColumns(scaling, sticks, power)
+    scaling = Scaling(varies, ~varies, np.array([2.0, 5.0]), np.array([3.0, 1.0]), power)
+    sticks = StickBreaking((np.array([2, 0, 1]), np.array([0]), np.array([1, 0])))
+    return HybridColumns(scaling, sticks)
 
 
 def test_cells_become_values_and_answers():
@@ -31,25 +31,20 @@ def test_cells_become_values_and_answers():
     # of the first column: is it 2? if not, is it 0?
     assert rows.signs.T.tolist() == [[1, 0, 1], [-1, 1, -1], [-1, -1, 0], [0, 0, 1]]
     standardised = np.array([[0.0, NAN, 1.0, -1.0]])
-    assert_allclose(columns.standardised(Block(numeric, codes)), standardised)
-    assert_allclose(rows.values, columns.power.apply(standardised))
-    assert_allclose(columns.restore(rows.values.T)[:, 0], numeric[:, 0], rtol=1e-12)
+    assert_allclose(columns.scaling.standardised(numeric).T, standardised)
+    assert_allclose(rows.values, columns.scaling.power.apply(standardised))
+    assert_allclose(columns.scaling.restore(rows.values.T)[:, 0], numeric[:, 0], rtol=1e-12)
     assert (columns.n_gaussian, columns.n_logistic) == (1, 3)
     assert columns.n_levels.tolist() == [3, 1, 2]
     assert columns.blank_codes(2).tolist() == [[-1, 0, -1], [-1, 0, -1]]
 
 
 def test_the_density_outside_is_the_slope_of_the_transform():
-    columns = make_columns(np.random.default_rng(1))
-    codes = np.empty((3, 0), dtype=np.int32)
+    scaling = make_columns(np.random.default_rng(1)).scaling
     numeric = np.array([[0.5, NAN], [4.0, NAN], [30.0, NAN]])
     step = np.array([1e-5, 0.0])
-
-    def value(numeric):
-        return columns.power.apply(columns.standardised(Block(numeric, codes)))[0]
-
-    slope = (value(numeric + step) - value(numeric - step)) / 2e-5
-    found = columns.log_density_outside(Block(numeric, codes))
+    slope = (scaling.values(numeric + step) - scaling.values(numeric - step))[:, 0] / 2e-5
+    found = scaling.log_density_outside(numeric)
     assert_allclose(found, np.log(slope), atol=1e-6)
 
 

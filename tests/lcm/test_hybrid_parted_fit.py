@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass import BinaryLCMClassifier, HybridLCMClassifier, Parts
+from latentclass import Parts
 from latentclass.estimator._parted import read_parts
 from latentclass.lcm import _steps
+from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._hybrid_em import HybridProblem
 from latentclass.lcm._hybrid_fit import fit_columns
 from latentclass.lcm._hybrid_parted_fit import PartReader, even_classes, promote_parts
+from plain import BinaryLCMClassifier, HybridLCMClassifier
 
 QUICK = {"n_init": 2, "tol": 0.02, "predict_method": "bound", "random_state": 0}
 
@@ -69,7 +71,7 @@ def read(parts):
 )
 def test_other_parts_give_the_same_fit(options):
     X, y = make_rows()
-    model = HybridLCMClassifier(2, **QUICK, **options)
+    model = HybridLCMClassifier(2, **{"n_components": 1, **QUICK, **options})
     few = model.fit(cut(X, y, 2, sample_rows=200)).predict_proba(X)
     history = model.history_
     assert model.schema_.kinds["flag"] == "binary"
@@ -82,7 +84,7 @@ def test_other_parts_give_the_same_fit(options):
 def test_threads_give_the_same_bits():
     X, y = make_rows()
     one, two = (
-        HybridLCMClassifier(2, **QUICK, discriminative=False, n_jobs=n_jobs).fit(
+        HybridLCMClassifier(2, 1, **QUICK, discriminative=False, n_jobs=n_jobs).fit(
             cut(X, y, 4, sample_rows=200)
         )
         for n_jobs in (None, 2)
@@ -95,8 +97,10 @@ def test_threads_give_the_same_bits():
 def test_the_fit_is_near_that_of_one_table(hidden):
     X, y = make_rows(800, hidden=hidden)
     options = QUICK | {"tol": 1e-3, "n_init": 1, "discriminative": False}
-    whole = HybridLCMClassifier(2, **options, power_transform=False, unlabelled_weight=1).fit(X, y)
-    found = HybridLCMClassifier(2, **options, power_transform=False, unlabelled_weight=1).fit(
+    whole = HybridLCMClassifier(2, 1, **options, power_transform=False, unlabelled_weight=1).fit(
+        X, y
+    )
+    found = HybridLCMClassifier(2, 1, **options, power_transform=False, unlabelled_weight=1).fit(
         cut(X, y, 3, sample_rows=400)
     )
     assert np.abs(found.predict_proba(X) - whole.predict_proba(X)).mean() < 0.01
@@ -107,8 +111,8 @@ def test_the_fit_is_near_that_of_one_table(hidden):
 
 def test_few_rows_are_fitted_as_one_table():
     X, y = make_rows(120)
-    whole = HybridLCMClassifier(1, **QUICK).fit(X, y)
-    found = HybridLCMClassifier(1, **QUICK).fit(Parts([(X[:50], y[:50]), (X[50:], y[50:])]))
+    whole = HybridLCMClassifier(1, 1, **QUICK).fit(X, y)
+    found = HybridLCMClassifier(1, 1, **QUICK).fit(Parts([(X[:50], y[:50]), (X[50:], y[50:])]))
     assert found.schema_.kinds == whole.schema_.kinds
     assert_array_equal(found.predict_proba(X), whole.predict_proba(X))
 
@@ -121,7 +125,7 @@ def test_a_number_that_one_part_alone_holds_keeps_a_column_continuous():
 
 def test_continuous_columns_alone_take_gradient_steps_too():
     X, y = make_rows(300, flags=False, hidden=0.0)
-    model = HybridLCMClassifier(2, **QUICK)
+    model = HybridLCMClassifier(2, 1, **QUICK)
     few = model.fit(cut(X, y, 2, sample_rows=200)).predict_proba(X)
     assert len(model.held_out_)
     many = model.fit(cut(X, y, 4, sample_rows=200)).predict_proba(X)
@@ -149,6 +153,7 @@ def test_the_statistics_of_parts_are_those_of_all_rows(unlabelled):
         whole,
         model._settings(2, 2),
         lambda: 0,
+        sizes=Sizes((2, 2)),
         nominal="stick_breaking",
         power_transform=True,
         discriminative=False,

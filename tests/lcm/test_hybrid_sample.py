@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass import HybridLCMClassifier
 from latentclass.lcm import _hybrid_sample as sample
 from latentclass.lcm._hybrid_sample import RowDealer
+from plain import HybridLCMClassifier
 
 
 def make_table(n_rows=400):
@@ -67,9 +67,9 @@ def test_many_rows_are_sampled_and_dealt_out(small):
 def test_a_fit_to_many_rows_does_not_depend_on_their_order(small):
     X, labels = make_table()
     options = {"n_init": 3, "max_iter": 6, "tol": 0.1, "random_state": 0}
-    one = HybridLCMClassifier(1, **options).fit(X, labels)
+    one = HybridLCMClassifier(1, 1, **options).fit(X, labels)
     turned = np.random.default_rng(1).permutation(400)
-    two = HybridLCMClassifier(1, **options).fit(X.iloc[turned], labels[turned])
+    two = HybridLCMClassifier(1, 1, **options).fit(X.iloc[turned], labels[turned])
     assert_allclose(one.predict_proba(X), two.predict_proba(X), rtol=1e-6)
     assert one.n_steps_ == two.n_steps_
     assert_allclose(one.held_out_, two.held_out_, rtol=1e-6)

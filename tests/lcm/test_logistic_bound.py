@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit, log_expit
 
+from latentclass.lcm import _logistic_bound
 from latentclass.lcm._hybrid_em import HybridParams, settle_rows
 from latentclass.lcm._hybrid_posterior import (
     ClassComponent,
@@ -22,13 +23,20 @@ from latentclass.lcm._logistic_bound import (
     best_xi,
     curvature,
     infer,
+    loops,
     make_design,
     prior_xi,
     read_rows,
     unpack_features,
     vector_features,
 )
-from latentclass.lcm._logistic_kernels import bend_cells, extrapolate_cells
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["compiled", "NumPy"])
+def choose_loops(request, monkeypatch):
+    """All that follows holds for the compiled loops and for those in NumPy."""
+    monkeypatch.setattr(_logistic_bound, "FEW", 0 if request.param else 2**40)
+    monkeypatch.setattr(_logistic_bound, "FEW_ROWS", 2**40)
 
 
 def make_params(rng, n_starts=1, n_classes=2, n_components=2, n_gaussian=2, n_logistic=4, q=2):
@@ -77,7 +85,7 @@ def bend(xi):
     """rho and height of one cell, from the kernel."""
     rho, height = np.empty((1, 1, 1, 1)), np.empty((1, 1, 1))
     cell = np.full((1, 1, 1, 1), xi)
-    bend_cells(cell, 1, np.empty((0, 0)), False, rho, height)
+    loops(np.empty(1)).bend_cells(cell, 1, np.empty((0, 0)), False, rho, height)
     return rho.item(), height.item()
 
 
@@ -88,7 +96,7 @@ def test_many_columns_are_summed_without_overflow():
     rho, height = np.empty((1, 2, 1301, 5)), np.empty((1, 2, 5))
     rho[:, :, 1:] = before = 0.2 * seen
     for again, used in ((True, before), (False, seen * curvature(xi))):
-        bend_cells(xi, 1300, seen, again, rho, height)
+        loops(np.empty(1)).bend_cells(xi, 1300, seen, again, rho, height)
         expected = seen * (log_expit(xi) - xi / 2) + used * xi**2 / 2
         assert_allclose(height, expected.sum(axis=2), rtol=1e-11)
         assert_allclose(rho[:, :, 1:], seen * curvature(xi), rtol=1e-11)
@@ -97,7 +105,7 @@ def test_many_columns_are_summed_without_overflow():
 def test_curvature_and_height_are_right_at_any_xi():
     xi = np.geomspace(1e-3, 1e5, 5001)
     rho, height = np.empty((1, 1, 1, 5001)), np.empty((1, 1, 5001))
-    bend_cells(xi[None, None, None], 1, np.empty((0, 0)), False, rho, height)
+    loops(np.empty(1)).bend_cells(xi[None, None, None], 1, np.empty((0, 0)), False, rho, height)
     assert_allclose(rho[0, 0, 0], np.tanh(xi / 2) / (2 * xi), rtol=1e-12)
     expected = log_expit(xi) - xi / 2 + xi / 4 * np.tanh(xi / 2)
     assert_allclose(height[0, 0], expected, rtol=1e-12)
@@ -141,7 +149,7 @@ def test_posteriors_and_bounds_equal_the_plain_ones(n_rows, q):
     xi = rng.uniform(0.1, 3.0, (2, 2, 4, n_rows))
     design = design_of(params)
     moments, bound = infer(design, read_rows(rows), label, xi)
-    moved = best_xi(design, moments, ())
+    moved = best_xi(design, moments, read_rows(rows))
     for s, m, r in np.ndindex(2, 2, n_rows):
         columns, cells = plain_columns(params, s, m), plain_cells(rows, r)
         mu = params.latent_mean[s, label[r]]
@@ -195,7 +203,7 @@ def test_the_bound_rises_at_every_step_and_stays_below_the_likelihood(n_gaussian
     for _ in range(30):
         moments, bound = infer(design, read_rows(rows), label, xi)
         bounds.append(bound[0, 0])
-        xi = best_xi(design, moments, ())
+        xi = best_xi(design, moments, read_rows(rows))
     assert np.all(np.diff(bounds, axis=0) >= -1e-12)
     assert bounds[-1].sum() > bounds[0].sum() + 0.01
     for r in range(6):
@@ -248,7 +256,7 @@ def converged_bounds(params, rows):
             moments, bound = infer(design, seen, label, xi)
             if np.abs(bound - before).max() < 1e-12:
                 break
-            xi, before = best_xi(design, moments, ()), bound
+            xi, before = best_xi(design, moments, read_rows(rows)), bound
         out.append(bound)
     return np.stack(out, axis=1)
 
@@ -283,7 +291,7 @@ def test_steps_are_mixed_by_least_squares():
     for step in range(4):
         images.append(rng.uniform(1.0, 2.0, (n, n_rows)))
         square = places[-1].copy()
-        extrapolate_cells(square, images[-1], shown, step == 0, nobody, past)
+        loops(np.empty(1)).extrapolate_cells(square, images[-1], shown, step == 0, nobody, past)
         last = list(zip(places, images, strict=True))[-3:]
         for t in range(n_rows):
             residuals = np.array([(g - s)[:, t] * shown[:, t] for s, g in last]).T
@@ -292,7 +300,9 @@ def test_steps_are_mixed_by_least_squares():
             assert_allclose(square[:, t], g[:, -1] + np.diff(g) @ share, rtol=1e-8)
         places.append(square)
     fell = np.arange(n_rows) == 2
-    extrapolate_cells(square, rng.uniform(1.0, 2.0, (n, n_rows)), shown, False, fell, past)
+    loops(np.empty(1)).extrapolate_cells(
+        square, rng.uniform(1.0, 2.0, (n, n_rows)), shown, False, fell, past
+    )
     assert_allclose(square[:, 2], images[-1][:, 2])
     assert not np.allclose(square[:, 1], images[-1][:, 1])
 

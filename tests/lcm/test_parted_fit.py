@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass import LCMClassifier, Parts
+from latentclass import Parts
 from latentclass.estimator._gaussian_model import gather, measure, measure_parts
 from latentclass.estimator._parted import read_parts
 from latentclass.lcm._fit import fit_lcm
 from latentclass.lcm._parted_fit import PartReader, fit_lcm_parts
+from plain import LCMClassifier
 
 
 def make_rows(n=600, holes=0.1, hidden=0.3):

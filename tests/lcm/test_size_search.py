@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from latentclass import BinaryLCMClassifier, LCMClassifier
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.lcm._size_search import (
     PATIENCE,
@@ -12,6 +11,7 @@ from latentclass.lcm._size_search import (
     fit_each_fold,
     rows_to_search,
 )
+from plain import BinaryLCMClassifier, LCMClassifier
 
 Y = np.array([0, 1] * 10 + [0, 1])
 

@@ -20,13 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from latentclass import LatentVariableClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.engine._product import Params
 from latentclass.mixture._classifier_model import LatentVariableModel, NaiveBayesClassifiers
 from latentclass.mixture._component_classifiers import row_copies
 from latentclass.naive_bayes._components import ProductComponents
+from plain import LatentVariableClassifier, NaiveBayes
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def single_model(value, m):
 class TestNaiveBayesComponents:
     def test_one_component_is_naive_bayes(self, table):
         X, y = table
-        ours = LatentVariableClassifier(n_components=1, random_state=0).fit(X, y)
+        ours = LatentVariableClassifier(None, n_components=1, random_state=0).fit(X, y)
         theirs = NaiveBayes().fit(X, y)
         assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9)
         assert_allclose(ours.class_prior_, theirs.class_prior_)
@@ -115,21 +114,23 @@ class TestNaiveBayesComponents:
 
     def test_prediction_is_the_sum_over_components(self, corners):
         X, y = corners
-        model = LatentVariableClassifier(n_components=3, max_iter=50, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, n_components=3, max_iter=50, random_state=0).fit(
+            X, y
+        )
         assert_allclose(model.predict_proba(X), posteriors_by_hand(model, X), rtol=1e-6, atol=1e-12)
 
     @pytest.mark.parametrize("search", ["em", "kmeans", "era", "anneal", "mcem"])
     def test_components_with_own_classifiers_solve_what_one_cannot(self, corners, search):
         X, y = corners
         assert np.mean(NaiveBayes().fit(X, y).predict(X) == y) < 0.7
-        model = LatentVariableClassifier(search=search, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, 2, search=search, random_state=0).fit(X, y)
         assert np.mean(model.predict(X) == y) > 0.93
         assert_allclose(model.component_weights_, 0.5, atol=0.1)
         assert_allclose(model.class_shares_.sum(axis=1), 1.0)
         assert model.converged_
 
     def test_the_best_so_far_is_kept(self, corners):
-        model = LatentVariableClassifier(n_components=3, max_iter=40, random_state=0)
+        model = LatentVariableClassifier(None, n_components=3, max_iter=40, random_state=0)
         model.fit(*corners)
         assert len(model.traces_) == 4
         best = int(np.flatnonzero(model.restarts_["kept"])[0])
@@ -139,7 +140,7 @@ class TestNaiveBayesComponents:
 
     def test_log_likelihood_is_that_of_rows_and_labels(self, table):
         X, y = table
-        model = LatentVariableClassifier(max_iter=30, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, 2, max_iter=30, random_state=0).fit(X, y)
         joint = model.predict_joint_log_proba(X)
         expected = joint[np.arange(90), np.searchsorted(model.classes_, y)].sum()
         assert_allclose(model.log_likelihood_, expected, rtol=1e-9)
@@ -149,7 +150,9 @@ class TestNaiveBayesComponents:
         group = rng.integers(0, 3, 300)
         X = rng.normal(4.0 * group, 1.0)[:, None]
         y = np.where((group == 1) ^ (rng.random(300) < 0.1), "in", "out")
-        model = LatentVariableClassifier(n_components=2, max_iter=50, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, n_components=2, max_iter=50, random_state=0).fit(
+            X, y
+        )
         grid = np.linspace(-10, 20, 3001)
         joint = np.exp(model.predict_joint_log_proba(grid[:, None]))
         for k, label in enumerate(model.classes_):
@@ -164,14 +167,14 @@ class TestNaiveBayesComponents:
         X = np.random.default_rng(4).normal(size=(3000, 1))
         X[-1] = 9.0
         y = np.r_[np.zeros(2999), 1.0]
-        model = LatentVariableClassifier(max_iter=10, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, 2, max_iter=10, random_state=0).fit(X, y)
         drawn, labels = model.sample(5, y=1.0, random_state=0)
         assert np.isfinite(drawn).all()
         assert labels.tolist() == [1.0] * 5
 
     def test_transform_is_the_posterior_of_the_components(self, corners):
         X, y = corners
-        model = LatentVariableClassifier(random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, 2, random_state=0).fit(X, y)
         latent = model.transform(X)
         assert_allclose(latent.sum(axis=1), 1.0)
         # one component is on the left and one on the right, or one below and one above
@@ -187,7 +190,7 @@ class TestNumberOfComponents:
     def test_it_is_chosen_on_held_out_folds(self, corners):
         X, y = corners
         model = LatentVariableClassifier(
-            n_components="auto", max_components=3, max_iter=40, n_init=2, random_state=0
+            None, n_components="auto", max_components=3, max_iter=40, n_init=2, random_state=0
         ).fit(X, y)
         assert sorted(model.log_losses_) == [1, 2, 3]
         assert model.n_components_ == 2  # three are no better than chance would have it
@@ -199,7 +202,7 @@ class TestNumberOfComponents:
         hidden = np.where(np.arange(90) % 3 == 0, None, y)
         weight = np.random.default_rng(0).integers(1, 3, 90)
         model = LatentVariableClassifier(
-            n_components="auto", max_components=2, max_iter=10, n_init=1, random_state=0
+            None, n_components="auto", max_components=2, max_iter=10, n_init=1, random_state=0
         ).fit(X, hidden, sample_weight=weight)
         assert all(np.isfinite(list(model.log_losses_.values())))
 
@@ -208,7 +211,7 @@ class TestAverage:
     def test_it_is_the_mean_of_the_models_that_were_visited(self, corners):
         X, y = corners
         model = LatentVariableClassifier(
-            n_components=3, average=True, max_iter=60, random_state=0
+            None, n_components=3, average=True, max_iter=60, random_state=0
         ).fit(X, y)
         assert model.n_models_ == 26
         table = model.schema_.encode(X)
@@ -226,11 +229,13 @@ class TestAverage:
     def test_it_needs_a_search_that_goes_on(self, corners):
         words = "average=True has no meaning with search='em', which settles on one model"
         with pytest.raises(ValueError, match=words):
-            LatentVariableClassifier(search="em", average=True).fit(*corners)
+            LatentVariableClassifier(None, 2, search="em", average=True).fit(*corners)
 
     def test_all_verbs_work(self, table):
         X, y = table
-        model = LatentVariableClassifier(average=True, max_iter=20, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(None, 2, average=True, max_iter=20, random_state=0).fit(
+            X, y
+        )
         assert model.complete(X).notna().all(axis=None)
         assert model.complete(X, how="most_probable").notna().all(axis=None)
         assert np.isfinite(model.explain(X.iloc[:5]).weights).all()
@@ -242,7 +247,8 @@ class TestOtherClassifiers:
         """Two implementations of one model: the same path, the same answer."""
         X, y = corners
         options = {"search": "em", "alpha": 0.0, "prior": None, "n_init": 2, "random_state": 0}
-        ours = LatentVariableClassifier(**options).fit(X, y)
+        options["n_components"] = 2
+        ours = LatentVariableClassifier(None, **options).fit(X, y)
         theirs = LatentVariableClassifier(GaussianNB(var_smoothing=0.0), **options).fit(X, y)
         assert_allclose(theirs.history_, ours.history_, rtol=1e-6)
         assert_allclose(theirs.predict_proba(X), ours.predict_proba(X), atol=1e-5)
@@ -274,7 +280,7 @@ class TestOtherClassifiers:
         X = pd.DataFrame({"x": rng.normal(size=150), "town": town})
         y = np.where((town == "Rome") ^ (X["x"] > 0), "a", "b")
         model = LatentVariableClassifier(
-            LogisticRegression(C=100.0), n_init=2, max_iter=20, random_state=0
+            LogisticRegression(C=100.0), 2, n_init=2, max_iter=20, random_state=0
         ).fit(X, y)
         assert np.mean(model.predict(X) == y) > 0.8
         assert np.isfinite(model.score_samples(X.assign(town=None))).all()
@@ -294,10 +300,10 @@ class TestOtherClassifiers:
         X, y = table
         words = "Column 'height' has missing cells, which LogisticRegression does not take"
         with pytest.raises(ValueError, match=words):
-            LatentVariableClassifier(LogisticRegression()).fit(X, y)
+            LatentVariableClassifier(LogisticRegression(), 2).fit(X, y)
         whole = X.dropna()
         fitted = LatentVariableClassifier(
-            LogisticRegression(), n_init=1, max_iter=5, random_state=0
+            LogisticRegression(), 2, n_init=1, max_iter=5, random_state=0
         ).fit(whole, y[whole.index])
         with pytest.raises(ValueError, match=words):
             fitted.explain(whole.iloc[:2])
@@ -306,14 +312,14 @@ class TestOtherClassifiers:
         assert np.isfinite(fitted.score_samples(X)).all()  # P(x | c) alone
         assert fitted.complete(X).notna().all(axis=None)
         piped = make_pipeline(SimpleImputer(), LogisticRegression())
-        model = LatentVariableClassifier(piped, n_init=1, max_iter=5, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(piped, 2, n_init=1, max_iter=5, random_state=0).fit(X, y)
         assert np.isfinite(model.explain(X.iloc[:2]).weights).all()
 
     def test_rows_without_label_help_to_find_the_components(self, corners):
         X, y = corners
         hidden = np.where(np.arange(240) % 3 == 0, y, None)
         model = LatentVariableClassifier(
-            LogisticRegression(), n_init=2, max_iter=20, random_state=0
+            LogisticRegression(), 2, n_init=2, max_iter=20, random_state=0
         ).fit(X, hidden)
         assert model.n_unlabelled_ == 160
         assert np.mean(model.predict(X) == y) > 0.85
@@ -412,7 +418,7 @@ class TestSmallComponents:
         assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
     def test_what_fails_on_all_rows_is_an_error(self, corners):
-        model = LatentVariableClassifier(KNeighborsClassifier(500), n_init=1, max_iter=3)
+        model = LatentVariableClassifier(KNeighborsClassifier(500), 2, n_init=1, max_iter=3)
         with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit") as caught:
             model.fit(*corners)
         note = "KNeighborsClassifier could not learn from all 240 labelled rows."
@@ -423,7 +429,7 @@ class TestSmallComponents:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
         model = LatentVariableClassifier(
-            DecisionTreeClassifier(), n_init=2, max_iter=5, random_state=0
+            DecisionTreeClassifier(), 2, n_init=2, max_iter=5, random_state=0
         ).fit(X, y)
         # two pseudo-rows (alpha, two components) among 62
         least = 2 / 62 * model.class_shares_.min()
@@ -433,7 +439,7 @@ class TestSmallComponents:
 def test_random_steps_of_a_pipeline_are_seeded(corners):
     X, y = corners
     piped = make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=2))
-    model = LatentVariableClassifier(piped, n_init=1, max_iter=3, random_state=0)
+    model = LatentVariableClassifier(piped, 2, n_init=1, max_iter=3, random_state=0)
     one, two = (clone(model).fit(X, y).predict_proba(X) for _ in range(2))
     assert np.array_equal(one, two)
     assert piped[-1].random_state is None
@@ -442,7 +448,7 @@ def test_random_steps_of_a_pipeline_are_seeded(corners):
 @pytest.mark.parametrize("first", [None, LogisticRegression()], ids=["own", "other"])
 def test_prediction_is_by_what_was_fitted(corners, first):
     X, y = corners
-    model = LatentVariableClassifier(first, n_init=1, max_iter=3, random_state=0).fit(X, y)
+    model = LatentVariableClassifier(first, 2, n_init=1, max_iter=3, random_state=0).fit(X, y)
     expected, shares = model.predict_proba(X), model.class_shares_
     model.set_params(estimator=KNeighborsClassifier() if first is None else None)
     assert np.array_equal(model.predict_proba(X), expected)
@@ -453,7 +459,7 @@ def test_missing_cells_are_named_when_a_pipeline_passes_them_on(table):
     X, y = table
     whole_rows = X.dropna()
     piped = make_pipeline(StandardScaler(), "passthrough", LogisticRegression())
-    model = LatentVariableClassifier(piped, n_init=1, max_iter=3, random_state=0)
+    model = LatentVariableClassifier(piped, 2, n_init=1, max_iter=3, random_state=0)
     message = (
         "Column 'height' has missing cells, which LogisticRegression does not take. Put an imputer "
         "before it in a pipeline, fill them by complete(X), or use estimator=None. (explain hides "
@@ -475,7 +481,7 @@ def test_missing_cells_are_named_when_a_pipeline_passes_them_on(table):
 )
 def test_a_search_that_did_not_settle_tells_its_last_change(corners, search, end):
     model = LatentVariableClassifier(
-        search=search, n_components=3, n_init=2, max_iter=3, tol=1e-8, random_state=0
+        None, search=search, n_components=3, n_init=2, max_iter=3, tol=1e-8, random_state=0
     )
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(*corners)
@@ -504,7 +510,8 @@ def _fit_quietly(model, X, y, **options):
         ),
         (
             {"estimator": "naive"},
-            "estimator='naive' must be one of 'auto', 'logistic_regression', 'extra_trees', "
+            "estimator='naive' must be one of 'auto', 'logistic_regression', "
+            "'kernel_logistic_regression', 'extra_trees', "
             "'hist_gradient_boosting'.",
         ),
         (
@@ -536,26 +543,28 @@ def _fit_quietly(model, X, y, **options):
 )
 def test_parameters_that_make_no_sense_are_refused(corners, parameters, message):
     with pytest.raises(ValueError, match=whole(message)):
-        LatentVariableClassifier(**parameters).fit(*corners)
+        LatentVariableClassifier(**{"estimator": None, "n_components": 2} | parameters).fit(
+            *corners
+        )
 
 
 def test_more_components_than_rows_and_constant_columns():
     X = [[1.0, "a", 3.0], [1.0, "a", 3.0], [2.0, "b", 3.0], [None, "b", 3.0]]
-    model = LatentVariableClassifier(n_components=7, max_iter=10, random_state=0)
+    model = LatentVariableClassifier(None, n_components=7, max_iter=10, random_state=0)
     model.fit(X, ["x", "x", "y", "y"])
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
 def test_iris_is_learned():
     iris = load_dataset("iris", container="numpy")
-    model = LatentVariableClassifier(n_components=3, random_state=0).fit(iris.X, iris.y)
+    model = LatentVariableClassifier(None, n_components=3, random_state=0).fit(iris.X, iris.y)
     assert np.mean(model.predict(iris.X) == iris.y) > 0.95
 
 
 def test_samples_are_drawn_anew_however_many_and_rare():
     rng = np.random.default_rng(0)
     y = (rng.random(400) < 0.02).astype(int)
-    model = LatentVariableClassifier(max_iter=10, random_state=0)
+    model = LatentVariableClassifier(None, 2, max_iter=10, random_state=0)
     model.fit(rng.normal(size=(400, 2)) + y[:, None], y)
     rare, _ = model.sample(9000, y=np.ones(9000, dtype=int), random_state=0)
     assert len(np.unique(rare, axis=0)) > 8900

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from latentclass import LatentVariableClassifier
 from latentclass.engine._mixture_rows import MixtureRows
 from latentclass.mixture._classifier_choice import Recipe, fewest_components
 from latentclass.mixture._classifier_em import ClassifierParams, ClassifierSearch
@@ -23,6 +22,7 @@ from latentclass.mixture._component_refits import (
     refit_classifiers,
     stand_in_shares,
 )
+from plain import LatentVariableClassifier
 
 PRESET_NAMES = list(PRESETS)
 
@@ -93,7 +93,9 @@ def test_cross_fitted_probabilities_do_not_know_the_label_of_their_row():
     X, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
     _, problem = make_problem(X, y, n_components=1, estimator=KNeighborsClassifier(1))
     share = np.ones((300, 1))
-    found = cross_fitted(problem, share, np.array([[0.5, 0.5]]), deal_rows(y))[:, 0]
+    found = cross_fitted(problem, share, np.array([[0.5, 0.5]]), deal_rows(y), np.arange(len(y)))[
+        :, 0
+    ]
     single = problem.fit_classifier(share[:, 0], np.array([0.5, 0.5]), 0.0)
     assert np.exp(single.log_proba(X))[np.arange(300), y].min() == 1.0
     assert 0.4 < found.mean() < 0.6
@@ -107,7 +109,7 @@ def test_cross_fitted_probabilities_are_those_of_fits_without_the_part():
     share = rng.dirichlet([1, 1], 60)
     _, problem = make_problem(X, y, rng.uniform(0.5, 2, 60), 2, forest)
     fold, known = deal_rows(y), np.flatnonzero(y >= 0)
-    found = cross_fitted(problem, share, np.full((2, 3), 1 / 3), fold)
+    found = cross_fitted(problem, share, np.full((2, 3), 1 / 3), fold, np.flatnonzero(y >= 0))
     for place, r in enumerate(known):
         for c in range(2):
             rows = known[fold[known] != fold[r]]
@@ -165,7 +167,7 @@ def test_a_refit_is_bayes_rule_with_cross_fitted_probabilities():
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(np.exp(kept.log_weight[0]), share.mean(axis=0))
     shares = np.array([one.shares for one in kept.classifiers[0]])
-    own = cross_fitted(problem, share, shares, deal_rows(y))
+    own = cross_fitted(problem, share, shares, deal_rows(y), np.flatnonzero(y >= 0))
     draw = kept.classifiers[0, 0].draw
     rows = problem.data.rows.numeric
     joint = np.column_stack(
@@ -202,7 +204,7 @@ def test_a_classifier_is_fitted_in_each_part_and_at_the_end(refits, n_fits):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.integers(0, 2, 100)
     CountedTrees.fits = 0
-    LatentVariableClassifier(CountedTrees(), refits=refits, random_state=0).fit(X, y)
+    LatentVariableClassifier(CountedTrees(), 2, refits=refits, random_state=0).fit(X, y)
     assert CountedTrees.fits == n_fits
 
 
@@ -212,7 +214,7 @@ class TestEachPreset:
         X, y = table
         y = np.where(np.arange(90) % 5 == 0, -1, y)
         labels = np.array(["no", "yes", None], dtype=object)[y]
-        model = LatentVariableClassifier(name, random_state=0).fit(X, labels)
+        model = LatentVariableClassifier(name, 2, random_state=0).fit(X, labels)
         proba = model.predict_proba(X)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         known = y >= 0
@@ -226,7 +228,7 @@ class TestEachPreset:
 
     def test_the_likelihood_is_that_of_the_model(self, name, table):
         X, y = table
-        model = LatentVariableClassifier(name, random_state=0).fit(X, y)
+        model = LatentVariableClassifier(name, 2, random_state=0).fit(X, y)
         joint = model.score_samples(X) + np.log(model.predict_proba(X))[np.arange(90), y]
         assert model.log_likelihood_ == pytest.approx(joint.sum(), rel=1e-8)
 
@@ -234,7 +236,7 @@ class TestEachPreset:
         X, y = table
         weight = np.random.default_rng(0).integers(1, 3, 90)
         copies = np.random.default_rng(1).permutation(np.repeat(np.arange(90), weight))
-        model = LatentVariableClassifier(name, max_iter=30, random_state=0)
+        model = LatentVariableClassifier(name, 2, max_iter=30, random_state=0)
         weighted = model.fit(X, y, sample_weight=weight).predict_proba(X)
         copied = model.fit(X.iloc[copies], y[copies]).predict_proba(X)
         np.testing.assert_allclose(weighted, copied, rtol=1e-6, atol=1e-9)
@@ -242,7 +244,7 @@ class TestEachPreset:
     def test_the_same_seed_gives_the_same_model(self, name, table):
         X, y = table
         one, two = (
-            LatentVariableClassifier(name, random_state=1, n_jobs=n).fit(X, y) for n in (None, 2)
+            LatentVariableClassifier(name, 2, random_state=1, n_jobs=n).fit(X, y) for n in (None, 2)
         )
         np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
@@ -267,8 +269,8 @@ def test_trees_find_steps_that_naive_bayes_does_not():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (400, 2))
     y = (np.floor(3 * X[:, 0]) + np.floor(3 * X[:, 1])).astype(int) % 2
-    trees = LatentVariableClassifier("auto", random_state=0).fit(X[:300], y[:300])
-    naive = LatentVariableClassifier(random_state=0).fit(X[:300], y[:300])
+    trees = LatentVariableClassifier("auto", 2, random_state=0).fit(X[:300], y[:300])
+    naive = LatentVariableClassifier(None, 2, random_state=0).fit(X[:300], y[:300])
     assert trees.chosen_estimator_ != "logistic_regression"
     assert trees.score(X[300:], y[300:]) > naive.score(X[300:], y[300:]) + 0.15
 
@@ -285,7 +287,7 @@ def test_fewer_components_are_kept_within_one_standard_error():
 
 def test_filled_cells_are_marked_only_if_there_were_some_in_training(table):
     X, y = table
-    model = LatentVariableClassifier("logistic_regression", random_state=0).fit(X, y)
+    model = LatentVariableClassifier("logistic_regression", 2, random_state=0).fit(X, y)
     coder = model._model.classifiers.coder
     assert isinstance(coder, FilledCoder)
     np.testing.assert_array_equal(coder.holed, [True, False])

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from latentclass.baselines import MixtureNaiveBayes
 from latentclass.engine._em import run_restarts
 from latentclass.engine._product import Params
 from latentclass.naive_bayes._column_mixture import ColumnComponents
@@ -17,6 +16,7 @@ from latentclass.naive_bayes._column_mixture_em import (
     matched_params,
 )
 from latentclass.naive_bayes._labelled_problem import labelled_problem
+from plain import MixtureNaiveBayes
 
 NUMBERS = np.array([[2, 1, 1], [1, 1, 3]])
 """Components of three continuous columns in two classes: the first and the last are mixed."""

@@ -8,7 +8,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 from sklearn.mixture import GaussianMixture
 
-from latentclass.baselines import FiniteMixtureNaiveBayes, NaiveBayes
+from plain import FiniteMixtureNaiveBayes, NaiveBayes
 
 
 @pytest.fixture

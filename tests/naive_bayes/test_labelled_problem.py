@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass.baselines import NaiveBayes
 from latentclass.naive_bayes._labelled_problem import (
     class_stats,
     labelled_problem,
@@ -13,6 +12,7 @@ from latentclass.naive_bayes._labelled_problem import (
     measure_columns,
     observed_columns,
 )
+from plain import NaiveBayes
 
 
 @pytest.fixture

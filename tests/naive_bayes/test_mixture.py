@@ -6,7 +6,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 from sklearn.mixture import GaussianMixture
 
-from latentclass.baselines import MixtureNaiveBayes, NaiveBayes
+from plain import MixtureNaiveBayes, NaiveBayes
 
 
 @pytest.fixture

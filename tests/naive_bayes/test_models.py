@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from latentclass import LatentMixture, LatentVariableClassifier
-from latentclass.baselines import FiniteMixtureNaiveBayes, MixtureNaiveBayes, NaiveBayes
+from latentclass import LatentMixture
+from plain import FiniteMixtureNaiveBayes, LatentVariableClassifier, MixtureNaiveBayes, NaiveBayes
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ ESTIMATORS = [
     NaiveBayes(),
     MixtureNaiveBayes(random_state=0),
     FiniteMixtureNaiveBayes(n_components=2, n_init=2, random_state=0),
-    LatentVariableClassifier(max_iter=10, n_init=1, random_state=0),
+    LatentVariableClassifier(None, 2, max_iter=10, n_init=1, random_state=0),
     LatentMixture(2, n_init=2, random_state=0),
 ]
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
-from latentclass.baselines import NaiveBayes
+from plain import NaiveBayes
 
 
 @pytest.fixture
@@ -262,7 +262,9 @@ class TestBadNumbers:
         ("parameter", "value", "message"),
         [
             ("alpha", -1, "alpha=-1 must be a number of at least 0."),
-            ("alpha", "1", "alpha='1' must be a number of at least 0."),
+            ("alpha", "1", "alpha='1' must be \"auto\" or a number of at least 0."),
+            ("alpha", None, "alpha=None must be a number of at least 0."),
+            ("prior", "2", "prior='2' must be \"auto\" or a number of at least 0."),
             ("prior", np.nan, "prior=nan must be a number of at least 0, or None."),
             ("n_init", 0, "n_init=0 must be a whole number of at least 1."),
             ("n_init", 2.5, "n_init=2.5 must be a whole number of at least 1."),

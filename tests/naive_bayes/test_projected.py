@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
-from latentclass.baselines import NaiveBayes, ProjectedNaiveBayes
+from plain import NaiveBayes, ProjectedNaiveBayes
 
 AXES = ["all", "leading", "factors", "class", "clusters"]
 

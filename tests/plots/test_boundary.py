@@ -14,9 +14,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from estimators import CLASSIFIERS
-from latentclass.baselines import NaiveBayes
 from latentclass.plots import BoundaryDisplay
 from latentclass.plots._style import COLOURS
+from plain import NaiveBayes
 
 
 def two_cell_rows(display, table):

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass import LatentMixture, LatentVariableClassifier
-from latentclass.baselines import NaiveBayes
+from latentclass import LatentMixture
 from latentclass.plots import ComponentsDisplay
+from plain import LatentVariableClassifier, NaiveBayes
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_colours_are_distances_from_the_whole_mixture(table):
 
 def test_the_classifier_has_components_too(table):
     y = np.where(table["size"] > 2.5, "big", "small")
-    model = LatentVariableClassifier(n_components=3, random_state=0).fit(table, y)
+    model = LatentVariableClassifier(None, 3, random_state=0).fit(table, y)
     display = ComponentsDisplay.from_estimator(model)
     assert_allclose(display.weights, model.component_weights_)
     assert display.values.shape == (5, 3)

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from latentclass import BinaryLCMClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.plots import DisclosureDisplay
+from plain import BinaryLCMClassifier, NaiveBayes
 
 pytest.importorskip("matplotlib")
 

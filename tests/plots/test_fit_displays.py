@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from latentclass import LatentMixture, LCMClassifier, LCMClassifierCV
-from latentclass.baselines import NaiveBayes
+from latentclass import LatentMixture
 from latentclass.evaluation import ErrorScatterDisplay
 from latentclass.plots import RestartsDisplay, SearchPathDisplay
+from plain import LCMClassifier, LCMClassifierCV, NaiveBayes
 
 # ----------------------------------------------------------------------- restarts
 

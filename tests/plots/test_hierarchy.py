@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latentclass import HNBClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.plots import HierarchyDisplay
+from plain import HNBClassifier, NaiveBayes
 
 
 @pytest.fixture

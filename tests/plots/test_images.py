@@ -6,9 +6,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
-from latentclass import BinaryLCMClassifier
-from latentclass.baselines import TAN, NaiveBayes
 from latentclass.plots import ImagesDisplay
+from plain import TAN, BinaryLCMClassifier, NaiveBayes
 
 pytest.importorskip("matplotlib")
 

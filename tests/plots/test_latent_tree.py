@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from latentclass import LatentTreeClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.plots import LatentTreeDisplay
+from plain import LatentTreeClassifier, NaiveBayes
 
 
 @pytest.fixture(scope="module")

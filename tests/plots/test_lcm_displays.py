@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from latentclass import LCMClassifier
-from latentclass.baselines import NaiveBayes
 from latentclass.plots import LatentSpaceDisplay, LoadingsDisplay, ModelGraphDisplay
 from latentclass.plots._model import standardised_loadings
+from plain import LCMClassifier, NaiveBayes
 
 
 @pytest.fixture(scope="module")

@@ -87,23 +87,23 @@ OFFERS = {
     "HNBClassifier": _Offer(lambda: {"HNBClassifier": HNBClassifier(n_models=10)}),
     "LatentVariableClassifier": _Offer(
         lambda: {
-            "LatentVariableClassifier": LatentVariableClassifier(average=True),
-            # for linear borders and for steps; one component is a single classifier with p(x)
-            "LatentVariableClassifier, logistic": LatentVariableClassifier(
-                "logistic_regression", n_components=1
-            ),
-            "LatentVariableClassifier, trees": LatentVariableClassifier("extra_trees"),
-            "LatentVariableClassifier, boosting": LatentVariableClassifier(
-                "hist_gradient_boosting", n_components=1
-            ),
+            "LatentVariableClassifier": LatentVariableClassifier(None, 2, average=True),
+            # for linear and curved borders and for steps; with one component this is a single
+            # classifier that has p(x) too
+            **{
+                f"LatentVariableClassifier, {name}": LatentVariableClassifier(
+                    estimator, n_components=1
+                )
+                for name, estimator in {
+                    "logistic": "logistic_regression",
+                    "kernel": "kernel_logistic_regression",
+                    "boosting": "hist_gradient_boosting",
+                    "trees": "extra_trees",
+                }.items()
+            },
         }
     ),
-    "HybridLCMClassifier": _Offer(
-        lambda: {
-            "HybridLCMClassifier": HybridLCMClassifier(),
-            "HybridLCMClassifier, larger": HybridLCMClassifier(10, 3),
-        }
-    ),
+    "HybridLCMClassifier": _Offer(lambda: {"HybridLCMClassifier": HybridLCMClassifier()}),
 }
 """The families by name."""
 
@@ -111,16 +111,16 @@ CHEAPEST_FIRST = (
     "NaiveBayes",
     "AODE",
     "TAN",
-    "LatentVariableClassifier",
     "LatentVariableClassifier, logistic",
-    "LCMClassifierCV, EM",
-    "LatentTreeClassifier",
-    "HNBClassifier",
-    "HybridLCMClassifier",
-    "LatentVariableClassifier, trees",
+    "LatentVariableClassifier, kernel",
+    "LatentVariableClassifier",
     "LatentVariableClassifier, boosting",
+    "LatentTreeClassifier",
+    "LatentVariableClassifier, trees",
+    "LCMClassifierCV, EM",
+    "HybridLCMClassifier",
     "LCMClassifierCV",
-    "HybridLCMClassifier, larger",
+    "HNBClassifier",
 )
 """The candidates in the order in which "auto" tries them."""
 

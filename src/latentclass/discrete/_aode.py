@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
 from latentclass.discrete._base import CountClassifier
+from latentclass.discrete._em import CountParams
 from latentclass.discrete._one_dependence import (
     aode_tables,
     check_pair_tables,
@@ -20,6 +22,7 @@ from latentclass.discrete._one_dependence import (
 )
 from latentclass.discrete._one_dependence_model import AODEModel
 from latentclass.discrete._training_rows import TrainingRows
+from latentclass.engine._em import EMResult
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._published import AsPublished
@@ -46,7 +49,7 @@ class AODE(AsPublished, CountClassifier):
         Notes).
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
@@ -143,7 +146,7 @@ class AODE(AsPublished, CountClassifier):
     _model: AODEModel
 
     # section 4.1 of the latent tree classifier's paper
-    _PUBLISHED: ClassVar[dict[str, Any]] = {"min_frequency": 30.0}
+    _PUBLISHED: ClassVar[dict[str, Any]] = {"min_frequency": 30.0, "calibrate": False}
 
     def __init__(
         self,
@@ -152,7 +155,7 @@ class AODE(AsPublished, CountClassifier):
         min_frequency: float = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 1,
         drop_starts: bool = True,
@@ -182,6 +185,15 @@ class AODE(AsPublished, CountClassifier):
         check_number("min_frequency", self.min_frequency, low=0)
 
     def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+        model, result = self._learn_tables(rows, progress)
+        return Learned(model, FitRecord.of(result, rows.log_likelihood(model)))
+
+    def _learn_again(self, rows: TrainingRows, learned: Learned) -> Learned:
+        return replace(learned, model=self._learn_tables(rows, None)[0])
+
+    def _learn_tables(
+        self, rows: TrainingRows, progress: FitProgress | None
+    ) -> tuple[AODEModel, EMResult[CountParams]]:
         check_pair_tables(rows, self.n_init)
         alpha, n_levels, n = float(self.alpha), rows.n_levels, len(rows.n_levels)
         layout = pair_layout(
@@ -200,8 +212,7 @@ class AODE(AsPublished, CountClassifier):
         )
         class_weight, counts = fit.stats()
         tables = aode_tables(counts, class_weight, n_levels, alpha, float(self.min_frequency))
-        model = AODEModel(np.exp(fit.params.log_pi), rows.coding, tables)
-        return Learned(model, FitRecord.of(fit.result, rows.log_likelihood(model)))
+        return AODEModel(np.exp(fit.params.log_pi), rows.coding, tables), fit.result
 
     @property
     def averaged_prior_(self) -> FloatArray:

@@ -21,6 +21,7 @@ from latentclass._types import FloatArray
 from latentclass._validation import MOST_STARTS, check_number, check_option
 from latentclass.discrete._coding import Coding
 from latentclass.discrete._em import Count, CountFit, CountLayout, Features, fit_counts
+from latentclass.discrete._model import DiscreteModel
 from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
@@ -69,6 +70,16 @@ class CountClassifier(DiscreteClassifier):
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         return self._learn(TrainingRows.of(parted), progress)
+
+    def _fit_again(self, learned: Learned, part: Training) -> Learned:
+        assert isinstance(learned.model, DiscreteModel)
+        rows = TrainingRows.of(part, learned.model.coding)
+        again: Learned = self._unfitted_copy(learned)._learn_again(rows, learned)
+        return again
+
+    def _learn_again(self, rows: TrainingRows, learned: Learned) -> Learned:  # noqa: ARG002
+        """Learn from rows that are cut as those of another fit, whose structure may be kept."""
+        return self._learn(rows, None)
 
     @abstractmethod
     def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 
@@ -11,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass.discrete._base import CountClassifier
-from latentclass.discrete._em import CountLayout
+from latentclass.discrete._em import CountLayout, CountParams
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_model import NetworkModel
 from latentclass.discrete._training_rows import TrainingRows
+from latentclass.engine._em import EMResult
 from latentclass.estimator._bif import BifVariable, free_name, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
@@ -38,7 +40,17 @@ class NetworkClassifier(CountClassifier):
         return [np.full(n_levels, float(self.alpha)) for n_levels in rows.n_levels]
 
     def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
-        structure = self._search(rows)
+        model, result = self._learn_tables(rows, self._search(rows), progress)
+        return Learned(model, FitRecord.of(result, rows.log_likelihood(model)))
+
+    def _learn_again(self, rows: TrainingRows, learned: Learned) -> Learned:
+        assert isinstance(learned.model, NetworkModel)
+        model, _ = self._learn_tables(rows, learned.model.structure, None)
+        return replace(learned, model=model)
+
+    def _learn_tables(
+        self, rows: TrainingRows, structure: Structure, progress: FitProgress | None
+    ) -> tuple[NetworkModel, EMResult[CountParams]]:
         layout = CountLayout(
             structure.group_starts,
             structure.spread(self._mass(rows)),
@@ -49,8 +61,7 @@ class NetworkClassifier(CountClassifier):
         count = partial(structure.counts, n_classes=rows.n_classes)
         params, result, _ = self._run_em(rows, layout, structure.entries, count, progress)
         prior = np.exp(params.log_pi)
-        model = NetworkModel(prior, rows.coding, structure, params.log_theta)
-        return Learned(model, FitRecord.of(result, rows.log_likelihood(model)))
+        return NetworkModel(prior, rows.coding, structure, params.log_theta), result
 
     # ------------------------------------------------------------------ reading
 

@@ -38,12 +38,13 @@ class TrainingRows:
     sample: CodedRows
 
     @classmethod
-    def of(cls, source: Training | PartedTraining) -> TrainingRows:
-        """Learn the coding of the rows in memory, and code them."""
+    def of(cls, source: Training | PartedTraining, coding: Coding | None = None) -> TrainingRows:
+        """Learn the coding of the rows in memory, unless it is known, and code them."""
         training = source.sample if isinstance(source, PartedTraining) else source
-        coding = learn_coding(
-            training.schema, training.table, training.y, training.weight, training.n_classes
-        )
+        if coding is None:
+            coding = learn_coding(
+                training.schema, training.table, training.y, training.weight, training.n_classes
+            )
         return cls(source, coding, _code(coding, training))
 
     @property

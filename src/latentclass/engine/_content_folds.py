@@ -88,9 +88,9 @@ def distinct_rows(
 def level_words(seed: list[int], column: npt.NDArray[np.integer]) -> KeyArray:
     """Return the random word of each cell: one word per level, and one for missing cells."""
     n_levels = int(column.max(initial=0)) + 1
-    table = np.random.default_rng(seed).integers(0, 2**64, n_levels + 1, dtype=np.uint64)
-    # the word of missing cells is drawn first, so it does not depend on the number of levels
-    return np.asarray(np.roll(table, -1)[column])
+    table = np.random.PCG64(seed).random_raw(n_levels + 1)
+    # the word of missing cells, -1, is drawn first: it does not depend on the number of levels
+    return np.asarray(table[column + 1])
 
 
 def row_keys(numeric: FloatArray, codes: CodeArray, y: IndexArray, seed: int) -> KeyArray:

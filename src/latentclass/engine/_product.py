@@ -36,6 +36,9 @@ NARROW = 1e-3
 """Below this standard deviation, in the same units, squares are not multiplied out: the terms would
 be a million times larger than their sum, which would lose its last digits."""
 
+SLIVER = 1e-9
+"""Weight that is left of a part of this size, relative to the whole, is a rounding error."""
+
 JOINED_LEVELS, ROWS_PER_ENTRY = 2**8, 4
 """Most combinations of levels of columns that are looked up together, and the rows for each of them
 from which on this pays. The table stays small."""
@@ -105,6 +108,31 @@ class Prior(NamedTuple):
     strength: float
     mean: FloatArray
     variance: FloatArray
+
+
+class Pull(NamedTuple):
+    """What a prior of classes has beside `Prior` (see `_shrinkage`); as it comes, nothing.
+
+    Attributes
+    ----------
+    mean : array of shape (p,), or 0
+        Number of pseudo-rows that pull each mean towards that of the column.
+    variance : array of shape (p,), optional
+        Variance towards which variances are pulled, instead of that of the whole column.
+    mass : array of shape (L,), or 0
+        Pseudo-count of each level beside `alpha`.
+    highest : float
+        The highest value of the log density of the prior, which is taken from it: so an objective
+        is about that of the rows, however strong the prior is.
+    """
+
+    mean: FloatArray | float = 0.0
+    variance: FloatArray | None = None
+    mass: FloatArray | float = 0.0
+    highest: float = 0.0
+
+
+NO_PULL = Pull()
 
 
 def measure_range(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -320,18 +348,69 @@ def pool_stats(stats: Stats) -> Stats:
     return pooled
 
 
-def estimate(stats: Stats, prior: Prior, layout: Layout) -> Params:
+def estimate(stats: Stats, prior: Prior, layout: Layout, pull: Pull = NO_PULL) -> Params:
     """Return the parameters with the highest likelihood, or posterior density given `prior`."""
     seen = stats.weight > 0
     mean = np.where(seen, stats.mean, prior.mean)
+    usual = prior.variance if pull.variance is None else pull.variance
+    scatter = stats.scatter + prior.strength * usual
+    if np.any(pull.mean):
+        share = divide(stats.weight, stats.weight + pull.mean)  # of the rows' own mean
+        distance = mean - prior.mean
+        mean = prior.mean + share * distance
+        scatter += pull.mean * share * distance * distance
     weight = stats.weight + prior.strength
-    variance = divide(stats.scatter + prior.strength * prior.variance, weight)
-    variance = np.where(weight > 0, variance, prior.variance)
+    variance = np.where(weight > 0, divide(scatter, weight), prior.variance)
     return Params(
         mean,
         to_scale(variance, prior),
-        log_probabilities(stats.counts + prior.alpha, layout.offsets),
+        log_probabilities(stats.counts + prior.alpha + pull.mass, layout.offsets),
     )
+
+
+def left_out_log_density(
+    stats: Stats,
+    rows: ProductRows,
+    component: IndexArray,
+    removed: FloatArray,
+    prior: Prior,
+    layout: Layout,
+    pull: Pull = NO_PULL,
+) -> FloatArray:
+    """log p(x | own component) with the weight `removed` of the row taken out of the component.
+
+    The statistics are downdated, so this costs about as much as one density of each row.
+    """
+    missing = np.isnan(rows.numeric)
+    gone = np.where(missing, 0.0, removed[:, None])
+    weight, mean, scatter = (array[component] for array in stats[:3])
+    shift = np.where(missing, 0.0, rows.numeric - mean)
+    rest = weight - gone
+    rest[rest <= SLIVER * weight] = 0.0
+    left = Stats(
+        rest,
+        mean - divide(gone, rest) * shift,
+        np.where(rest > 0, np.maximum(scatter - divide(gone * weight, rest) * shift**2, 0.0), 0.0),
+        np.empty((len(rest), 0)),
+    )
+    numbers = layout._replace(offsets=np.zeros(1, dtype=np.intp))
+    own = estimate(left, prior, numbers, pull._replace(mass=0.0))
+    near = np.clip(rows.numeric, -VALUE_LIMIT, VALUE_LIMIT)
+    distance = (near - own.mean) / own.scale
+    each = -0.5 * (distance**2 + 2.0 * (np.log(own.scale) + np.log(layout.unit)) + LOG_2PI)
+    total = np.where(missing, 0.0, each).sum(axis=1)
+    mass = np.broadcast_to(prior.alpha + np.asarray(pull.mass), stats.counts.shape[1:])
+    for j, (first, end) in enumerate(zip(layout.offsets[:-1], layout.offsets[1:], strict=True)):
+        shown = np.flatnonzero(rows.codes[:, j] >= 0)
+        counts = stats.counts[component[shown], first:end] + mass[first:end]
+        level = np.arange(len(shown)), rows.codes[shown, j]
+        whole = counts.sum(axis=1)
+        share = np.full(len(shown), 1.0 / max(1, int(end - first)))
+        rest = whole - removed[shown]
+        np.divide(counts[level] - removed[shown], rest, out=share, where=rest > SLIVER * whole)
+        with np.errstate(divide="ignore"):
+            total[shown] += np.log(np.maximum(share, 0.0))
+    return np.asarray(total)
 
 
 def to_scale(variance: FloatArray, prior: Prior) -> FloatArray:
@@ -370,11 +449,22 @@ def expected_log_likelihood(params: Params, stats: Stats, layout: Layout) -> Flo
     return total
 
 
-def log_prior(params: Params, prior: Prior) -> FloatArray:
+def log_prior(params: Params, prior: Prior, pull: Pull = NO_PULL) -> FloatArray:
     """Log density of the prior at `params`, up to a constant, shape (K,)."""
-    ratio = prior.variance / params.scale**2
+    usual = prior.variance if pull.variance is None else pull.variance
+    ratio = usual / params.scale**2
     gaussian = -0.5 * prior.strength * (2.0 * np.log(params.scale) + ratio)
+    if np.any(pull.mean):
+        distance = (params.mean - prior.mean) / params.scale
+        gaussian -= 0.5 * pull.mean * distance * distance
     total: FloatArray = gaussian.sum(axis=1)
-    if prior.alpha > 0:
-        total = total + prior.alpha * params.log_prob.sum(axis=1)
-    return total
+    if prior.alpha > 0 or np.any(pull.mass):
+        total = total + ((prior.alpha + pull.mass) * params.log_prob).sum(axis=1)
+    return total - pull.highest if pull.highest else total
+
+
+def settle(prior: Prior, pull: Pull, layout: Layout) -> Pull:
+    """The pull with the highest value of the prior, which is that at its own mode."""
+    nothing = empty_stats(1, layout)
+    best = estimate(nothing, prior, layout, pull)
+    return pull._replace(highest=float(log_prior(best, prior, pull)[0]))

@@ -75,6 +75,8 @@ class MixtureProblem:
     restricted : list of (ProductRows, row weights, slice)
         Rows that belong to one of the components in the slice. Only the densities of these
         components are computed. Blocks with the same slice must follow each other.
+    pull : product.Pull
+        What the prior has beside `prior`.
     """
 
     blocks: list[tuple[product.ProductRows, FloatArray]]
@@ -84,6 +86,7 @@ class MixtureProblem:
     layout: product.Layout
     n_jobs: int | None = None
     restricted: list[tuple[product.ProductRows, FloatArray, slice]] = field(default_factory=list)
+    pull: product.Pull = product.NO_PULL
 
     @cached_property
     def total_weight(self) -> float:
@@ -138,7 +141,7 @@ class MixtureProblem:
 
     def log_prior(self, params: MixtureParams) -> FloatArray:
         """Return the log density of the prior up to a constant, shape (S,)."""
-        each = product.log_prior(flat_params(params), self.prior)
+        each = product.log_prior(flat_params(params), self.prior, self.pull)
         return np.asarray(each.reshape(params.log_weight.shape).sum(axis=1))
 
     def known_part(self, params: MixtureParams) -> tuple[product.Stats, FloatArray]:
@@ -159,7 +162,7 @@ class MixtureProblem:
         """Return the parameters that maximise the expected penalised likelihood."""
         n_starts, n_components = stats.row_weight.shape
         flat = product.Stats(*(array.reshape(n_starts * n_components, -1) for array in stats[1:]))
-        params = product.estimate(flat, self.prior, self.layout)
+        params = product.estimate(flat, self.prior, self.layout, self.pull)
         with np.errstate(divide="ignore"):
             log_weight = np.log(stats.row_weight / stats.row_weight.sum(axis=1, keepdims=True))
         return MixtureParams(

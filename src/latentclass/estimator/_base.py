@@ -8,8 +8,9 @@ at the end of `fit`, and asks it for predictions, densities, samples, completion
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +26,13 @@ from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table
 from latentclass.engine._logspace import first_largest, log_normalise, log_sum_exp
 from latentclass.engine._parallel import computation, map_blocks
+from latentclass.estimator._calibration import N_FOLDS, HeldOutRows
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._parted import PartedTraining, read_parts
 from latentclass.estimator._parts import Parts, refuse_beside_parts
 from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
@@ -234,10 +237,9 @@ class GenerativeClassifier(
 
     def _calibrated(self, training: Training, learned: Learned, tuned: Tuned) -> Tuned:
         """Add the temperature and the facts about it to what held-out rows have decided."""
-        own = learned.temperature != 1.0  # the fit itself learned one on held-out rows
-        if not self.calibrate or (self.calibrate == "auto" and own):
+        if not self.calibrate or (self.calibrate == "auto" and learned.calibrated):
             return replace(tuned, temperature=learned.temperature, calibration={})
-        if tuned.calibration and not own:
+        if tuned.calibration and not learned.calibrated:
             return tuned
         temperature, facts = learn_temperature_of(
             self, training, learned, self._fold_seed(), few=self.calibrate == "auto"
@@ -253,6 +255,33 @@ class GenerativeClassifier(
     def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         """An unfitted estimator that learns as this one did, for the folds of `calibrate`."""
         return clone(self).set_params(calibrate=False)
+
+    _few_folds: ClassVar[int] = N_FOLDS
+    """Most folds of `calibrate="auto"`; fewer where a fit is costly."""
+
+    def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
+        """Evidence about each row without the row itself, where that costs hardly more than a fit.
+
+        None where it does not: "auto" then looks at folds.
+        """
+        return None
+
+    def _fit_again(self, learned: Learned, part: Training) -> Learned:
+        """A fit to a part of the rows, which may keep what costs most: cut points, arcs, trees.
+
+        What is kept has seen the rows that are tested. That makes the temperature a little lower,
+        and that there are fewer rows to learn from makes it a little higher.
+        """
+        again: Learned = self._unfitted_copy(learned)._fit_model(part, None)
+        return again
+
+    def _fit_folds(
+        self, learned: Learned, training: Training, folds: InnerFolds
+    ) -> Iterator[tuple[FittedModel, float]]:
+        """A model of the training part of each fold, and the temperature that its fit found."""
+        for number in range(folds.n_folds):
+            one = self._fit_again(learned, folds.training_part(training, number))
+            yield one.model, one.temperature
 
     # ------------------------------------------------------------- prediction
 

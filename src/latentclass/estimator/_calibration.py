@@ -9,19 +9,25 @@ observed cell still gets the prior, and the user can pass other `priors`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
-from latentclass.engine._logspace import log_normalise
+from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.estimator._inner_folds import InnerFolds
 
 N_FOLDS = 5
 LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
 LOG_TEMPERATURES = (-3.0, 10.0)
 """Range in which log T is searched."""
+
+GRID_STEP = 0.25
+LOG_GRID = np.linspace(*LOG_TEMPERATURES, 53)
+"""Values of log T at which the loss of every row is known, `GRID_STEP` apart."""
+
+GRID_ENTRIES = 2**20
+"""Entries of rows, classes and temperatures that are computed at once."""
 
 
 class TemperaturePrior(NamedTuple):
@@ -104,15 +110,24 @@ class HeldOutRows(NamedTuple):
     log_prior: FloatArray
 
     def learn_temperature(
-        self, group: IndexArray, prior: TemperaturePrior = NEUTRAL
+        self, group: IndexArray | None, prior: TemperaturePrior = NEUTRAL
     ) -> tuple[float, dict[str, float]]:
-        """The temperature and the facts about it; each group is judged by that of the others."""
+        """The temperature and the facts about it; each group is judged by that of the others.
+
+        Without groups all rows are judged by the temperature that they gave together.
+        """
         everything = np.ones(len(self.y), dtype=bool)
         before, after = self.clipped_loss(1.0, everything), 0.0
-        for number in np.unique(group):
+        grid = self._grid_losses()
+        penalty = _penalty(LOG_GRID, prior)
+        for number in [] if group is None else np.unique(group):
             inside = group == number
-            after += self.clipped_loss(self.best_temperature(~inside, prior), inside)
-        temperature = self.best_temperature(everything, prior)
+            others = np.exp(_lowest(grid[:, ~inside].sum(axis=1) + penalty))
+            after += self.clipped_loss(float(others), inside)
+        near = _lowest(grid.sum(axis=1) + penalty)
+        temperature = self._refined_temperature(near, prior)
+        if group is None:
+            after = self.clipped_loss(temperature, everything)
         total = float(self.weight.sum())
         facts = {
             "temperature": temperature,
@@ -126,13 +141,43 @@ class HeldOutRows(NamedTuple):
         """Weighted log-loss of the chosen rows, with probabilities of at least 1e-15."""
         return self._loss(temperature, chosen, float(np.log(LEAST_PROBABILITY)))
 
-    def best_temperature(self, chosen: BoolArray, prior: TemperaturePrior) -> float:
-        """The temperature with the lowest log-loss of the chosen rows under the prior."""
-        # The loss is not clipped here, since clipping makes plateaus. Rows that are impossible at
-        # every temperature are left out: without them the loss is convex in 1 / T.
+    def _possible(self) -> BoolArray:
+        """Rows that are not impossible at every temperature; they say nothing about it.
+
+        Without the others the loss is convex in 1 / T. It is not clipped where T is learned, since
+        clipping makes plateaus.
+        """
         at = np.arange(len(self.y)), self.y
-        possible = chosen & np.isfinite(self.evidence[at]) & np.isfinite(self.log_prior[at])
-        return _best_temperature(partial(self._loss, chosen=possible, least=-np.inf), prior)
+        return np.isfinite(self.evidence[at]) & np.isfinite(self.log_prior[at])
+
+    def _grid_losses(self) -> FloatArray:
+        """Weighted loss of each row at each temperature of the grid; 0 for impossible rows."""
+        out = np.zeros((len(LOG_GRID), len(self.y)))
+        possible = self._possible()
+        rows = np.flatnonzero(possible)
+        evidence, log_prior = self.evidence[rows], self.log_prior[rows]
+        own, weight = (np.arange(len(rows)), self.y[rows]), self.weight[rows]
+        n_at_once = max(1, GRID_ENTRIES // max(1, evidence.size))
+        for start in range(0, len(LOG_GRID), n_at_once):
+            some = slice(start, start + n_at_once)
+            log_joint = evidence * np.exp(-LOG_GRID[some, None, None]) + log_prior
+            loss = log_sum_exp(log_joint) - log_joint[:, *own]
+            out[some, rows] = loss * weight
+        return out
+
+    def _refined_temperature(self, near: float, prior: TemperaturePrior) -> float:
+        """The temperature with the lowest log-loss under the prior, given about where log T is."""
+        from scipy.optimize import minimize_scalar  # slow to import and rarely needed
+
+        possible = self._possible()
+
+        def penalised(log_t: float) -> float:
+            loss = self._loss(float(np.exp(log_t)), possible, -np.inf)
+            return loss + float(_penalty(np.asarray(log_t), prior))
+
+        low, high = LOG_TEMPERATURES
+        bounds = (max(low, near - GRID_STEP), min(high, near + GRID_STEP))
+        return float(np.exp(minimize_scalar(penalised, bounds=bounds, method="bounded").x))
 
     def _loss(self, temperature: float, chosen: BoolArray, least: float) -> float:
         y = self.y[chosen]
@@ -141,12 +186,18 @@ class HeldOutRows(NamedTuple):
         return float(-self.weight[chosen] @ np.maximum(of_class, least))
 
 
-def _best_temperature(loss: Callable[[float], float], prior: TemperaturePrior) -> float:
-    from scipy.optimize import minimize_scalar  # slow to import and rarely needed
+def _penalty(log_t: FloatArray, prior: TemperaturePrior) -> FloatArray:
+    """Minus the log density of the prior, up to a constant."""
+    spread = np.where(log_t > prior.mean, prior.softer, prior.sharper)
+    return np.asarray(0.5 * ((log_t - prior.mean) / spread) ** 2)
 
-    def penalised(log_t: float) -> float:
-        spread = prior.softer if log_t > prior.mean else prior.sharper
-        return loss(float(np.exp(log_t))) + 0.5 * ((log_t - prior.mean) / spread) ** 2
 
-    found = minimize_scalar(penalised, bounds=LOG_TEMPERATURES, method="bounded")
-    return float(np.exp(found.x))
+def _lowest(losses: FloatArray) -> float:
+    """Where on the grid of log T losses are lowest: the vertex of the parabola through three."""
+    best = int(losses.argmin())
+    if best in (0, len(losses) - 1):
+        return float(LOG_GRID[best])
+    before, here, after = losses[best - 1 : best + 2]
+    bend = before - 2 * here + after
+    shift = 0.5 * (before - after) / bend if bend > 0 else 0.0
+    return float(LOG_GRID[best] + GRID_STEP * np.clip(shift, -1.0, 1.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -215,13 +215,19 @@ class FitRecord:
 class Learned:
     """What one fit gives: the model, how the fit went, and further attributes by their names.
 
-    `temperature` is what the fit itself found on held-out rows; `calibrate` replaces it.
+    `temperature` is what the fit itself found on held-out rows, if it is `calibrated`: True of
+    `calibrate` replaces it, "auto" keeps it.
     """
 
     model: FittedModel
     record: FitRecord
     attributes: Mapping[str, Any] = field(default_factory=dict)
     temperature: float = 1.0
+    calibrated: bool = False
+
+    def with_attributes(self, **attributes: Any) -> Learned:
+        """The same with further attributes."""
+        return replace(self, attributes={**self.attributes, **attributes})
 
 
 # ------------------------------------------------------------------ checks of arrays

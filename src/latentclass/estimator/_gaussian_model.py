@@ -38,6 +38,7 @@ from latentclass.engine._class_components import (
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._numeric import LOG_2PI, divide
 from latentclass.engine._parallel import map_blocks
+from latentclass.engine._power_transform import PowerTransform, learn_power_transform
 from latentclass.estimator._average import Average, log_mean
 from latentclass.estimator._completion import improve_levels
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
@@ -53,13 +54,14 @@ class Scaling(NamedTuple):
 
     `varies` and `constant` (p,) mark the columns that vary and those of one value; a column
     without any value is neither, and ignored. `centre`, `unit` (p,) are mean and standard
-    deviation, or value and size of a constant.
+    deviation, or value and size of a constant. `power` changes the standardised columns that vary.
     """
 
     varies: BoolArray
     constant: BoolArray
     centre: FloatArray
     unit: FloatArray
+    power: PowerTransform = PowerTransform()
 
     @property
     def n_varying(self) -> int:
@@ -67,19 +69,38 @@ class Scaling(NamedTuple):
         return int(self.varies.sum())
 
     @property
+    def is_bent(self) -> bool:
+        """Whether columns have a power transform."""
+        return len(self.power.rounds) > 0
+
+    @property
     def varying_unit(self) -> FloatArray:
         """Units of the columns that vary."""
         return self.unit[self.varies]
 
     def values(self, numeric: FloatArray) -> FloatArray:
+        """Columns that vary, standardised and transformed."""
+        standardised = self.standardised(numeric)
+        if not self.is_bent:
+            return standardised
+        return self.power.apply(np.clip(standardised.T, -VALUE_LIMIT, VALUE_LIMIT)).T
+
+    def standardised(self, numeric: FloatArray) -> FloatArray:
         """Standardised columns that vary."""
         centred = numeric[:, self.varies] - self.centre[self.varies]
         return np.asarray(centred / self.varying_unit)
+
+    def power_slopes(self, numeric: FloatArray) -> FloatArray:
+        """Logarithms of the slopes of the power transform, 0 in missing cells."""
+        near = np.clip(self.standardised(numeric).T, -VALUE_LIMIT, VALUE_LIMIT)
+        return np.nan_to_num(self.power.log_slope(near)).T
 
     def log_density_outside(self, numeric: FloatArray) -> FloatArray:
         """What must be added to the model's log-density to give that of the columns."""
         shown = ~np.isnan(numeric)
         out: FloatArray = -(shown[:, self.varies] @ np.log(self.varying_unit))
+        if self.is_bent:
+            out += self.power_slopes(numeric).sum(axis=1)
         for j in np.flatnonzero(self.constant):
             rows = shown[:, j]
             distance = (numeric[rows, j] - self.centre[j]) / self.unit[j]
@@ -92,9 +113,13 @@ class Scaling(NamedTuple):
         return -float(seen @ (0.5 * LOG_2PI * self.constant + np.log(self.unit)))
 
     def restore(self, values: FloatArray) -> FloatArray:
-        """Columns in their own units from standardised ones."""
-        numeric = np.full((len(values), len(self.unit)), np.nan)
-        numeric[:, self.varies] = self.centre[self.varies] + self.varying_unit * values
+        """Columns in their own units, from `values`."""
+        return self.restore_standardised(self.power.undo(values.T).T)
+
+    def restore_standardised(self, standardised: FloatArray) -> FloatArray:
+        """Columns in their own units, from standardised ones."""
+        numeric = np.full((len(standardised), len(self.unit)), np.nan)
+        numeric[:, self.varies] = self.centre[self.varies] + self.varying_unit * standardised
         numeric[:, self.constant] = self.centre[self.constant]
         return numeric
 
@@ -153,6 +178,28 @@ class Measured(NamedTuple):
     scaling: Scaling
     level_offsets: IndexArray
     outside: float
+
+    def bent(self, training: Training) -> Measured:
+        """The same with a power transform of the columns, which is learned from the rows."""
+        if not self.scaling.n_varying:
+            return self
+        scaling = learn_power(self.scaling, training)
+        return self._replace(
+            scaling=scaling, outside=self.outside + outside_power(scaling, training)
+        )
+
+
+def learn_power(scaling: Scaling, training: Training) -> Scaling:
+    """Learn the power transform of the columns that vary."""
+    numeric = training.table.block(slice(0, training.table.n_rows)).numeric
+    near = np.clip(scaling.standardised(numeric).T, -VALUE_LIMIT, VALUE_LIMIT)
+    return scaling._replace(power=learn_power_transform(near, training.weight))
+
+
+def outside_power(scaling: Scaling, training: Training) -> float:
+    """What the power transform adds to the log-likelihood of the rows."""
+    numeric = training.table.block(slice(0, training.table.n_rows)).numeric
+    return float((training.weight @ scaling.power_slopes(numeric)).sum())
 
 
 def measure(training: Training, n_jobs: int | None) -> Measured:
@@ -377,7 +424,9 @@ class GaussianModel(FittedModel):
             joint += discrete[:, :, None, :, None]
         evidence = self._mix_components(joint.reshape(*components.log_weight.shape, -1))
         outside = self.scaling.log_density_outside(block.numeric)[:, None]
-        outside = outside + np.log(self.scaling.varying_unit)  # less that of the column itself
+        # less that of the column itself
+        outside = outside + np.log(self.scaling.varying_unit)
+        outside -= self.scaling.power_slopes(block.numeric)
         evidence = evidence.reshape(*outside.shape, -1) + outside[..., None]
         out[:, varies] = np.where(quick[:, varies, None], evidence, out[:, varies])
         return out
@@ -428,7 +477,7 @@ class GaussianModel(FittedModel):
         def visit(span: slice) -> Table:
             numeric, codes = table.block(span)
             values = self.scaling.values(numeric)
-            filled = values.copy()  # complete rows stay as they are
+            filled = self.scaling.standardised(numeric)  # complete rows stay as they are
             by_class = np.empty((len(values), self.n_classes))
             for part, joint in joint_parts(components, values, codes, self.level_offsets):
                 rows, hidden_cells = part.rows, part.conditioned is not None
@@ -446,15 +495,24 @@ class GaussianModel(FittedModel):
                     share = np.exp(log_normalise(joint))
                 by_class[rows] = share.reshape(-1, self.n_classes, n_components).sum(axis=2)
                 if hidden_cells:
-                    filled[rows] = _expected_rows(components, part, share)
+                    filled[rows] = self._fill(components, part, share, best=best)
             levels = np.full(codes.shape, -1, dtype=np.int32)
             for place, log_prob in enumerate(log_probs):
                 if log_prob.shape[1]:
                     levels[:, place] = (by_class @ np.exp(log_prob)).argmax(axis=1)
-            return Table(self.scaling.restore(filled), levels)
+            return Table(self.scaling.restore_standardised(filled), levels)
 
         spans = table.spans(extra_columns=n_all // 8)
         return join_tables(list(map_blocks(visit, spans, n_jobs)))
+
+    def _fill(
+        self, components: ClassComponents, part: DensityPart, share: FloatArray, *, best: bool
+    ) -> FloatArray:
+        """Standardised rows of a part, missing cells filled; `share` (n_rows, K) of components."""
+        power = self.scaling.power
+        if best or not power.rounds:
+            return power.undo(_expected_rows(components, part, share).T).T
+        return _expected_undone(components, part, share, power)
 
 
 def _draw(
@@ -521,6 +579,50 @@ def _expected_rows(components: ClassComponents, part: DensityPart, share: FloatA
     latent = (conditioned.latent * share[:, None]).reshape(len(share), -1)
     expected = share @ mean + latent @ loadings.transpose(2, 0, 1).reshape(-1, mean.shape[1])
     return np.where(np.isnan(part.patterns.rows), expected, part.patterns.rows)
+
+
+def _expected_undone(
+    components: ClassComponents, part: DensityPart, share: FloatArray, power: PowerTransform
+) -> FloatArray:
+    """Incomplete rows without their power transform, with expected cells."""
+    assert part.patterns is not None
+    rows, pattern = part.patterns.rows, part.patterns.pattern
+    hidden = np.isnan(rows)
+    columns = np.flatnonzero(hidden.any(axis=0))
+    undo = power.take(columns)
+    filled = np.zeros((len(rows), len(columns)))
+    for k, (mean, variance) in enumerate(_conditional_cells(components, part, columns)):
+        filled += share[:, [k]] * undo.expected(mean.T, variance[pattern].T).T
+    out = power.undo(rows.T).T
+    out[:, columns] = np.where(hidden[:, columns], filled, out[:, columns])
+    return out
+
+
+def _conditional_cells(
+    components: ClassComponents, part: DensityPart, columns: IndexArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Mean (n_rows, c) and variance (P, c) of columns given the observed cells, by component.
+
+    The variances are those of missing cells.
+    """
+    conditioned = part.conditioned
+    if isinstance(conditioned, gaussian.Conditioned):
+        centre, covariance = flatten_components(components.full)[:2]
+        for k, whole in enumerate(covariance):
+            own = whole[columns]
+            known = np.einsum("ci,pij,cj->pc", own, conditioned.inverse[:, k], own)
+            variance = np.maximum(own[np.arange(len(columns)), columns] - known, 0.0)
+            yield centre[k, columns] + conditioned.shift[:, k, columns], variance
+        return
+    assert isinstance(conditioned, factored.Posterior)
+    assert components.factors is not None
+    centre, loadings, noise = flatten_components(components.factors)
+    i, j = np.tril_indices(loadings.shape[2])
+    twice = np.where(i == j, 1.0, 2.0)
+    for k, own in enumerate(loadings[:, columns]):
+        latent = conditioned.latent[..., k]
+        spread = conditioned.spread[:, :, k] @ (twice * own[:, i] * own[:, j]).T
+        yield centre[k, columns] + latent @ own.T, noise[k, columns] + spread
 
 
 def _log_peak(components: ClassComponents, part: DensityPart) -> FloatArray:

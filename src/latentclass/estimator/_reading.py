@@ -18,6 +18,7 @@ from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level
 from latentclass.data._read import listed_to_array, refuse_non_table
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
+from latentclass.estimator._pickling import VersionedPickle
 
 IDENTIFIER_ROWS, IDENTIFIER_SHARE = 30, 0.9
 """A discrete column with at least this many cells looks like an identifier if it has more distinct
@@ -100,7 +101,7 @@ class Training:
         }
 
 
-class TableReader:
+class TableReader(VersionedPickle):
     """Mixin of estimators that learn from a table and labels. Reading changes nothing in them."""
 
     categorical_features: Any

@@ -7,6 +7,7 @@ sample is enough, because only one or two numbers are learned.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.estimator._calibration import N_FOLDS, NEUTRAL, TOO_SURE, HeldOutRows
-from latentclass.estimator._fitted import Learned
+from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._inner_folds import InnerFolds, deal_folds, sample_rows
 from latentclass.estimator._reading import Training
 from latentclass.estimator._unlabelled import CANDIDATES, weigh_unlabelled
@@ -63,6 +64,8 @@ class HeldOutFits:
         Folds of these.
     test_weight : array of shape (n_classes,)
         Factor of the weight of a tested row of each class: a sample has more of rare ones.
+    few : bool
+        Whether the fits to folds may be cheap (see `GenerativeClassifier._fit_again`).
     """
 
     estimator: Any
@@ -70,26 +73,37 @@ class HeldOutFits:
     training: Training
     folds: InnerFolds
     test_weight: FloatArray
+    few: bool
 
     @classmethod
     def deal(
-        cls, estimator: Any, training: Training, learned: Learned, seed: int, *, few: bool
+        cls,
+        estimator: Any,
+        training: Training,
+        learned: Learned,
+        seed: int,
+        *,
+        few: bool,
+        most: int = N_FOLDS,
     ) -> HeldOutFits:
-        """Deal the rows to folds; if `few`, only to as many as are enough, and of a sample."""
+        """Deal the rows to folds; if `few`, only to as many as are enough, and of a sample.
+
+        `most` is the number of folds that are used at most then.
+        """
         codes = learned.model.fold_codes(training.table.codes)
         if not few:
             joined, folds = deal_folds(training, N_FOLDS, seed, codes)
-            return cls(estimator, learned, joined, folds, np.ones(training.n_classes))
+            return cls(estimator, learned, joined, folds, np.ones(training.n_classes), few)
         part = _sample(training, seed)
         if part is not training:
             codes = learned.model.fold_codes(part.table.codes)
         joined, folds = deal_folds(part, N_FOLDS, seed, codes)
         weight = joined.weight[joined.labelled]
         n_tested = max(len(weight), float(weight.sum())) / folds.n_folds
-        folds = folds.first(math.ceil(ENOUGH_TESTED / n_tested))
+        folds = folds.first(min(math.ceil(ENOUGH_TESTED / n_tested), most))
         shares, of_part = _class_shares(training), _class_shares(part)
         ratio = np.divide(shares, of_part, out=np.ones_like(shares), where=of_part > 0)
-        return cls(estimator, learned, joined, folds, ratio)
+        return cls(estimator, learned, joined, folds, ratio, few)
 
     @property
     def possible(self) -> bool:
@@ -116,28 +130,48 @@ class HeldOutFits:
             log P(class) to judge the rows with; by default that of each fit, whose evidence is then
             divided by the temperature that the fit itself has found.
         """
-        folds, training = self.folds, self.training
+        training, folds = self._weighed(factor)
         evidence = np.zeros((len(folds.row), training.n_classes))
         priors = np.zeros_like(evidence)
-        for number in range(folds.n_folds):
-            copy = self.estimator._unfitted_copy(self.learned)
-            part = weigh_unlabelled(folds.training_part(training, number), factor)
-            learned = copy._fit_model(part, None)
+        for number, (model, temperature) in enumerate(self._fits(training, folds)):
             mine = folds.fold == number
             tested = training.table.take(folds.row[mine])
-            evidence[mine] = learned.model.evidence(tested, self.estimator.n_jobs)
+            evidence[mine] = model.evidence(tested, self.estimator.n_jobs)
             if log_prior is None:
-                evidence[mine] /= learned.temperature
-            priors[mine] = learned.model.log_prior if log_prior is None else log_prior
+                evidence[mine] /= temperature
+            priors[mine] = model.log_prior if log_prior is None else log_prior
         y = training.y[folds.row]
         return HeldOutRows(evidence, y, folds.weight * self.test_weight[y], priors)
+
+    def _weighed(self, factor: float) -> tuple[Training, InnerFolds]:
+        """The rows with a factor for those without label, and the folds of them."""
+        training, folds = weigh_unlabelled(self.training, factor), self.folds
+        if len(training.y) < len(self.training.y):  # only labelled rows are left
+            place = np.cumsum(self.training.labelled) - 1
+            folds = replace(folds, row=place[folds.row])
+        return training, folds
+
+    def _fits(self, training: Training, folds: InnerFolds) -> Iterator[tuple[FittedModel, float]]:
+        """A model of each training part, and the temperature that its fit found."""
+        if self.few:
+            yield from self.estimator._fit_folds(self.learned, training, folds)
+            return
+        for number in range(folds.n_folds):
+            copy = self.estimator._unfitted_copy(self.learned)
+            one = copy._fit_model(folds.training_part(training, number), None)
+            yield one.model, one.temperature
 
 
 def learn_temperature_of(
     estimator: Any, training: Training, learned: Learned, seed: int, *, few: bool
 ) -> tuple[float, dict[str, float]]:
     """The temperature of a fitted model, from fits to folds, and the facts about it."""
-    fits = HeldOutFits.deal(estimator, training, learned, seed, few=few)
+    if few and len(training.y) <= MOST_ROWS:
+        left_out: HeldOutRows | None = estimator._left_out(training, learned)
+        if left_out is not None:
+            return left_out.learn_temperature(None, TOO_SURE)
+    most = estimator._few_folds
+    fits = HeldOutFits.deal(estimator, training, learned, seed, few=few, most=most)
     if not fits.possible:
         return 1.0, {}
     rows = fits.held_out(1.0, learned.model.log_prior)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from latentclass._types import IndexArray
 from latentclass._validation import check_number
+from latentclass.engine._small import compiled_always
 
 VERBS = ("predict", "score_samples", "transform", "complete")
 
@@ -42,7 +43,7 @@ def warmup(*models: Any, n_rows: int = 60) -> None:
     X, y = _draw_table(n_rows)
     holed = X.copy()
     holed[np.random.default_rng(1).random(X.shape) < 0.1] = None
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), compiled_always():
         warnings.simplefilter("ignore")  # few iterations do not converge, and need not
         for model in models:
             few = {"n_init": 2, "max_iter": 3}

@@ -32,7 +32,7 @@ from latentclass.hnb._learn import (
 )
 from latentclass.hnb._model import AveragedHierarchies, HierarchyModel
 from latentclass.hnb._reader import MAX_LENGTH, HierarchyReader, top_parts
-from latentclass.hnb._search import HierarchySettings
+from latentclass.hnb._search import FoundHierarchy, HierarchySettings
 
 LEAST_MASS = 1e-6
 """Least pseudo-count of a combination within its state. A combination without rows is rare but not
@@ -92,7 +92,7 @@ class HNBClassifier(AsPublished, CountClassifier):
         Notes).
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
@@ -221,7 +221,11 @@ class HNBClassifier(AsPublished, CountClassifier):
     cv_scores_: list[float]
     shrinkage_: float
 
-    _PUBLISHED: ClassVar[dict[str, Any]] = {"search": "published", "alpha": 0.0}
+    _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "search": "published",
+        "alpha": 0.0,
+        "calibrate": False,
+    }
 
     def __init__(
         self,
@@ -237,7 +241,7 @@ class HNBClassifier(AsPublished, CountClassifier):
         n_models: int = 1,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 1,
         drop_starts: bool = True,
@@ -297,7 +301,22 @@ class HNBClassifier(AsPublished, CountClassifier):
         """An unfitted copy with other parameters; no `clone`, because `cv` may be a generator."""
         return type(self)(**(self.get_params(deep=False) | changed))
 
-    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
+    _few_folds = 2
+
+    def _learn_again(self, rows: TrainingRows, learned: Learned) -> Learned:
+        model = learned.model
+        assert isinstance(model, HierarchyModel | AveragedHierarchies)
+        members = model.members if isinstance(model, AveragedHierarchies) else (model,)
+        known = [FoundHierarchy(one.hierarchy, [], one.ignored) for one in members]
+        return self._learn(rows, None, known)
+
+    def _learn(
+        self,
+        rows: TrainingRows,
+        progress: FitProgress | None,
+        known: list[FoundHierarchy] | None = None,
+    ) -> Learned:
+        """Learn all hierarchies, or the tables of those that are known."""
         if self.collapse == "exact" and rows.n_classes > 2:
             raise ValueError(
                 f'collapse="exact" is for two classes, but y has {rows.n_classes}: '
@@ -305,15 +324,16 @@ class HNBClassifier(AsPublished, CountClassifier):
             )
         folds = self._folds(rows)
         check_searched_columns("HNBClassifier", rows.coding)
+        found = [None] * self.n_models if known is None else known
         if self.n_models == 1:
-            return self._learn_one(rows, folds, progress)
+            return self._learn_one(rows, folds, progress, found[0])
         # the first is the model that n_models=1 would give
         more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
         members: list[HNBClassifier] = []
-        for seed in [self.random_state, *more.tolist()]:
+        for seed, own in zip([self.random_state, *more.tolist()], found, strict=True):
             one = self._with(n_models=1, calibrate=False, random_state=seed)
             shown = None if members else progress
-            one._store(rows.source, one._learn_one(rows, folds, shown))
+            one._store(rows.source, one._learn_one(rows, folds, shown, own))
             members.append(one)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
@@ -342,24 +362,29 @@ class HNBClassifier(AsPublished, CountClassifier):
         return of_row[training.labelled]
 
     def _learn_one(
-        self, rows: TrainingRows, folds: IndexArray | int, progress: FitProgress | None
+        self,
+        rows: TrainingRows,
+        folds: IndexArray | int,
+        progress: FitProgress | None,
+        found: FoundHierarchy | None,
     ) -> Learned:
-        """A single hierarchy."""
+        """A single hierarchy, which may be known."""
         alpha = float(self.alpha)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        found = find_hierarchy(
-            rows.sample,
-            HierarchySettings(
-                self.pair_measure,
-                self.collapse == "exact",
-                self.search,
-                alpha,
-                bool(self.select_features),
-            ),
-            n_candidates=int(self.n_candidates),
-            folds=folds,
-            seed=seed,
-        )
+        if found is None:
+            found = find_hierarchy(
+                rows.sample,
+                HierarchySettings(
+                    self.pair_measure,
+                    self.collapse == "exact",
+                    self.search,
+                    alpha,
+                    bool(self.select_features),
+                ),
+                n_candidates=int(self.n_candidates),
+                folds=folds,
+                seed=seed,
+            )
         hierarchy = found.hierarchy
         top_weight, pairs, support = rows.sum(partial(count_states, hierarchy))
         params, result, _ = self._run_em(

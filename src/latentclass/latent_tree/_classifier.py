@@ -105,7 +105,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         Notes).
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
@@ -227,6 +227,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
 
     # section 4.1 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "calibrate": False,
         "lazy": False,
         "alpha_once": True,
         "n_cuts": 1,
@@ -260,7 +261,7 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 16,
         n_full_init: int = 1,
@@ -320,6 +321,23 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
 
     def _unfitted_copy(self, learned: Learned) -> Any:  # noqa: ARG002
         return clone(self).set_params(calibrate=False, warm_start=False)
+
+    _few_folds = 2
+
+    def _fit_again(self, learned: Learned, part: Training) -> Learned:
+        from latentclass.latent_tree._fit import learn_class_shares, learn_known_trees
+
+        model = learned.model
+        assert isinstance(model, LatentTreeModel)
+        every = TrainingRows.of(part, model.coding)
+        if model.trees:
+            found = learn_known_trees(every.sample, model.cut_sets, model.trees, self._settings())
+        else:
+            found = learn_class_shares(every.sample, self._settings(), None)
+        average = Average(np.stack(found.priors), "posteriors")
+        trees = tuple(found.trees)
+        new = replace(model, class_prior=average.class_prior, average=average, trees=trees)
+        return Learned(new, learned.record)
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         return self._learn(training, progress)

@@ -118,6 +118,23 @@ def learn_class_trees(
     return ClassTrees(trees, priors, result, found)
 
 
+def learn_known_trees(
+    rows: CodedRows,
+    cut_sets: Sequence[CutSet],
+    trees: Sequence[Sequence[Tree]],
+    settings: TreeSettings,
+) -> ClassTrees:
+    """Learn the tables of trees that are known, one for each set of cut points and class."""
+    fits = [
+        _learn_tables(
+            [floored(tree) for tree in own], rows, partial(_seen, cuts), settings, None, None
+        )
+        for own, cuts in zip(trees, cut_sets, strict=True)
+    ]
+    learned = [tuple(own) for own, _, _ in fits]
+    return ClassTrees(learned, [prior for _, prior, _ in fits], fits[0][2], [])
+
+
 def sample_rows(rows: CodedRows, n_rows: int | None, seed: int) -> CodedRows:
     """The rows that trees are searched with: of each class at most `n_rows` if more are distinct.
 

@@ -31,6 +31,7 @@ class LatentClassifier(GenerativeClassifier):
     n_init: int
     select: str
     drop_starts: bool
+    power_transform: bool | str
     discriminative: bool
     accelerate: bool
 
@@ -49,6 +50,7 @@ class LatentClassifier(GenerativeClassifier):
         check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("select", self.select, ("average", "accuracy", "likelihood"))
         check_option("drop_starts", self.drop_starts, (True, False))
+        check_option("power_transform", self.power_transform, ("auto", True, False))
         check_option("discriminative", self.discriminative, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)

@@ -15,6 +15,7 @@ from latentclass.estimator._gaussian_model import measure
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._binary_classifier import BinaryLCMClassifier
 from latentclass.lcm._hybrid_classifier import MixedClassifier
 from latentclass.lcm._hybrid_columns import HybridColumns
@@ -104,7 +105,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure. The folds use the
@@ -189,7 +190,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -238,7 +239,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
             seed = self._draw_seed()
             training, part, folds = rows_to_search(training, self.cv, seed, self.search)
             found = self._find_size(pairs, part, folds, seed)
-        learned = self._fit_size(training, found.pair, progress)
+        learned = self._fit_sizes(training, Sizes(found.pair), progress)
         return replace(learned, attributes={**learned.attributes, **found.attributes})
 
     def _unfitted_copy(self, learned: Learned) -> Any:

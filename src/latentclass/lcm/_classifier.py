@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import Learned
+from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._gaussian_model import measure
+from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
 from latentclass.lcm._fit import LCMFit, fit_data
+from latentclass.lcm._folds import FoldedRows, fit_folds
 from latentclass.lcm._parted_fit import fit_lcm_parts
+
+FOLD_STARTS = 3
+"""Starts of a fit to a fold of `calibrate="auto"`: the folds together then cost about as much as
+the fit itself."""
 
 
 class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
@@ -58,6 +66,10 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     drop_starts : bool, default=True
         Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
         false, all run to the end before one is kept. `select="average"` never drops any.
+    power_transform : "auto" or bool, default=False
+        Bring continuous columns nearer to a Gaussian (Yeo and Johnson's power transform), so that a
+        long tail does not outweigh all other columns. "auto" does so if it lowers the log-loss on
+        held-out rows, or if none can be held out.
     discriminative : bool, default=False
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps, the temperature and a share of labels that are drawn at random are chosen
@@ -78,7 +90,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
@@ -101,7 +113,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     component_prior_ : array of shape (n_classes, n_components)
         Probability of each component given the class, P(m | y).
     loadings_ : array of shape (n_components, n_continuous, n_latent)
-        Change of each column with each latent variable.
+        Change of each column with each latent variable. Transformed columns are scaled to their
+        original mean and standard deviation, here and in `offsets_` and `noise_variances_`.
     offsets_ : array of shape (n_components, n_continuous)
         Value of each column where all latent variables are 0.
     noise_variances_ : array of shape (n_components, n_continuous)
@@ -109,6 +122,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         units: inf (or 0) for columns so large (or small) that a square leaves the range of doubles.
     edges_ : array of shape (n_continuous, n_latent)
         Which latent variables each column depends on; all true unless the structure is learned.
+    n_latent_, n_components_ : int
+        The size that was fitted.
     latent_means_, latent_variances_ : arrays of shape (n_classes, n_latent)
         Mean and variance of each latent variable in each class.
     schema_ : Schema
@@ -137,6 +152,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
     restart_histories_ : list of list of float
         `history_` of every start.
+    power_transform_ : bool
+        Whether continuous columns were transformed.
     n_steps_ : int
         With `discriminative=True`: number of gradient steps taken.
     held_out_ : array
@@ -160,7 +177,11 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
 
     With label noise the density of a class is that of its own rows and, with the share
     `label_noise_`, that of all rows. So no row can make a class impossible, and the density of the
-    rows themselves stays the same. `partial_fit` sees the rows once, so it takes no gradient steps.
+    rows themselves stays the same.
+
+    `partial_fit` sees the rows once, so it takes no gradient steps and transforms no column. The
+    most probable completion of a transformed column is the most probable value on its transformed
+    scale.
 
     With `select="average"` the density, samples and completion come from the mixture of all starts.
     The class probabilities are the average over the starts, since the mixture would give nearly all
@@ -187,10 +208,12 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
 
     # section 5 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "calibrate": False,
         "prior": None,
         "n_init": 100,
         "select": "accuracy",
         "drop_starts": False,
+        "power_transform": False,
         "discriminative": False,
         "max_iter": 100,
         "tol": 1e-3,
@@ -211,6 +234,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         n_init: int = 10,
         select: str = "average",
         drop_starts: bool = True,
+        power_transform: bool | str = False,
         discriminative: bool = False,
         max_iter: int = 200,
         tol: float = 1e-2,
@@ -218,7 +242,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -234,6 +258,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         self.n_init = n_init
         self.select = select
         self.drop_starts = drop_starts
+        self.power_transform = power_transform
         self.discriminative = discriminative
         self.max_iter = max_iter
         self.tol = tol
@@ -253,7 +278,13 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         settings = self._settings(self.n_latent, self.n_components)
         fit = LCMFit(measure(training, self.n_jobs), settings, self._draw_seed, self.n_jobs)
         step = None if progress is None else progress.step
-        return fit.fit(training, step, discriminative=self.discriminative)
+        return fit.fit(
+            training,
+            step,
+            sizes=Sizes((self.n_latent, self.n_components)),
+            power_transform=self.power_transform,
+            discriminative=self.discriminative,
+        )
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         settings = self._settings(self.n_latent, self.n_components)
@@ -261,9 +292,26 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             parted,
             settings,
             self._draw_seed,
+            sizes=Sizes((self.n_latent, self.n_components)),
+            power_transform=self.power_transform,
             discriminative=self.discriminative,
             on_iteration=progress.step,
         )
+
+    def _fit_folds(
+        self, learned: Learned, training: Training, folds: InnerFolds
+    ) -> Iterator[tuple[FittedModel, float]]:
+        if self.discriminative:
+            yield from super()._fit_folds(learned, training, folds)
+            return
+        # one run of EM for all folds, with few starts each
+        settings = self._settings(self.n_latent, self.n_components)
+        settings = settings._replace(n_init=min(self.n_init, FOLD_STARTS))
+        measured = measure(training, self.n_jobs)
+        fit = LCMFit(measured, settings, self._draw_seed, self.n_jobs)
+        rows = FoldedRows.of(training, measured, folds)
+        for params in fit_folds(rows, settings, self._draw_seed()):
+            yield fit.model(params), 1.0
 
     # ------------------------------------------------------- rows seen once
 

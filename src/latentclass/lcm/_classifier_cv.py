@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,14 +12,14 @@ from sklearn.base import clone
 from latentclass._compat import parameter_names
 from latentclass._types import FloatArray
 from latentclass.estimator._callbacks import FitProgress
-from latentclass.estimator._fitted import Learned
+from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._classifier import LCMClassifier
-from latentclass.lcm._fit import LCMFit
+from latentclass.lcm._fit import LCMFit, bent_or_not
 from latentclass.lcm._folds import FoldedRows, held_out_log_posterior
 from latentclass.lcm._hybrid_sample import RowDealer
 from latentclass.lcm._size_search import (
@@ -93,6 +93,10 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     drop_starts : bool, default=True
         Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
         false, all run to the end before one is kept. `select="average"` never drops any.
+    power_transform : "auto" or bool, default="auto"
+        Bring continuous columns nearer to a Gaussian (Yeo and Johnson's power transform), so that a
+        long tail does not outweigh all other columns. "auto" does so if it lowers the log-loss on
+        held-out rows, or if none can be held out.
     discriminative : bool, default=True
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps, the temperature and a share of labels that are drawn at random are chosen
@@ -113,7 +117,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure. The folds use the
@@ -138,9 +142,9 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         Mean score of the best candidate over the folds; with gradient steps, its score on the rows
         that were held out for these.
     cv_results_ : dict of str to array
-        The whole search, one entry per candidate: n_latent, n_components, noise, n_init, max_iter,
-        mean_test_score, std_test_score (over folds), seconds, round. Higher scores are better:
-        log-loss is negated.
+        The whole search, one entry per candidate: n_latent, n_components, noise,
+        power_transform, n_init, max_iter, mean_test_score, std_test_score (over folds), seconds,
+        round. Higher scores are better: log-loss is negated.
     n_candidates_ : int
         Number of candidates tried.
 
@@ -148,8 +152,12 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
 
     Notes
     -----
-    Columns are standardised once, over all training rows. Nothing else about the test rows of a
-    fold reaches the model that they test. With only one candidate there is no search.
+    Columns are standardised, and transformed, once, over all training rows. Nothing else about the
+    test rows of a fold reaches the model that they test. With only one candidate there is no
+    search.
+
+    The search begins without the power transform. Then it goes on with it from the best size found
+    so far.
 
     The folds compare fits by EM. With `discriminative` and `scoring="log_loss"`, the best candidate
     and, if it has several components, a linear model of about four latent variables are then
@@ -200,6 +208,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         n_init: int = 10,
         select: str = "average",
         drop_starts: bool = True,
+        power_transform: bool | str = "auto",
         discriminative: bool = True,
         max_iter: int = 200,
         tol: float = 1e-2,
@@ -207,7 +216,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -226,6 +235,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         self.n_init = n_init
         self.select = select
         self.drop_starts = drop_starts
+        self.power_transform = power_transform
         self.discriminative = discriminative
         self.max_iter = max_iter
         self.tol = tol
@@ -251,31 +261,38 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         noises = ("tied", "untied") if self.noise == "auto" else (self.noise,)
         # with one component both are the same
         tried = [(noise, [p for p in pairs if p[1] > 1 or noise == noises[0]]) for noise in noises]
-        found = [FoundSize(pairs[0], noises[0])]  # with one candidate nothing is searched
-        if sum(len(some) for _, some in tried) > 1:
+        ways = bent_or_not(measured, training, self.power_transform)
+        # with one candidate nothing is searched
+        found = [FoundSize(pairs[0], noises[0], ways[0].scaling.is_bent)]
+        if len(ways) * sum(len(some) for _, some in tried) > 1:
             seed = self._draw_seed()
             training, part, folds = rows_to_search(training, self.cv, seed, self.search)
-            rows = part, measure(part, self.n_jobs), folds, seed
-            found = [self._find_size(some, noise, *rows) for noise, some in tried if some]
+            first, *others = bent_or_not(measure(part, self.n_jobs), part, self.power_transform)
+            rows = part, folds, seed
+            found = [self._find_size(some, noise, first, *rows) for noise, some in tried if some]
             middle = self._middle(pairs, found[0])
-            found += [self._find_size([middle], noises[0], *rows)] if middle else []
-            measured = measure(training, self.n_jobs)
-        best = max(found, key=lambda one: one.score) if len(found) > 1 else found[0]
+            found += [self._find_size([middle], noises[0], first, *rows)] if middle else []
+            best = _best(found)
+            noise = best.noise or noises[0]
+            some = dict(tried)[noise]
+            found += [self._find_size(some, noise, way, *rows, best.pair) for way in others]
+            ways = bent_or_not(measure(training, self.n_jobs), training, self.power_transform)
+        best = _best(found)
         path = tuple(row for one in found for row in one.path)
-        fit = LCMFit(measured, self._settings(*best.pair), self._draw_seed, self.n_jobs)
+        fit = LCMFit(ways[0], self._settings(*best.pair), self._draw_seed, self.n_jobs)
         dealer = fit.deal(training) if self.discriminative else None
         choice: Choice | None = None
         if dealer is not None and self.scoring == "log_loss" and len(path):
-            finalists = [best]
+            by_way = [[one for one in found if one.bent == way.scaling.is_bent] for way in ways]
+            finalists = [_best(some) for some in by_way]
             if best.pair[1] > 1 and (linear := _nearest_linear(pairs)):
-                finalists.append(FoundSize(linear, noises[0]))
-            best, choice = self._choose_trained(fit, dealer, finalists)
-        fit = self._sized(fit, best)
+                finalists.append(FoundSize(linear, noises[0], best.bent))
+            best, choice = self._choose_trained(fit, ways, dealer, finalists)
+        fit = self._sized(fit, ways, best)
         learned = fit.run_em(training, None if progress is None else progress.step)
         if dealer is not None:
-            learned = fit.take_known_steps(dealer, learned, choice)
-        attributes = {**learned.attributes, **best._replace(path=path).attributes}
-        return replace(learned, attributes=attributes)
+            learned = fit.take_steps(dealer, learned, choice)
+        return learned.with_attributes(**best._replace(path=path).attributes)
 
     def _middle(self, pairs: list[Pair], found: FoundSize) -> Pair | None:
         """A linear model of middle size that the search has not tried, if steps may follow.
@@ -289,50 +306,48 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         return linear
 
     def _choose_trained(
-        self, fit: LCMFit, dealer: RowDealer, sizes: list[FoundSize]
+        self, fit: LCMFit, ways: list[Measured], dealer: RowDealer, sizes: list[FoundSize]
     ) -> tuple[FoundSize, Choice | None]:
         """The size that is best for held-out rows with its gradient steps, and these."""
         n_init = max(1, self.n_init // 2)
         choices = [
-            learn_steps(self._sized(fit, size).with_starts(n_init), dealer) for size in sizes
+            learn_steps(self._sized(fit, ways, size).with_starts(n_init), dealer) for size in sizes
         ]
         if not len(choices[0].losses):
             return sizes[0], choices[0]
-        losses = [round(float(choice.losses.min()), 9) for choice in choices]
-        best = int(np.argmin(losses))
-        return sizes[best]._replace(score=-losses[best]), choices[best]
+        best = int(np.argmin([choice.loss for choice in choices]))
+        return sizes[best]._replace(score=-choices[best].loss), choices[best]
 
-    def _sized(self, fit: LCMFit, size: FoundSize) -> LCMFit:
-        """The fit with another size."""
+    def _sized(self, fit: LCMFit, ways: list[Measured], size: FoundSize) -> LCMFit:
+        """The fit with another size, and its columns scaled in another way."""
         settings = self._settings(*size.pair)._replace(tied=size.noise == "tied")
-        return replace(fit, settings=settings)
+        measured = next(way for way in ways if way.scaling.is_bent == size.bent)
+        return replace(fit, measured=measured, settings=settings)
 
     def _unfitted_copy(self, learned: Learned) -> Any:
         # without `cv`: a generator cannot be cloned, and nothing is searched any more
         params = {name: getattr(self, name) for name in parameter_names(LCMClassifier)}
-        for name in ("n_latent", "n_components", "noise"):
+        for name in ("n_latent", "n_components", "noise", "power_transform"):
             params[name] = learned.attributes[f"{name}_"]
         return clone(LCMClassifier(**{**params, "calibrate": False}))
+
+    def _fit_folds(
+        self, learned: Learned, training: Training, folds: InnerFolds
+    ) -> Iterator[tuple[FittedModel, float]]:
+        copy: LCMClassifier = self._unfitted_copy(learned)
+        return copy._fit_folds(learned, training, folds)
 
     def _find_size(
         self,
         pairs: list[Pair],
         noise: str,
-        training: Training,
         measured: Measured,
+        training: Training,
         folds: InnerFolds,
         seed: int,
+        begin: Pair | None = None,
     ) -> FoundSize:
-        numeric, codes = training.table.block(slice(0, training.table.n_rows))
-        rows = FoldedRows(
-            measured.scaling.values(numeric),
-            codes,
-            training.y,
-            training.weight,
-            folds,
-            training.n_classes,
-            measured.level_offsets,
-        )
+        rows = FoldedRows.of(training, measured, folds)
         settings = self._settings(*pairs[0])._replace(tied=noise == "tied")
 
         def held_out(pair: Pair, n_init: int, max_iter: int) -> FloatArray:
@@ -352,6 +367,8 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
             self.n_jobs,
             type(self).__name__ if self.verbose else None,
             noise,
+            measured.scaling.is_bent,
+            begin,
         )
         return search.run(self.search)
 
@@ -372,6 +389,11 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
                 f"n_latent * n_components <= {n_rows}, the number of rows. List smaller numbers."
             )
         return pairs
+
+
+def _best(found: list[FoundSize]) -> FoundSize:
+    """The highest score; of equal ones the first."""
+    return max(found, key=lambda one: one.score) if len(found) > 1 else found[0]
 
 
 def _doubled(most: int) -> list[int]:

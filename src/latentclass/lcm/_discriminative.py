@@ -41,6 +41,7 @@ from latentclass.lcm._hybrid_em import (
 from latentclass.lcm._logistic_bound import (
     Design,
     best_xi,
+    cell_xi,
     infer,
     prior_xi,
     read_rows,
@@ -89,12 +90,12 @@ class ConditionalProblem:
 
         def visit(block: HybridBlock) -> FloatArray:
             seen, n_rows = read_rows(block.rows), block.rows.n_rows
-            out = np.empty((by_class.shape[-1], *by_class.shape[:3], n_rows))
+            out = np.empty((by_class.shape[-1], *by_class.shape[:2], *seen.kappa.shape))
             for y, xi in enumerate(out):
-                xi[...] = by_class[..., y, None]
+                xi[...] = cell_xi(by_class, np.full(n_rows, y), seen)
                 for _ in range(WARM_STEPS):
                     moments, _ = infer(design, seen, np.full(n_rows, y), xi)
-                    xi[...] = best_xi(design, moments, seen.soft)
+                    xi[...] = best_xi(design, moments, seen)
             return out
 
         return list(map_blocks(visit, self.data.blocks, self.data.n_jobs))
@@ -133,13 +134,14 @@ class ConditionalProblem:
             sums = sum_factors(design, seen, mine)
             moments, bound = solve(design, sums, np.full(n_rows, y))
             joint[:, :, y] = bound + params.log_weight[:, y, :, None]
-            moved[y] = best_xi(design, moments, seen.soft)
+            moved[y] = best_xi(design, moments, seen)
             factors.append((sums, moments))
         value, share = self._shares(joint, block.label, block.weight)
         for y, (_, moments) in enumerate(factors):
             moments *= share[:, :, y, None]
         by_class = np.stack([moments.sum(axis=-1) for _, moments in factors], axis=-1)
-        return value, collect_stats(seen, factors, by_class), moved
+        n_columns = params.coefficient.shape[2]
+        return value, collect_stats(seen, factors, by_class, n_columns), moved
 
     def _shares(
         self, joint: FloatArray, y: IndexArray, weight: FloatArray

@@ -316,7 +316,8 @@ class LCMProblem:
             part.reshape(len(vector), *shape) for part, shape in zip(parts, shapes, strict=True)
         )
         log_weight -= log_sum_exp(log_weight.reshape(len(vector), -1))[:, None, None]
-        flat = np.exp(log_prob).reshape(len(vector) * n_classes, n_levels)
+        flat = np.exp(np.minimum(log_prob, np.log(PARAMETER_LIMIT)))
+        flat = flat.reshape(len(vector) * n_classes, n_levels)
         return LCMParams(
             weighting[:, 0].astype(np.intp),
             edges > 0.5,

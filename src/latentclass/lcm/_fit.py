@@ -17,15 +17,22 @@ from latentclass.engine._expectation import expect_factors
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FitRecord, Learned
-from latentclass.estimator._gaussian_model import Measured, gather
+from latentclass.estimator._gaussian_model import Measured, Scaling, gather
 from latentclass.estimator._reading import Training
 from latentclass.lcm._ascent import climb
+from latentclass.lcm._auto_size import Pair, Sizes, choose_fit
 from latentclass.lcm._conditional import LCMConditional
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, Prior, canonical, to_components
 from latentclass.lcm._hybrid_sample import RowDealer
 from latentclass.lcm._model import LCMModel
-from latentclass.lcm._steps import JOINT_SHARE, LABEL_NOISES, Choice, share_prior, take_steps
+from latentclass.lcm._steps import (
+    JOINT_SHARE,
+    LABEL_NOISES,
+    Choice,
+    share_prior,
+    take_steps,
+)
 
 P = TypeVar("P", bound=tuple[Any, ...])
 
@@ -54,6 +61,22 @@ class LCMSettings(NamedTuple):
     def n_kept(self) -> int:
         """Number of starts that are kept."""
         return self.n_init if self.select == "average" else 1
+
+    def shortened(self, n_init: int, max_iter: int) -> LCMSettings:
+        """The same with at most so many starts and iterations."""
+        return self._replace(n_init=min(n_init, self.n_init), max_iter=min(max_iter, self.max_iter))
+
+    def sized(self, pair: Pair) -> LCMSettings:
+        """The same with another size."""
+        return self._replace(n_latent=pair[0], n_components=pair[1])
+
+    def attributes(self, scaling: Scaling) -> dict[str, Any]:
+        """The estimators' attributes about what may have been chosen."""
+        return {
+            "n_latent_": self.n_latent,
+            "n_components_": self.n_components,
+            "power_transform_": scaling.is_bent,
+        }
 
     def contest(self) -> dict[str, Any]:
         """The rules of the contest between the starts, as `run_restarts` takes them."""
@@ -107,23 +130,31 @@ class LCMFit:
     n_jobs: int | None
 
     def fit(
-        self, training: Training, on_iteration: Step | None, *, discriminative: bool
+        self,
+        training: Training,
+        on_iteration: Step | None,
+        *,
+        sizes: Sizes,
+        power_transform: bool | str,
+        discriminative: bool,
     ) -> Learned:
-        """Run EM, followed by gradient steps if `discriminative`."""
-        learned = self.run_em(training, on_iteration)
-        return self.take_steps(training, learned) if discriminative else learned
+        """Choose what is to be chosen, run EM, take gradient steps if `discriminative`."""
+        ways = bent_or_not(self.measured, training, power_transform)
+        chosen = len(ways) > 1 or len(sizes.pairs) > 1
+        dealer = self.deal(training) if discriminative or chosen else None
+        fit, choice = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
+        learned = fit.run_em(training, on_iteration)
+        if dealer is not None and discriminative:
+            learned = fit.take_steps(dealer, learned, choice)
+        return learned.with_attributes(**fit.settings.attributes(fit.measured.scaling))
 
-    def take_steps(self, training: Training, learned: Learned) -> Learned:
-        """Follow EM by gradient steps, as many as are best for held-out rows."""
-        return self.take_known_steps(self.deal(training), learned, None)
-
-    def take_known_steps(
-        self, dealer: RowDealer, learned: Learned, choice: Choice | None
+    def take_steps(
+        self, dealer: RowDealer, learned: Learned, choice: Choice | None = None
     ) -> Learned:
-        """Follow EM by a number of gradient steps, if it is known."""
+        """Follow EM by gradient steps, as many as are best for held-out rows unless known."""
         assert isinstance(learned.model, LCMModel)
         if not self.measured.scaling.n_varying:
-            return replace(learned, attributes={**learned.attributes, **Choice().attributes})
+            return learned.with_attributes(**Choice().attributes)
         return take_steps(self, dealer, learned, learned.model.params, choice)
 
     def deal(self, training: Training) -> RowDealer:
@@ -156,8 +187,11 @@ class LCMFit:
 
     def with_starts(self, n_init: int) -> LCMFit:
         """The same fit with at most so many starts."""
-        settings = self.settings._replace(n_init=min(n_init, self.settings.n_init))
-        return replace(self, settings=settings)
+        return self.shortened(n_init, self.settings.max_iter)
+
+    def shortened(self, n_init: int, max_iter: int) -> LCMFit:
+        """The same fit with at most so many starts and iterations."""
+        return replace(self, settings=self.settings.shortened(n_init, max_iter))
 
     def climb(
         self, batches: Iterator[Training], weight: float, params: LCMParams
@@ -183,6 +217,16 @@ class LCMFit:
                 problem = LCMConditional(labelled, without, JOINT_SHARE)
             last = batch
             yield problem
+
+
+def bent_or_not(
+    measured: Measured, training: Training, power_transform: bool | str
+) -> list[Measured]:
+    """The ways to scale the columns between which `power_transform` leaves a choice."""
+    if not power_transform or not measured.scaling.n_varying:
+        return [measured]
+    bent = measured.bent(training)
+    return [measured, bent] if power_transform == "auto" else [bent]
 
 
 def gather_training(

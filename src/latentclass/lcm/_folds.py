@@ -22,7 +22,9 @@ from latentclass.engine._content_holdout import SLIVER
 from latentclass.engine._em import run_groups
 from latentclass.engine._gaussian import Moments
 from latentclass.engine._logspace import log_normalise, log_sum_exp
+from latentclass.estimator._gaussian_model import Measured
 from latentclass.estimator._inner_folds import InnerFolds
+from latentclass.estimator._reading import Training
 from latentclass.lcm._edges import learn_structure
 from latentclass.lcm._em import LCMParams, LCMProblem, to_components
 from latentclass.lcm._fit import LCMSettings
@@ -50,6 +52,20 @@ class FoldedRows:
     folds: InnerFolds
     n_classes: int
     offsets: IndexArray
+
+    @classmethod
+    def of(cls, training: Training, measured: Measured, folds: InnerFolds) -> FoldedRows:
+        """Standardise the rows of a table."""
+        numeric, codes = training.table.block(slice(0, training.table.n_rows))
+        return cls(
+            measured.scaling.values(numeric),
+            codes,
+            training.y,
+            training.weight,
+            folds,
+            training.n_classes,
+            measured.level_offsets,
+        )
 
     def gather(self, n_latent: int, n_components: int, width: int) -> ComponentData:
         """Prepare the rows for the E-step, with one weighting per fold."""
@@ -114,7 +130,18 @@ def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -
 
     Shape (n_tests, Y). The same seed gives the same result, whatever else is fitted.
     """
-    folds, n_folds, n_init = rows.folds, rows.folds.n_folds, settings.n_init
+    folds = rows.folds
+    out = np.empty((len(folds.row), rows.n_classes))
+    for number, params in enumerate(fit_folds(rows, settings, seed)):
+        mine = folds.fold == number
+        posterior = log_normalise(rows.log_joint(params, folds.row[mine]))
+        out[mine] = log_sum_exp(np.moveaxis(posterior, 0, -1)) - np.log(len(posterior))
+    return out
+
+
+def fit_folds(rows: FoldedRows, settings: LCMSettings, seed: int) -> list[LCMParams]:
+    """Parameters of the kept starts of each fold."""
+    n_folds, n_init = rows.folds.n_folds, settings.n_init
     width = n_folds * n_init * settings.n_components
     problem = LCMProblem(
         rows.gather(settings.n_latent, settings.n_components, width),
@@ -146,9 +173,4 @@ def held_out_log_posterior(rows: FoldedRows, settings: LCMSettings, seed: int) -
         score=training_accuracy if settings.select == "accuracy" else None,
         **settings.contest(),
     )
-    out = np.empty((len(folds.row), rows.n_classes))
-    for number, result in enumerate(results):
-        mine = folds.fold == number
-        posterior = log_normalise(rows.log_joint(result.params, folds.row[mine]))
-        out[mine] = log_sum_exp(np.moveaxis(posterior, 0, -1)) - np.log(len(posterior))
-    return out
+    return [result.params for result in results]

@@ -12,7 +12,6 @@ from latentclass.data._schema import Block, Table, block_spans
 from latentclass.engine._class_components import VALUE_LIMIT
 from latentclass.estimator._gaussian_model import Scaling
 from latentclass.lcm._logistic_bound import HybridRows
-from latentclass.lcm._power_transform import PowerTransform
 from latentclass.lcm._soft_max import SoftMax
 from latentclass.lcm._stick_breaking import StickBreaking
 
@@ -20,13 +19,12 @@ from latentclass.lcm._stick_breaking import StickBreaking
 class HybridColumns(NamedTuple):
     """How columns become those of the model.
 
-    Continuous columns that vary are standardised, then changed by the power transform. Discrete
-    columns become questions.
+    Continuous columns that vary are standardised and transformed by the scaling. Discrete columns
+    become questions.
     """
 
     scaling: Scaling
     questions: StickBreaking | SoftMax
-    power: PowerTransform = PowerTransform()
 
     @property
     def n_gaussian(self) -> int:
@@ -39,13 +37,18 @@ class HybridColumns(NamedTuple):
         return self.questions.n_questions
 
     @property
+    def n_cells(self) -> int:
+        """Number of cells of a row: continuous columns, and the most questions it answers."""
+        return self.n_gaussian + self.questions.n_cells
+
+    @property
     def n_levels(self) -> IndexArray:
         """Number of categories of each discrete column."""
         return self.questions.n_levels
 
     def spans(self, table: Table, n_latent: int, n_maps: int) -> list[slice]:
         """Blocks of rows, small enough to hold all posteriors of a block in memory."""
-        n = self.n_gaussian + self.n_logistic
+        n = self.n_cells
         n_features = (n_latent + 1) * (n_latent + 2) // 2
         # eight times as large as other models' blocks: matrix products need some hundred rows
         return block_spans(table.n_rows, n_maps * (n_features + 3 * n) // 8, least=16)
@@ -59,23 +62,9 @@ class HybridColumns(NamedTuple):
 
     def block_rows(self, block: Block) -> HybridRows:
         """Rows of a block in the form that the engine needs."""
-        values = self.power.apply(self.standardised(block))
-        signs = self.questions.signs(block.codes)
-        return HybridRows(np.ascontiguousarray(values), signs, self.questions.soft)
-
-    def standardised(self, block: Block) -> FloatArray:
-        """Continuous columns that vary, (columns, rows)."""
-        return np.clip(self.scaling.values(block.numeric).T, -VALUE_LIMIT, VALUE_LIMIT)
-
-    def log_density_outside(self, block: Block) -> FloatArray:
-        """What must be added to the model's log-density to give that of the columns, (rows,)."""
-        slope = self.power.log_slope(self.standardised(block))
-        outside = self.scaling.log_density_outside(block.numeric)
-        return np.asarray(outside + np.nan_to_num(slope).sum(axis=0))
-
-    def restore(self, values: FloatArray) -> FloatArray:
-        """Continuous columns in their own units, from those of the model, (rows, columns)."""
-        return self.scaling.restore(self.power.undo(values.T).T)
+        values = np.clip(self.scaling.values(block.numeric).T, -VALUE_LIMIT, VALUE_LIMIT)
+        signs, asked = self.questions.cells(block.codes)
+        return HybridRows(np.ascontiguousarray(values), signs, self.questions.soft, asked)
 
     def categories(self, logits: FloatArray) -> list[tuple[int, FloatArray]]:
         """log P(category) of each column with questions, whose logits are on the last axis."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._labels import UNLABELLED
@@ -25,7 +27,7 @@ class HybridBlock:
         Class of each row, -1 if unlabelled.
     weight : array of shape (R,)
     labelled : bool
-    xi : array of shape (3 S, M, n_b, R)
+    xi : array of shape (3 S, M, cells, R)
         The free numbers of the bound, in single precision, since any value gives a bound. EM from S
         starts keeps three sets of each (see `_hybrid_em`).
     """
@@ -65,6 +67,11 @@ class HybridData:
         return self.blocks[0].rows.values.shape[0], self.pseudo.shape[1] + sum(self.soft)
 
     @property
+    def n_plain(self) -> int:
+        """Number of logistic cells of a row that are no categories of soft-max columns."""
+        return int(self.blocks[0].rows.signs.shape[0]) - sum(self.soft)
+
+    @property
     def soft(self) -> Soft:
         """The soft-max columns among the logistic ones (see `_soft_max_bound`)."""
         return self.blocks[0].rows.soft
@@ -86,11 +93,7 @@ def gather_blocks(
             mine = np.flatnonzero((y != UNLABELLED) == labelled)
             if not mine.size:
                 continue
-            chosen = rows._replace(
-                values=np.ascontiguousarray(rows.values[:, mine]),
-                signs=rows.signs if mine.size == len(y) else rows.signs[:, mine],
-            )
-            blocks.append(HybridBlock(chosen, y[mine], weight[mine], labelled))
+            blocks.append(HybridBlock(rows.take(mine), y[mine], weight[mine], labelled))
             if labelled:
                 labelled_weight += np.bincount(y[mine], weight[mine], n_classes)
     return HybridData(blocks, labelled_weight, pseudo, total, n_jobs)
@@ -105,15 +108,12 @@ def column_places(data: HybridData) -> tuple[IndexArray, FloatArray]:
     sums = np.zeros((3, n_classes, n_gaussian + n_logistic))
     overall = np.zeros((2, n_logistic))
     for block in data.blocks:
-        seen = read_rows(block.rows)
-        shown = np.ones_like(seen.kappa) if seen.logistic is None else seen.logistic
-        values = np.concatenate([seen.values, seen.kappa])
-        shown = np.concatenate([seen.gaussian, shown])
-        overall += np.stack([shown, values])[:, n_gaussian:] @ block.weight
+        shown, values = _numbers(block.rows, n_logistic)
+        overall += np.stack([shown @ block.weight, values @ block.weight])[:, n_gaussian:]
         if block.labelled:
             marks = (block.label == np.arange(n_classes)[:, None]) * block.weight
-            for total, part in zip(sums, (shown, values, values**2), strict=True):
-                total += marks @ part.T
+            for total, part in zip(sums, (shown, values, values * values), strict=True):
+                total += (part @ marks.T).T
     count = sums[0]
     share = count / np.maximum(count.sum(axis=0), np.finfo(float).tiny)
     mean, spread = (divide(part, count) for part in sums[1:])
@@ -137,24 +137,38 @@ def _relations(data: HybridData, key: FloatArray) -> FloatArray:
     if len(different) == len(key):
         return total
     words = np.random.default_rng(0).standard_normal(len(key))[number.reshape(-1)]
-    n_classes = len(data.labelled)
+    n_classes, (_, n_logistic) = len(data.labelled), data.n_columns
     along = []
     by_class = np.zeros(n_classes)
     for block in data.blocks:
-        along.append(words @ _numbers(block.rows))
+        along.append(_numbers(block.rows, n_logistic)[1].T @ words)
         if block.labelled:
             by_class += np.bincount(block.label, block.weight * np.cos(along[-1]), n_classes)
     by_class = divide(by_class, data.labelled)
     for block, place in zip(data.blocks, along, strict=True):
         shift = 3.0 * by_class[block.label] if block.labelled else 0.0
-        total += _numbers(block.rows) @ (block.weight * np.cos(place + shift))
+        total += _numbers(block.rows, n_logistic)[1] @ (block.weight * np.cos(place + shift))
     return total / data.total_weight
 
 
-def _numbers(rows: HybridRows) -> FloatArray:
-    """Return values and half signs of rows, (n, R), 0 if missing."""
+def _numbers(rows: HybridRows, n_logistic: int) -> tuple[Any, Any]:
+    """Return which cells were observed, and their values or half signs, (n, R), 0 if missing.
+
+    Both are sparse if rows answer only some of the questions.
+    """
     seen = read_rows(rows)
-    return np.concatenate([seen.values, seen.kappa])
+    shown = np.ones_like(seen.kappa) if seen.logistic is None else seen.logistic
+    shown = np.concatenate([seen.gaussian, shown])
+    values = np.concatenate([seen.values, seen.kappa])
+    if not len(seen.asked):
+        return shown, values
+    n_gaussian, (depth, n_rows) = len(seen.values), seen.asked.shape
+    column = np.repeat(np.arange(len(values))[:, None], n_rows, axis=1)
+    column[-depth:] = n_gaussian + seen.asked
+    row = np.broadcast_to(np.arange(n_rows), column.shape)
+    place = column[shown > 0], row[shown > 0]
+    shape = n_gaussian + n_logistic, n_rows
+    return tuple(sp.csr_array((part[shown > 0], place), shape) for part in (shown, values))
 
 
 def draw_items(
@@ -165,19 +179,17 @@ def draw_items(
     So a row is drawn in proportion to its weight, and the draw does not depend on the order of the
     rows. Returns their values and signs, 0 if missing.
     """
-    n_gaussian, _ = data.n_columns
+    n_gaussian, n_logistic = data.n_columns
     along, weight, places = [], [], []
     for number, block in enumerate(data.blocks):
-        seen = read_rows(block.rows)
-        along.append(direction[:n_gaussian] @ seen.values + direction[n_gaussian:] @ seen.kappa)
+        along.append(_numbers(block.rows, n_logistic)[1].T @ direction)
         weight.append(block.weight)
         places.append(np.stack([np.full(len(block.weight), number), np.arange(len(block.weight))]))
     order = np.argsort(np.concatenate(along), kind="stable")
     reached = np.cumsum(np.concatenate(weight)[order])
     found = np.searchsorted(reached, chance * reached[-1], side="right")
     chosen = np.concatenate(places, axis=1)[:, order[np.minimum(found, len(order) - 1)]]
-    drawn = [read_rows(data.blocks[b].rows) for b in chosen[0]]
-    return (
-        np.stack([seen.values[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
-        np.stack([2.0 * seen.kappa[:, r] for seen, r in zip(drawn, chosen[1], strict=True)]),
-    )
+    drawn = [data.blocks[b].rows.take(np.array([r])) for b, r in chosen.T]
+    cells = [_numbers(rows, n_logistic)[1] for rows in drawn]
+    found = np.stack([(cell.toarray() if sp.issparse(cell) else cell)[:, 0] for cell in cells])
+    return found[:, :n_gaussian], 2.0 * found[:, n_gaussian:]

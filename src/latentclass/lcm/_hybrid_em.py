@@ -46,11 +46,14 @@ from latentclass.lcm._logistic_bound import (
     LEAST_XI,
     Design,
     Seen,
+    Single,
     Sums,
     best_xi,
     blend,
+    cell_xi,
     curvature,
     improve_factors,
+    loops,
     make_design,
     prior_xi,
     read_rows,
@@ -182,7 +185,7 @@ class HybridProblem:
         else:
             raised = blend(found.moments, share)
             by_class = sum_classes(found.moments, share)
-        stats = collect_stats(seen, [(sums, raised)], by_class)
+        stats = collect_stats(seen, [(sums, raised)], by_class, params.coefficient.shape[2])
         offset = params.coefficient[:, :, len(seen.values) :, 0]
         stats = stats._replace(offset=offset, place=params.place)
         return stats, log_total @ block.weight, xi
@@ -277,9 +280,11 @@ class HybridProblem:
         change, bend = np.zeros((2, len(path[0].place)))
         for block in self.data.blocks:
             start, one, two = self._xi_logs(block, path)
-            first = one - start
-            change += (first**2 @ block.weight).sum(axis=(1, 2))
-            bend += ((two - one - first) ** 2 @ block.weight).sum(axis=(1, 2))
+            two -= one
+            one -= start
+            two -= one
+            change += ((one * one) @ block.weight).sum(axis=(1, 2))
+            bend += ((two * two) @ block.weight).sum(axis=(1, 2))
         return change, bend
 
     def carry(
@@ -289,22 +294,26 @@ class HybridProblem:
         alpha: FloatArray,
     ) -> HybridParams:
         """See `_em.Carrying`: extrapolate xi of the rows."""
-        plain = self.data.pseudo.shape[1]
-        far = alpha[:, None, None, None]
+        plain = self.data.n_plain
+        far = alpha[:, None, None, None].astype(np.float32)
         for block in self.data.blocks:
             start, one, two = self._xi_logs(block, path)
-            xi = start - 2.0 * far * (one - start) + far**2 * (two - 2.0 * one + start)
-            xi[:, :, :plain] = np.exp(np.clip(xi[:, :, :plain], *XI_RANGE))
-            block.xi[path[0].place] = np.clip(xi, -PARAMETER_LIMIT, PARAMETER_LIMIT)
+            one -= start
+            two -= start
+            two -= 2.0 * one
+            xi = start - 2.0 * far * one + far**2 * two
+            positive = xi[:, :, :plain]
+            np.exp(np.clip(positive, *XI_RANGE, out=positive), out=positive)
+            block.xi[path[0].place] = np.clip(xi, -PARAMETER_LIMIT, PARAMETER_LIMIT, out=xi)
         return params._replace(place=path[0].place)
 
-    def _xi_logs(self, block: HybridBlock, path: tuple[HybridParams, ...]) -> list[FloatArray]:
+    def _xi_logs(self, block: HybridBlock, path: tuple[HybridParams, ...]) -> list[Single]:
         """Logarithms of xi at some parameters; psi of soft-max columns as it is."""
         found = [block.xi[params.place] for params in path]
-        plain = self.data.pseudo.shape[1]
+        plain = self.data.n_plain
         for xi in found:
             np.log(xi[:, :, :plain], out=xi[:, :, :plain])
-        return [xi.astype(np.float64) for xi in found]
+        return found
 
     def begin(self, params: HybridParams) -> HybridParams:
         """Make room for the xi of all starts, and begin with those that are best a priori."""
@@ -438,7 +447,7 @@ def settle_rows(
     found = expect_rows(params, design, seen, label, xi)
     moving = np.ones(found.by_component.shape, dtype=bool)
     for _ in range(n_steps - 1):
-        before, best = found.by_component, best_xi(design, found.mixed, seen.soft)
+        before, best = found.by_component, best_xi(design, found.mixed, seen)
         xi = np.where(moving[:, :, None], best, xi)
         found = expect_rows(params, design, seen, label, xi)
         moving &= found.by_component - before > least_gain * np.abs(before)
@@ -454,7 +463,7 @@ def sum_classes(moments: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def collect_stats(
-    seen: Seen, factors: list[tuple[Sums, FloatArray]], by_class: FloatArray
+    seen: Seen, factors: list[tuple[Sums, FloatArray]], by_class: FloatArray, n_columns: int
 ) -> HybridStats:
     """Return the statistics of some rows (see `HybridStats`), with `offset` and `place` left empty.
 
@@ -464,23 +473,34 @@ def collect_stats(
     """
     n_starts, _, n_features, _ = by_class.shape
     q = round(float(np.sqrt(2 * n_features + 0.25)) - 1.5)
-    n_gaussian, plain = len(seen.values), seen.n_plain
+    n_gaussian, direct = len(seen.values), seen.n_direct
     total = np.asarray(sum(raised for _, raised in factors))
     turned = np.swapaxes(total, 2, 3)
     near = turned[..., : q + 1]
-    curved = (sums.rho[:, :, n_gaussian:] @ np.swapaxes(raised, 2, 3) for sums, raised in factors)
-    gram = [seen.gaussian @ turned, np.asarray(sum(curved))]
-    cross = [seen.values @ near, seen.kappa[:plain] @ near]
-    if seen.soft:
-        pulls = (sums.kappa @ np.swapaxes(z[:, :, : q + 1], 2, 3) for sums, z in factors)
-        cross.append(np.asarray(sum(pulls)))
+    last = n_gaussian + direct + sum(seen.soft)  # of those that all rows answer
+    gram = np.zeros((*total.shape[:2], n_columns, n_features))
+    cross = np.zeros((*gram.shape[:3], q + 1))
+    gram[:, :, :n_gaussian] = seen.gaussian @ turned
+    cross[:, :, :n_gaussian] = seen.values @ near
+    cross[:, :, n_gaussian : n_gaussian + direct] = seen.kappa[:direct] @ near
+    if len(seen.asked):
+        by_row = np.ascontiguousarray(near.transpose(2, 0, 1, 3)).reshape(near.shape[2], -1)
+        pulls = seen.answers(n_columns - n_gaussian).T @ by_row
+        cross[:, :, n_gaussian:] += pulls.reshape(-1, *cross.shape[:2], q + 1).transpose(1, 2, 0, 3)
+    for sums, raised in factors:
+        moments = np.swapaxes(raised, 2, 3)
+        gram[:, :, n_gaussian:last] += sums.rho[:, :, n_gaussian:last] @ moments
+        if seen.soft:
+            cross[:, :, n_gaussian + direct : last] += sums.kappa @ moments[..., : q + 1]
+        if len(seen.asked):
+            loops(sums.rho).count_asked(seen.asked, sums.rho, raised, n_gaussian, gram)
     diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
     return HybridStats(
         np.swapaxes(by_class[:, :, 0], 1, 2),
         np.swapaxes(by_class[:, :, 1 : q + 1].sum(axis=1), 1, 2),
         np.swapaxes(by_class[:, :, diagonal].sum(axis=1), 1, 2),
-        np.concatenate(gram, axis=2),
-        np.concatenate(cross, axis=2),
+        gram,
+        cross,
         total[:, :, 0] @ (seen.values**2).T,
         np.empty((n_starts, 0)),
         np.zeros(n_starts, dtype=np.intp),
@@ -488,13 +508,13 @@ def collect_stats(
 
 
 def first_xi(params: HybridParams, design: Design, block: HybridBlock) -> FloatArray:
-    """Return xi of the rows of a block that are best before the rows are seen, (S, M, n_b, R)."""
-    soft = block.rows.soft
-    by_class = prior_xi(design, params.latent_mean, params.latent_variance, soft)
+    """Return xi of the rows of a block that are best before the rows are seen, (S, M, cells, R)."""
+    seen = read_rows(block.rows)
+    by_class = prior_xi(design, params.latent_mean, params.latent_variance, seen.soft)
     if block.labelled:
-        return np.asarray(by_class[..., block.label])
-    average = average_xi(by_class, params.log_weight, soft)
-    return np.repeat(average[..., None], len(block.weight), axis=-1)
+        return cell_xi(by_class, block.label, seen)
+    average = average_xi(by_class, params.log_weight, seen.soft)
+    return cell_xi(average[..., None], np.zeros(len(block.weight), dtype=np.intp), seen)
 
 
 def average_xi(by_class: FloatArray, log_weight: FloatArray, soft: Soft) -> FloatArray:

@@ -17,8 +17,16 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._reading import Training
 from latentclass.lcm._ascent import climb
+from latentclass.lcm._auto_size import Sizes, choose_fit
 from latentclass.lcm._discriminative import ConditionalProblem
-from latentclass.lcm._fit import LCMFit, LCMSettings, Step, run_starts, spawn_generators
+from latentclass.lcm._fit import (
+    LCMFit,
+    LCMSettings,
+    Step,
+    bent_or_not,
+    run_starts,
+    spawn_generators,
+)
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_data import HybridData, gather_blocks
 from latentclass.lcm._hybrid_em import (
@@ -32,7 +40,6 @@ from latentclass.lcm._hybrid_model import HybridModel
 from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_bounds
 from latentclass.lcm._hybrid_sample import MANY, RowDealer
 from latentclass.lcm._model import LatentModel
-from latentclass.lcm._power_transform import learn_power_transform
 from latentclass.lcm._soft_max import SoftMax, learn_soft_max
 from latentclass.lcm._steps import JOINT_SHARE, share_prior, take_steps
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking
@@ -44,25 +51,67 @@ class HybridFit:
 
     Attributes
     ----------
-    columns : HybridColumns
+    measured : Measured
     settings : LCMSettings
+    draw_seed : callable
+        Gives a new seed at each call.
+    n_jobs : int or None
+    questions : StickBreaking or SoftMax
+        What the discrete columns become.
     predict_method : str
         Of the fitted model (see `HybridModel`).
     bound_steps : int
         Of the problem (see `HybridProblem`).
-    draw_seed : callable
-        Gives a new seed at each call.
-    n_jobs : int or None
     """
 
-    columns: HybridColumns
+    measured: Measured
     settings: LCMSettings
-    predict_method: str
-    bound_steps: int
     draw_seed: Callable[[], int]
     n_jobs: int | None
+    questions: StickBreaking | SoftMax
+    predict_method: str
+    bound_steps: int
 
     label_noises: ClassVar[tuple[float, ...]] = (0.0,)
+
+    @property
+    def columns(self) -> HybridColumns:
+        """How the columns become those of the model."""
+        return HybridColumns(self.measured.scaling, self.questions)
+
+    def fit(
+        self,
+        training: Training,
+        on_iteration: Step | None,
+        *,
+        sizes: Sizes,
+        power_transform: bool | str,
+        discriminative: bool,
+    ) -> Learned:
+        """Choose what is to be chosen, run EM, take gradient steps if `discriminative`."""
+        self._check_memory(len(training.y))  # before what is chosen beside held-out rows
+        ways = bent_or_not(self.measured, training, power_transform)
+        chosen = len(ways) > 1 or len(sizes.pairs) > 1
+        many = float(training.weight.sum()) >= MANY
+        dealer = self.deal(training) if discriminative or chosen or many else None
+        fit, choice = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
+        learned, params = fit.run(training, dealer, on_iteration)
+        if dealer is not None and discriminative:
+            learned = take_steps(fit, dealer, learned, params, choice)
+        return learned.with_attributes(**fit.settings.attributes(fit.measured.scaling))
+
+    def run(
+        self, training: Training, dealer: RowDealer | None, on_iteration: Step | None
+    ) -> tuple[Learned, HybridParams]:
+        """Run EM, on a sample of the rows first, if they are many; also the parameters found."""
+        sample = None if dealer is None else dealer.sample()
+        result, data = self.run_em(training, sample, on_iteration)
+        params = result.params
+        penalty = log_prior(take_starts(params, [0]), self.settings.prior, data)[0]
+        reached = result.history[-1] * data.total_weight - float(penalty)
+        record = FitRecord.of(result, reached + self.measured.outside)
+        attributes = {"restart_histories_": result.histories}
+        return Learned(self.model(params), record, attributes), params
 
     def model(self, params: HybridParams, label_noise: float = 0.0) -> LatentModel:
         """The model with these parameters, which has no label noise."""
@@ -75,12 +124,15 @@ class HybridFit:
 
     def with_starts(self, n_init: int) -> HybridFit:
         """The same fit with at most so many starts."""
-        settings = self.settings._replace(n_init=min(n_init, self.settings.n_init))
-        return replace(self, settings=settings)
+        return self.shortened(n_init, self.settings.max_iter)
+
+    def shortened(self, n_init: int, max_iter: int) -> HybridFit:
+        """The same fit with at most so many starts and iterations."""
+        return replace(self, settings=self.settings.shortened(n_init, max_iter))
 
     def deal(self, training: Training) -> RowDealer:
         """Samples of the rows by what they hold."""
-        codes = self.columns.questions.fold_codes(training.table.codes)
+        codes = self.questions.fold_codes(training.table.codes)
         return RowDealer.of(training, codes, self.draw_seed())
 
     def gather(self, training: Training, n_maps: int) -> HybridData:
@@ -105,13 +157,7 @@ class HybridFit:
     ) -> tuple[EMResult[HybridParams], HybridData]:
         """EM from all starts, on a sample of the rows first, if there is one."""
         settings = self.settings
-        n_each = 4.0 * self.columns.n_logistic * len(training.y) * settings.n_components
-        check_memory(
-            f"{settings.n_init} starts with {self.columns.n_logistic:,} yes-or-no questions and "
-            f"{len(training.y):,} rows",
-            N_SETS * n_each * settings.n_init,  # xi of each start
-            "Lower n_init or n_components, merge categories, or select columns or rows.",
-        )
+        self._check_memory(len(training.y))
         rngs = spawn_generators(self.draw_seed(), settings.n_init)
         problem = self.problem(training)
         if sample is None:
@@ -121,6 +167,16 @@ class HybridFit:
         score = self._bound_accuracy(training) if settings.select == "accuracy" else None
         result = run_starts(problem, starts, settings, rngs, score=score, on_iteration=on_iteration)
         return result, problem.data
+
+    def _check_memory(self, n_rows: int) -> None:
+        settings, n_questions = self.settings, self.columns.n_logistic
+        n_each = 4.0 * self.columns.questions.n_cells * n_rows * settings.n_components
+        check_memory(
+            f"{settings.n_init} starts with {n_questions:,} yes-or-no questions and "
+            f"{n_rows:,} rows",
+            N_SETS * n_each * settings.n_init,  # xi of each start
+            "Lower n_init or n_components, merge categories, or select columns or rows.",
+        )
 
     def _first_steps(self, sample: Training, rngs: list[np.random.Generator]) -> HybridParams:
         """Parameters that every start reaches on a sample."""
@@ -191,26 +247,33 @@ def fit_columns(
     settings: LCMSettings,
     draw_seed: Callable[[], int],
     *,
+    sizes: Sizes,
     nominal: str,
-    power_transform: bool,
+    power_transform: bool | str,
     discriminative: bool,
     predict_method: str,
     bound_steps: int,
     n_jobs: int | None,
     on_iteration: Step | None,
 ) -> Learned:
-    """Fit the model of mixed columns, or that of Gaussian columns if nothing is discrete."""
+    """Fit the model of mixed columns, or that of Gaussian columns if nothing is discrete.
+
+    The size is chosen first, then the power transform, then the number of gradient steps.
+    """
     questions = learn_questions(training, nominal)
     measured = measure(training, n_jobs)
-    columns = HybridColumns(measured.scaling, questions)
-    if not columns.n_logistic:
-        numbers = LCMFit(measured, settings, draw_seed, n_jobs)
-        return numbers.fit(training, on_iteration, discriminative=discriminative)
-    if power_transform and columns.n_gaussian:
-        columns = learn_power(training, columns)
-        measured = measured._replace(outside=measured.outside + outside_power(columns, training))
-    fit = HybridFit(columns, settings, predict_method, bound_steps, draw_seed, n_jobs)
-    return fit_hybrid(fit, training, measured, on_iteration, discriminative=discriminative)
+    fit: LCMFit | HybridFit = LCMFit(measured, settings, draw_seed, n_jobs)
+    if questions.n_questions:
+        fit = HybridFit(
+            measured, settings, draw_seed, n_jobs, questions, predict_method, bound_steps
+        )
+    return fit.fit(
+        training,
+        on_iteration,
+        sizes=sizes,
+        power_transform=power_transform,
+        discriminative=discriminative,
+    )
 
 
 def learn_questions(training: Training, nominal: str) -> StickBreaking | SoftMax:
@@ -218,39 +281,3 @@ def learn_questions(training: Training, nominal: str) -> StickBreaking | SoftMax
     if nominal == "softmax":
         return learn_soft_max(training)
     return learn_stick_breaking(training.schema, training.table, training.weight)
-
-
-def learn_power(training: Training, columns: HybridColumns) -> HybridColumns:
-    """Learn the power transform of the continuous columns."""
-    values = columns.standardised(training.table.block(slice(0, training.table.n_rows)))
-    return columns._replace(power=learn_power_transform(values, training.weight))
-
-
-def outside_power(columns: HybridColumns, training: Training) -> float:
-    """What the power transform adds to the log-likelihood of the rows."""
-    values = columns.standardised(training.table.block(slice(0, training.table.n_rows)))
-    slope = np.nan_to_num(columns.power.log_slope(values))
-    return float((slope @ training.weight).sum())
-
-
-def fit_hybrid(
-    fit: HybridFit,
-    training: Training,
-    measured: Measured,
-    on_iteration: Step | None,
-    *,
-    discriminative: bool,
-) -> Learned:
-    """Run EM, followed by gradient steps if `discriminative`."""
-    dealer = fit.deal(training) if discriminative or float(training.weight.sum()) >= MANY else None
-    sample = None if dealer is None else dealer.sample()
-    result, data = fit.run_em(training, sample, on_iteration)
-    params = result.params
-    penalty = log_prior(take_starts(params, [0]), fit.settings.prior, data)[0]
-    reached = result.history[-1] * data.total_weight - float(penalty)
-    record = FitRecord.of(result, reached + measured.outside)
-    attributes = {"restart_histories_": result.histories}
-    learned = Learned(fit.model(params), record, attributes)
-    if dealer is None or not discriminative:
-        return learned
-    return take_steps(fit, dealer, learned, params)

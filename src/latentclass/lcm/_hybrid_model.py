@@ -38,6 +38,7 @@ from latentclass.lcm._hybrid_posterior import (
 )
 from latentclass.lcm._logistic_bound import read_rows
 from latentclass.lcm._model import BestStart, LatentModel
+from latentclass.lcm._stick_breaking import Question
 
 PREDICT_METHODS = ("bound", "importance", "quadrature")
 
@@ -52,9 +53,6 @@ MOST_ROUNDS = 20
 
 N_DRAWS = 128
 """Number of posterior points over which the probability of a category is averaged."""
-
-N_NODES = 15
-"""Number of points of the noise over which a transformed column is averaged."""
 
 MIN_SHARE = 1e-9
 """Class components with a smaller share of a row are left out of its completion."""
@@ -133,7 +131,7 @@ class HybridModel(LatentModel):
         )
 
     @property
-    def questions(self) -> list[tuple[int, int]]:
+    def questions(self) -> list[Question]:
         """See `LatentModel`."""
         return self.columns.questions.questions
 
@@ -173,7 +171,7 @@ class HybridModel(LatentModel):
         if points is not None and moments is not None:
             by_component = integrate(params, rows, moments, points)
         evidence = log_bounds_given_class(params, by_component)
-        return self.average.mix(evidence) + self.columns.log_density_outside(block)[:, None]
+        return self.average.mix(evidence) + self.scaling.log_density_outside(block.numeric)[:, None]
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """See `FittedModel`."""
@@ -200,7 +198,7 @@ class HybridModel(LatentModel):
                     edges = np.cumsum(np.exp(log_prob), axis=1)[:, :-1]
                     chance = rng.random(len(mine))[:, None]
                     codes[mine, place] = (chance > edges).sum(axis=1)
-        return Table(self.columns.restore(values), codes)
+        return Table(self.scaling.restore(values), codes)
 
     def expected_cells(self, table: Table, posterior: Posterior, n_jobs: int | None) -> Table:  # noqa: ARG002
         """See `FittedModel`; completion needs the posterior of the components, not of the class."""
@@ -265,7 +263,7 @@ class HybridModel(LatentModel):
         for place, chance in enumerate(chances):
             if chance.shape[1]:
                 codes[:, place] = chance.argmax(axis=1)
-        return Table(self.columns.scaling.restore(values), codes)
+        return Table(self.scaling.restore_standardised(values), codes)
 
     def _expect(self, block: Block) -> tuple[FloatArray, list[FloatArray]]:
         """Means of the standardised columns, and probabilities of the levels of each discrete one.
@@ -316,18 +314,15 @@ class HybridModel(LatentModel):
         `a` has shape (rows, points, columns), `by_point` (rows, points, 1) their shares. With a
         power transform only the means of the missing cells are computed; the others are 0.
         """
-        power = self.columns.power
+        power = self.scaling.power
         if not power.rounds:
             return np.asarray((by_point * a).sum(axis=1))
-        nodes = grid_points(N_NODES, 1)
-        spread, share = nodes.points[:, 0], np.exp(nodes.log_weight)
         out = np.zeros(hidden.shape)
         for j in np.flatnonzero(hidden.any(axis=0)):
             rows = np.flatnonzero(hidden[:, j])
-            bent = a[rows, :, j, None] + np.sqrt(noise[j]) * spread
-            values = power.take(np.array([j])).undo(bent.reshape(1, -1))
-            by_row = (values.reshape(bent.shape) @ share) * by_point[rows, :, 0]
-            out[rows, j] = by_row.sum(axis=1)
+            flat = a[rows, :, j].reshape(1, -1)
+            means = power.take(np.array([j])).expected(flat, np.full(flat.shape, noise[j]))
+            out[rows, j] = (means.reshape(len(rows), -1) * by_point[rows, :, 0]).sum(axis=1)
         return out
 
     def _search(self, table: Table, n_jobs: int | None) -> Table:
@@ -336,7 +331,7 @@ class HybridModel(LatentModel):
         order = np.argsort([-joint_height(self, each, n_jobs) for each in proposals], axis=0)
         numeric, codes = table.block(slice(None))
         filled, best = Table(numeric, codes), np.full(table.n_rows, -np.inf)
-        many = (np.isnan(numeric) & self.columns.scaling.varies).any(axis=1)
+        many = (np.isnan(numeric) & self.scaling.varies).any(axis=1)
         many |= count_ways(codes < 0, self.columns.n_levels) > MOST_WAYS
         rows = np.arange(table.n_rows)
         for places in order[:N_SEARCHES]:
@@ -395,7 +390,7 @@ class HybridModel(LatentModel):
         s, m = np.divmod(by_class[y, :, rows].argmax(axis=1), n_components)
         near = moments[s, y, m, : self.n_latent + 1, rows]
         a = (params.coefficient[s, m] @ near[..., None])[..., 0]
-        values = columns.restore(a[:, : columns.n_gaussian])
+        values = self.scaling.restore(a[:, : columns.n_gaussian])
         levels = columns.blank_codes(n_rows)
         for place, log_prob in columns.categories(a[:, columns.n_gaussian :]):
             levels[:, place] = log_prob.argmax(axis=1)

@@ -18,18 +18,17 @@ from latentclass._types import BoolArray, FloatArray
 from latentclass.engine._em import run_restarts, take_starts
 from latentclass.engine._parted_problem import PartedProblem
 from latentclass.estimator._fitted import FitRecord, Learned
-from latentclass.estimator._gaussian_model import measure_parts
+from latentclass.estimator._gaussian_model import measure_parts, outside_power
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
-from latentclass.lcm._fit import LCMSettings, Step
+from latentclass.lcm._auto_size import Sizes, choose_fit
+from latentclass.lcm._fit import LCMSettings, Step, bent_or_not
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams, HybridStats, StatelessProblem
 from latentclass.lcm._hybrid_fit import (
     HybridFit,
     gather_training,
-    learn_power,
     learn_questions,
-    outside_power,
 )
 from latentclass.lcm._hybrid_sample import MANY
 from latentclass.lcm._parted_fit import even_classes, fit_lcm_parts
@@ -99,7 +98,8 @@ class PartReader:
         """Sums over the rows of a part."""
         labelled = part.labelled
         by_class = np.bincount(part.y[labelled], part.weight[labelled], part.n_classes)
-        outside = outside_power(self.columns, part)
+        scaling = self.columns.scaling
+        outside = outside_power(scaling, part) if scaling.is_bent else 0.0
         return Totals(float(part.weight.sum()), np.asarray(by_class, dtype=np.float64), outside)
 
 
@@ -124,27 +124,36 @@ def fit_columns_parts(
     settings: LCMSettings,
     draw_seed: Callable[[], int],
     *,
+    sizes: Sizes,
     nominal: str,
-    power_transform: bool,
+    power_transform: bool | str,
     discriminative: bool,
     predict_method: str,
     bound_steps: int,
     on_iteration: Step | None,
 ) -> Learned:
     """Fit the model to rows in parts (see `fit_columns`)."""
-    measured, sample = measure_parts(parted), parted.sample
-    columns = HybridColumns(measured.scaling, learn_questions(sample, nominal))
-    if power_transform and columns.n_gaussian and columns.n_logistic:
-        columns = learn_power(sample, columns)
-    reader = PartReader(columns, settings, bound_steps, settings.n_kept)
+    sample = parted.sample
+    questions = learn_questions(sample, nominal)
+    if not questions.n_questions:
+        return fit_lcm_parts(
+            parted,
+            settings,
+            draw_seed,
+            sizes=sizes,
+            power_transform=power_transform,
+            discriminative=discriminative,
+            on_iteration=on_iteration,
+        )
+    measured = measure_parts(parted)
+    fit = HybridFit(measured, settings, draw_seed, None, questions, predict_method, bound_steps)
+    ways = bent_or_not(measured, sample, power_transform)
+    dealer = fit.deal(sample) if len(ways) > 1 or len(sizes.pairs) > 1 else None
+    fit, _ = choose_fit(fit, sizes, ways, dealer, discriminative=discriminative)
+    settings = fit.settings
+    reader = PartReader(fit.columns, settings, bound_steps, settings.n_kept)
     totals = reduce(_add, parted.map(reader.total))
     sample = even_classes(sample, totals.by_class)
-    rest = columns, settings, predict_method, bound_steps, draw_seed, None
-    if not columns.n_logistic:
-        return fit_lcm_parts(
-            parted, settings, draw_seed, discriminative=discriminative, on_iteration=on_iteration
-        )
-    fit = HybridFit(*rest)
     dealer = fit.deal(sample) if discriminative or sample.weight.sum() >= MANY else None
     start = fit.run_em(sample, None if dealer is None else dealer.sample())[0].params
 
@@ -162,6 +171,6 @@ def fit_columns_parts(
     record = FitRecord.of(result, reached + measured.outside + totals.outside)
     attributes = {"restart_histories_": result.histories}
     learned = Learned(fit.model(result.params), record, attributes)
-    if dealer is None or not discriminative:
-        return learned
-    return take_steps(fit, dealer, learned, result.params)
+    if dealer is not None and discriminative:
+        learned = take_steps(fit, dealer, learned, result.params)
+    return learned.with_attributes(**settings.attributes(fit.measured.scaling))

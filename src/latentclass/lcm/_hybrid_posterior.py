@@ -25,7 +25,9 @@ from latentclass.lcm._logistic_bound import (
     Sums,
     best_squares,
     best_xi,
+    cell_xi,
     infer,
+    loops,
     make_design,
     measure,
     prior_xi,
@@ -34,7 +36,6 @@ from latentclass.lcm._logistic_bound import (
     sum_factors,
     unpack_features,
 )
-from latentclass.lcm._logistic_kernels import extrapolate_cells
 from latentclass.lcm._soft_max_bound import log_soft_max, soft_spans
 
 COMMON_STEPS = 2
@@ -131,7 +132,7 @@ def _raise_class(
                 np.take(array, on, axis=-1) for array in (square, past, found, fell)
             )
             part, moving = take_seen(part, on), moving[on]
-        best = best_squares(design, found, seen.soft)
+        best = best_squares(design, found, part)
         _extrapolate(square, best, part, fell, past, first=step == 0)
 
 
@@ -146,8 +147,9 @@ def _extrapolate(
 ) -> None:
     """Move xi^2, or psi of a soft-max column, on, in place (see `extrapolate_cells`)."""
     shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
+    extrapolate = loops(square).extrapolate_cells
     for s, m in np.ndindex(*square.shape[:2]):
-        extrapolate_cells(square[s, m], best[s, m], shown, first, fell[s, m], past[s, m])
+        extrapolate(square[s, m], best[s, m], shown, first, fell[s, m], past[s, m])
     plain = square[:, :, : seen.n_plain]
     np.maximum(plain, LEAST_XI**2, out=plain)
 
@@ -159,12 +161,12 @@ def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
     square = params.latent_variance + (params.latent_mean - mean) ** 2
     variance = (share * square).sum(axis=1, keepdims=True)
     design = make_design(params.coefficient, params.noise, mean, variance)
-    xi = np.repeat(prior_xi(design, mean, variance, seen.soft), seen.kappa.shape[1], axis=-1)
+    nobody = np.zeros(seen.kappa.shape[1], dtype=np.intp)
+    xi = cell_xi(prior_xi(design, mean, variance, seen.soft), nobody, seen)
     if not seen.kappa.size:
         return xi
-    nobody = np.zeros(seen.kappa.shape[1], dtype=np.intp)
     for _ in range(COMMON_STEPS):
-        xi = best_xi(design, infer(design, seen, nobody, xi)[0], seen.soft)
+        xi = best_xi(design, infer(design, seen, nobody, xi)[0], seen)
     return xi
 
 
@@ -175,7 +177,8 @@ def take_seen(seen: Seen, rows: IndexArray) -> Seen:
     # `take` keeps rows on the last axis of memory too, unlike an index
     values, kappa, gaussian = (np.take(part, rows, axis=-1) for part in seen[:3])
     logistic = None if seen.logistic is None else np.take(seen.logistic, rows, axis=-1)
-    return Seen(values, kappa, gaussian, logistic, seen.soft)
+    asked = np.take(seen.asked, rows, axis=-1) if len(seen.asked) else seen.asked
+    return Seen(values, kappa, gaussian, logistic, seen.soft, asked)
 
 
 def log_bounds_given_class(params: HybridParams, log_bound: FloatArray) -> FloatArray:
@@ -255,6 +258,15 @@ class ClassComponent(NamedTuple):
         mean, variance = params.latent_mean[s, y], params.latent_variance[s, y]
         return cls(coefficient[:, 0], coefficient[:, 1:], noise, mean, variance)
 
+    def cells(self, seen: Seen) -> tuple[FloatArray, FloatArray]:
+        """Return offset and weights of the cells; one for each row if their questions differ."""
+        if not len(seen.asked):
+            return self.offset, self.weights
+        first = len(self.noise)
+        direct = np.arange(first + seen.n_direct)[:, None].repeat(seen.asked.shape[1], axis=1)
+        column = np.concatenate([direct, first + seen.asked]).T
+        return self.offset[column], self.weights[column]
+
     def draws(self, seen: Seen, moments: FloatArray, points: Points) -> Draws:
         """Return points of the exact posterior, whose weights sum to p(row | y, m).
 
@@ -264,14 +276,16 @@ class ClassComponent(NamedTuple):
         """
         n_gaussian = len(self.noise)
         mean = moments[1 : len(self.mean) + 1].T
-        logits = mean @ self.weights[n_gaussian:].T + self.offset[n_gaussian:]
+        offset, weights = self.cells(seen)
+        turned = np.swapaxes(weights, -1, -2)
+        logits = (mean[:, None] @ turned[..., n_gaussian:])[:, 0] + offset[..., n_gaussian:]
         slope = 0.25 / np.cosh(0.5 * np.clip(logits, -700.0, 700.0)) ** 2
         plain = seen.n_plain
         slope[:, plain:] = np.exp(log_soft_max(seen.soft, logits[:, plain:]))
         if seen.logistic is not None:
             slope *= seen.logistic.T
         rho = np.concatenate([seen.gaussian.T / self.noise, slope], axis=1)
-        precision = (rho[:, None] * self.weights.T) @ self.weights
+        precision = (rho[:, None] * turned) @ weights
         for span in soft_spans(seen.soft):
             # the curvature of soft-max is the variance of the weights over the categories
             mean_weight = slope[:, plain:][:, span] @ self.weights[n_gaussian + plain :][span]
@@ -290,7 +304,8 @@ class ClassComponent(NamedTuple):
     def _log_cells(self, seen: Seen, z: FloatArray) -> FloatArray:
         """log p(cells | z), shape (R, P), of points (R, P, q)."""
         n_gaussian = len(self.noise)
-        a = z @ self.weights.T + self.offset
+        offset, weights = self.cells(seen)
+        a = z @ np.swapaxes(weights, -1, -2) + (offset if offset.ndim == 1 else offset[:, None])
         distance = (seen.values.T[:, None] - a[..., :n_gaussian]) ** 2 / self.noise
         distance += np.log(self.noise) + LOG_2PI
         out: FloatArray = -0.5 * (distance * seen.gaussian.T[:, None]).sum(axis=-1)

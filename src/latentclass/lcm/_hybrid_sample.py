@@ -68,9 +68,12 @@ class RowDealer:
             else self.take(next(self._parts(np.ones(len(self.training.y)), SAMPLE)))
         )
 
-    def beside(self, held: FloatArray) -> FloatArray:
-        """Shares of the rows for a fit without those held out, a sample if they are many."""
-        return next(self._parts(1.0 - held, SAMPLE))
+    def beside(self, held: FloatArray, weight: float | None = None) -> FloatArray:
+        """Shares of the rows for a fit without those held out, a sample if they are many.
+
+        The sample has about the given weight, by default `SAMPLE`.
+        """
+        return next(self._parts(1.0 - held, SAMPLE if weight is None else weight))
 
     def batches(self, keep: FloatArray) -> Iterator[Training]:
         """Yield batches of the labelled rows, of which shares `keep` may be used, without end.

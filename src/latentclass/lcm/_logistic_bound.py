@@ -14,6 +14,11 @@ Rows are on the last axis of all arrays. There are S starts, M components, Y cla
 Gaussian and n_b logistic columns, Gaussian ones first; n is their sum, and f the number of features
 of q latent variables (see `_logistic_kernels`). Each category of a soft-max column counts as a
 logistic column, and these come last. The free numbers of their bound, psi, are stored as their xi.
+
+A row has one cell for each logistic column, n_b in all, with one exception. Of the questions about
+a column with very many categories (see `_halving`) a row answers only a few, and only these are its
+cells. They are the last ones of a row; `asked` (D, R) tells the question of each, by its place
+among the logistic columns. Soft-max columns do not occur beside them.
 """
 
 from __future__ import annotations
@@ -26,17 +31,32 @@ import scipy.sparse as sp
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._gaussian import LOG_2PI, upper_cells
-from latentclass.lcm._logistic_kernels import (
-    bend_cells,
-    blend_classes,
-    find_posteriors,
-)
+from latentclass.engine._small import is_small
+from latentclass.lcm import _logistic_plain
+from latentclass.lcm._halving import NOTHING_ASKED
 from latentclass.lcm._soft_max_bound import CURVATURE, Soft, soft_factors
 
 Single = npt.NDArray[np.float32]
 
+FEW, FEW_ROWS = 2**17, 300
+"""Up to so many numbers, of so many rows, NumPy takes a few milliseconds at most.
+
+To load the compiled loops takes a second, and ten if they must be compiled first. Blocks of large
+tables have more rows: there the compiled loops take half the time or less.
+"""
+
 LEAST_XI = 1e-3
 """Smallest xi: at 0, rho is 0 / 0. The bound loses less than rounding by it."""
+
+
+def loops(array: FloatArray) -> Any:
+    """Return the module for loops over an array with rows last: compiled, or NumPy for a few."""
+
+    if array.shape[-1] <= FEW_ROWS and is_small(array.size, FEW):
+        return _logistic_plain
+    from latentclass.lcm import _logistic_kernels  # loads numba
+
+    return _logistic_kernels
 
 
 def curvature(xi: FloatArray) -> FloatArray:
@@ -62,15 +82,17 @@ def unpack_features(table: FloatArray) -> FloatArray:
 
 
 class HybridRows(NamedTuple):
-    """Rows of a table: `values` (n_c, R), NaN if missing, and `signs` (n_b, R).
+    """Rows of a table: `values` (n_c, R), NaN if missing, and `signs` of the logistic cells.
 
     A sign is 1 or -1, or 0 if missing. Signs may also be a sparse array of 0 and 1 without missing
-    cells, in which 0 stands for -1. `soft` gives the soft-max columns (see `_soft_max_bound`).
+    cells, in which 0 stands for -1. `soft` gives the soft-max columns (see `_soft_max_bound`), and
+    `asked` (D, R) the questions of the last cells, anything where the sign is 0.
     """
 
     values: FloatArray
     signs: Any
     soft: Soft = ()
+    asked: IndexArray = NOTHING_ASKED
 
     @property
     def n_rows(self) -> int:
@@ -80,7 +102,18 @@ class HybridRows(NamedTuple):
     def repeat(self, times: int) -> HybridRows:
         """Return all rows, repeated several times."""
         values, signs = np.tile(self.values, (1, times)), dense_signs(self.signs)
-        return self._replace(values=values, signs=np.tile(signs, (1, times)))
+        asked = np.tile(self.asked, (1, times))
+        return self._replace(values=values, signs=np.tile(signs, (1, times)), asked=asked)
+
+    def take(self, places: IndexArray) -> HybridRows:
+        """Return some of the rows."""
+        if len(places) == self.n_rows:
+            return self._replace(values=np.ascontiguousarray(self.values))
+        return self._replace(
+            values=np.ascontiguousarray(self.values[:, places]),
+            signs=self.signs[:, places],
+            asked=np.take(self.asked, places, axis=-1) if len(self.asked) else self.asked,
+        )
 
 
 def dense_signs(signs: Any) -> npt.NDArray[np.int8]:
@@ -119,7 +152,8 @@ def make_design(
     table = np.ascontiguousarray(np.swapaxes(vector_features(coefficient), 2, 3))
     upper = upper_cells(coefficient.shape[-1])
     n_gaussian = noise.shape[-1]
-    twice = np.swapaxes(table[..., n_gaussian:], 2, 3) * np.where(upper[0] == upper[1], 1.0, 2.0)
+    features = np.ascontiguousarray(np.swapaxes(table[..., n_gaussian:], 2, 3))
+    twice = features * np.where(upper[0] == upper[1], 1.0, 2.0)
     noise = np.broadcast_to(noise, (*coefficient.shape[:2], n_gaussian))
     return Design(
         coefficient,
@@ -134,10 +168,10 @@ def make_design(
 
 
 class Seen(NamedTuple):
-    """Rows as numbers: `values` (n_c, R) and half signs `kappa` (n_b, R), 0 if missing.
+    """Rows as numbers: `values` (n_c, R) and half signs `kappa` (cells, R), 0 if missing.
 
     `gaussian` and `logistic` are 1 for observed cells and 0 for missing ones. `logistic` is None
-    if no cell is missing. `soft` is that of the rows.
+    if no cell is missing. `soft` and `asked` are those of the rows.
     """
 
     values: FloatArray
@@ -145,11 +179,24 @@ class Seen(NamedTuple):
     gaussian: FloatArray
     logistic: FloatArray | None
     soft: Soft = ()
+    asked: IndexArray = NOTHING_ASKED
 
     @property
     def n_plain(self) -> int:
-        """Number of logistic columns that are no categories of soft-max columns."""
+        """Number of logistic cells that are no categories of soft-max columns."""
         return len(self.kappa) - sum(self.soft)
+
+    @property
+    def n_direct(self) -> int:
+        """Number of logistic cells that are columns, but no categories of soft-max columns."""
+        return self.n_plain - len(self.asked)
+
+    def answers(self, n_questions: int) -> sp.csr_array:
+        """Half signs of the last cells by their questions, (R, n_b), 0 for all others."""
+        depth, n_rows = self.asked.shape
+        kappa = self.kappa[self.n_direct :].T.reshape(-1)
+        edges = depth * np.arange(n_rows + 1)
+        return sp.csr_array((kappa, self.asked.T.reshape(-1), edges), (n_rows, n_questions))
 
     def soft_factors(self, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
         """See `_soft_max_bound`; psi has shape (S, M, categories, R)."""
@@ -170,6 +217,7 @@ def read_rows(rows: HybridRows) -> Seen:
         (~hidden).astype(np.float64),
         None if shown.all() else shown.astype(np.float64),
         rows.soft,
+        rows.asked,
     )
 
 
@@ -183,6 +231,20 @@ def prior_xi(design: Design, mean: FloatArray, variance: FloatArray, soft: Soft)
     plain = xi.shape[2] - sum(soft)
     xi[:, :, plain:] = at_mean[:, :, plain:]
     return xi
+
+
+def cell_xi(by_class: FloatArray, label: IndexArray, seen: Seen) -> FloatArray:
+    """Return xi of the cells of rows, (S, M, cells, R), from those of the columns, (S, M, n_b, Y).
+
+    `label` (R,) is the class of each row. A cell that was not asked has 1.
+    """
+    if not len(seen.asked):
+        return np.asarray(by_class[..., label])
+    direct = seen.n_direct
+    out = np.empty((*by_class.shape[:2], *seen.kappa.shape))
+    out[:, :, :direct] = by_class[:, :, :direct][..., label]
+    out[:, :, direct:] = np.where(seen.kappa[direct:] != 0, by_class[:, :, seen.asked, label], 1.0)
+    return out
 
 
 class Sums(NamedTuple):
@@ -202,22 +264,30 @@ class Sums(NamedTuple):
 
 
 def sum_factors(design: Design, seen: Seen, xi: FloatArray | Single) -> Sums:
-    """Sum the factors of each row; `xi` has shape (S, M, n_b, R)."""
+    """Sum the factors of each row; `xi` has shape (S, M, cells, R)."""
     xi = xi.astype(np.float64, copy=False)
-    rho = np.empty((*design.coefficient.shape[:3], xi.shape[-1]))
-    n_gaussian, soft = design.log_noise.shape[-1], design.coefficient.shape[2] - sum(seen.soft)
+    n_gaussian, direct = design.log_noise.shape[-1], seen.n_direct
+    rho = np.empty((*xi.shape[:2], n_gaussian + xi.shape[2], xi.shape[-1]))
     np.multiply(design.inverse_noise[..., None], seen.gaussian, out=rho[:, :, :n_gaussian])
     kappa, height = _bend(seen, xi, rho, again=False)
     coefficient = np.swapaxes(design.coefficient, 2, 3)
-    pull = coefficient[..., n_gaussian:soft] @ seen.kappa[: seen.n_plain]
+    pull = coefficient[..., n_gaussian : n_gaussian + direct] @ seen.kappa[:direct]
     rest = height
     if seen.soft:
-        pull += coefficient[..., soft:] @ kappa
+        pull += coefficient[..., n_gaussian + direct :] @ kappa
     if n_gaussian:
         pull += (coefficient[..., :n_gaussian] * design.inverse_noise[:, :, None]) @ seen.values
         squares = design.inverse_noise @ seen.values**2 + design.log_noise @ seen.gaussian
         rest = height - 0.5 * (squares + LOG_2PI * seen.gaussian.sum(axis=0))
-    return Sums(design.table @ rho, pull, rest, rho, kappa, height)
+    if not len(seen.asked):
+        return Sums(design.table @ rho, pull, rest, rho, kappa, height)
+    first = n_gaussian + direct
+    table = design.table[..., :first] @ rho[:, :, :first]
+    loops(rho).sum_asked(seen.asked, rho, design.twice, table)
+    by_question = np.ascontiguousarray(coefficient[..., n_gaussian:].transpose(3, 0, 1, 2))
+    pulls = seen.answers(len(by_question)) @ by_question.reshape(len(by_question), -1)
+    pull += pulls.reshape(-1, *pull.shape[:3]).transpose(1, 2, 3, 0)
+    return Sums(table, pull, rest, rho, kappa, height)
 
 
 def _bend(
@@ -230,7 +300,7 @@ def _bend(
     plain = seen.n_plain
     shown = seen.logistic if seen.logistic is not None else np.empty((0, 0))
     height = np.empty((*xi.shape[:2], xi.shape[-1]))
-    bend_cells(xi, plain, shown, again, rho, height)
+    loops(xi).bend_cells(xi, plain, shown, again, rho, height)
     if not seen.soft:
         return np.empty((*xi.shape[:2], 0, xi.shape[-1])), height
     soft = rho[:, :, rho.shape[2] - sum(seen.soft) :]
@@ -249,7 +319,7 @@ def improve_factors(
     The old rho is overwritten; the sums of the factors remain those at the old xi. The gain is that
     of the bound's expectation under the posterior, so the bound itself gains no less.
     """
-    xi = best_xi(design, moments, seen.soft)
+    xi = best_xi(design, moments, seen)
     kappa, height = _bend(seen, xi, sums.rho, again=True)
     gain = height - sums.height
     if seen.soft:
@@ -291,39 +361,41 @@ def solve_classes(design: Design, sums: Sums) -> tuple[FloatArray, FloatArray]:
 def blend(moments: FloatArray, share: FloatArray) -> FloatArray:
     """Add up the moments of all classes (see `solve_classes`) with shares (S, M, Y, R)."""
     out = np.empty(moments.shape[1:])
-    blend_classes(moments, share, out)
+    loops(moments).blend_classes(moments, share, out)
     return out
 
 
 def _find(design: Design, sums: Sums, label: IndexArray, *, moments: bool) -> FloatArray:
     log_size = np.empty(sums.rest.shape)
     prior = design.precision, design.push
-    find_posteriors(sums.table, sums.pull, label, *prior, moments, log_size)
+    loops(sums.table).find_posteriors(sums.table, sums.pull, label, *prior, moments, log_size)
     log_size += sums.rest
     log_size += np.swapaxes(design.log_size[:, label, None], 1, 2)
     return log_size
 
 
-def best_squares(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
+def best_squares(design: Design, moments: FloatArray, seen: Seen) -> FloatArray:
     """Return the xi^2 that maximise the bound given the posterior: E (b + w' z)^2.
 
     This is eq. 9 of Langseth and Nielsen (2009), with the posterior mean in all its terms. The best
     psi of a category of a soft-max column is E (b + w' z).
     """
-    plain = design.twice.shape[2] - sum(soft)
-    out = np.empty((*design.twice.shape[:3], moments.shape[-1]))
+    plain, direct = seen.n_plain, seen.n_direct
+    out = np.empty((*moments.shape[:2], *seen.kappa.shape))
+    np.matmul(design.twice[:, :, :direct], moments, out=out[:, :, :direct])
+    if len(seen.asked):
+        loops(out).square_asked(seen.asked, seen.kappa, design.twice, moments, out)
     square = out[:, :, :plain]
-    np.matmul(design.twice[:, :, :plain], moments, out=square)
     np.maximum(square, LEAST_XI**2, out=square)
-    if soft:
-        coefficient = design.coefficient[:, :, design.coefficient.shape[2] - sum(soft) :]
+    if seen.soft:
+        coefficient = design.coefficient[:, :, design.coefficient.shape[2] - sum(seen.soft) :]
         out[:, :, plain:] = coefficient @ moments[:, :, : coefficient.shape[-1]]
     return out
 
 
-def best_xi(design: Design, moments: FloatArray, soft: Soft) -> FloatArray:
+def best_xi(design: Design, moments: FloatArray, seen: Seen) -> FloatArray:
     """Return the xi, or psi, that maximise the bound given the posterior."""
-    out = best_squares(design, moments, soft)
-    square = out[:, :, : out.shape[2] - sum(soft)]
+    out = best_squares(design, moments, seen)
+    square = out[:, :, : seen.n_plain]
     np.sqrt(square, out=square)
     return out

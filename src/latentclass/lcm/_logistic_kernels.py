@@ -195,7 +195,132 @@ def extrapolate_cells(
             shift[j, t] = 0.0 if down else moved
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
+def _pad(n: int) -> int:
+    """Return the least multiple of 16 that is no less than n: loops over so many numbers are fast.
+
+    Vector loops take 16 numbers at a time and the rest one by one.
+    """
+    return (n + 15) // 16 * 16
+
+
+@inner(error_model="numpy")
+def _clear(out: FloatArray) -> None:
+    """Set all numbers to 0."""
+    for i in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            out[i, c] = 0.0
+
+
+@inner(error_model="numpy")
+def _copy(rows: FloatArray, out: FloatArray) -> None:
+    """Copy rows to the first columns of `out`."""
+    for i in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            out[i, c] = rows[i, c]
+
+
+@inner(error_model="numpy")
+def _turn(first: int, width: int, moments: FloatArray, out: FloatArray) -> None:
+    """Copy some columns of moments (f, R) to the rows of `out`."""
+    for c in range(moments.shape[0]):
+        for t in range(width):
+            out[t, c] = moments[c, first + t]
+
+
+@compiled(error_model="numpy", fastmath={"contract"})
+def sum_asked(asked: IndexArray, rho: FloatArray, twice: FloatArray, table: FloatArray) -> None:
+    """Add the factors of the last cells of each row, whose questions are `asked` (D, R).
+
+    `rho` (S, M, n, R) ends with these cells, 0 where nothing was asked; `twice` (S, M, n_b, f) is
+    as in `_logistic_bound.Design`. The sums are added to `table` (S, M, f, R).
+    """
+    depth, n_rows = asked.shape
+    n_starts, n_components, n_features, _ = table.shape
+    last = rho.shape[2] - depth
+    size = round(np.sqrt(2.0 * n_features + 0.25) - 0.5)
+    sums = np.empty((LANES, _pad(n_features)))
+    each = np.zeros((twice.shape[2], sums.shape[1]))
+    for s in range(n_starts):
+        for m in range(n_components):
+            _copy(twice[s, m], each)
+            for begin in range(0, n_rows, LANES):
+                width = min(LANES, n_rows - begin)
+                _clear(sums)
+                for d in range(depth):
+                    for t in range(width):
+                        question, r = asked[d, begin + t], rho[s, m, last + d, begin + t]
+                        for c in range(sums.shape[1]):
+                            sums[t, c] += r * each[question, c]
+                c = 0
+                for i in range(size):
+                    for j in range(i, size):
+                        share = 1.0 if i == j else 0.5
+                        for t in range(width):
+                            table[s, m, c, begin + t] += share * sums[t, c]
+                        c += 1
+
+
+@compiled(error_model="numpy", fastmath={"contract", "reassoc"})
+def square_asked(
+    asked: IndexArray, kappa: FloatArray, twice: FloatArray, moments: FloatArray, out: FloatArray
+) -> None:
+    """Compute E (b + w' z)^2 of the last cells of each row into those of `out` (S, M, cells, R).
+
+    The other arguments are as in `sum_asked`, and `moments` (S, M, f, R) those of z. A cell whose
+    `kappa` (cells, R) is 0 was not asked and gets 1.
+    """
+    depth, n_rows = asked.shape
+    n_starts, n_components, n_features, _ = moments.shape
+    before = len(kappa) - depth
+    turned = np.zeros((LANES, _pad(n_features)))
+    each = np.zeros((twice.shape[2], turned.shape[1]))
+    for s in range(n_starts):
+        for m in range(n_components):
+            _copy(twice[s, m], each)
+            for begin in range(0, n_rows, LANES):
+                width = min(LANES, n_rows - begin)
+                _turn(begin, width, moments[s, m], turned)
+                for d in range(depth):
+                    for t in range(width):
+                        question, total = asked[d, begin + t], 0.0
+                        for c in range(turned.shape[1]):
+                            total += each[question, c] * turned[t, c]
+                        seen = kappa[before + d, begin + t] != 0.0
+                        out[s, m, before + d, begin + t] = total if seen else 1.0
+
+
+@compiled(error_model="numpy", fastmath={"contract"})
+def count_asked(
+    asked: IndexArray, rho: FloatArray, moments: FloatArray, first: int, gram: FloatArray
+) -> None:
+    """Add the moments of z, times rho of the last cells, to those of their questions.
+
+    The arguments are as in `sum_asked` and `square_asked`; `gram` (S, M, n, f) is as in
+    `_hybrid_em.HybridStats`. The questions come after `first` other columns.
+    """
+    depth, n_rows = asked.shape
+    n_starts, n_components, n_features, _ = moments.shape
+    last = rho.shape[2] - depth
+    turned = np.zeros((LANES, _pad(n_features)))
+    each = np.zeros((gram.shape[2] - first, turned.shape[1]))
+    for s in range(n_starts):
+        for m in range(n_components):
+            _clear(each)
+            for begin in range(0, n_rows, LANES):
+                width = min(LANES, n_rows - begin)
+                _turn(begin, width, moments[s, m], turned)
+                for d in range(depth):
+                    for t in range(width):
+                        question, r = asked[d, begin + t], rho[s, m, last + d, begin + t]
+                        for c in range(turned.shape[1]):
+                            each[question, c] += r * turned[t, c]
+            for question in range(len(each)):
+                for c in range(n_features):
+                    gram[s, m, first + question, c] += each[question, c]
+
+
+@inner(error_model="numpy")
 def _diagonal(q: int) -> IndexArray:
     """Return the place of each diagonal entry in the upper half of a matrix, stored by rows."""
     start = np.empty(q, np.intp)
@@ -206,7 +331,7 @@ def _diagonal(q: int) -> IndexArray:
     return start
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _load(
     first: int,
     width: int,
@@ -239,13 +364,21 @@ def _load(
         log_size[first + t] = pull[0, first + t] - 0.5 * table[0, first + t]
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _factorise(
-    first: int, width: int, start: IndexArray, packed: FloatArray, log_size: FloatArray
+    first: int,
+    width: int,
+    start: IndexArray,
+    packed: FloatArray,
+    root: FloatArray,
+    size: FloatArray,
+    log_size: FloatArray,
 ) -> None:
-    """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by."""
+    """P = U' U in place, U upper triangular with its diagonal inverted: it is only divided by.
+
+    `root` and `size` are working memory; `size` holds 1 before and after.
+    """
     q = len(start)
-    root, size = np.empty(LANES), np.ones(LANES)
     for i in range(q):
         di = start[i]
         # four rows at a time: the sums are read and written less often
@@ -281,7 +414,7 @@ def _factorise(
             packed[di, t] = root[t]
 
 
-@compiled(error_model="numpy")
+@inner(error_model="numpy")
 def _invert(start: IndexArray, packed: FloatArray, inverse: FloatArray, row: FloatArray) -> None:
     """Compute P^-1 from the factor, last row first: U P^-1 is lower triangular."""
     q = len(start)
@@ -322,82 +455,6 @@ def _invert(start: IndexArray, packed: FloatArray, inverse: FloatArray, row: Flo
 
 
 @compiled(error_model="numpy")
-def _measure(
-    table: FloatArray,
-    pull: FloatArray,
-    label: IndexArray,
-    precision: FloatArray,
-    push: FloatArray,
-    log_size: FloatArray,
-) -> None:
-    """Compute `log_size` only."""
-    q = precision.shape[1]
-    start = _diagonal(q)
-    packed = np.empty((q * (q + 1) // 2, LANES))
-    h = np.empty((q, LANES))
-    n_rows = table.shape[1]
-    for first in range(0, n_rows, LANES):
-        width = min(LANES, n_rows - first)
-        _load(first, width, table, pull, label, precision, push, start, packed, h, log_size)
-        _factorise(first, width, start, packed, log_size)
-        # U' v = h, and h' P^-1 h = v' v
-        for i in range(q):
-            di = start[i]
-            for t in range(LANES):
-                h[i, t] *= packed[di, t]
-            for j in range(1, q - i):
-                for t in range(LANES):
-                    h[i + j, t] -= packed[di + j, t] * h[i, t]
-            for t in range(width):
-                log_size[first + t] += 0.5 * h[i, t] * h[i, t]
-
-
-@compiled(error_model="numpy")
-def _solve(
-    table: FloatArray,
-    pull: FloatArray,
-    label: IndexArray,
-    precision: FloatArray,
-    push: FloatArray,
-    log_size: FloatArray,
-) -> None:
-    """Compute `log_size`, and overwrite `table` with the posterior expectations of the features."""
-    q = precision.shape[1]
-    start = _diagonal(q)
-    packed = np.empty((q * (q + 1) // 2, LANES))
-    h = np.empty((q, LANES))
-    mean = np.empty((q, LANES))
-    inverse = np.empty((q * q, LANES))
-    row = np.empty((q, LANES))
-    n_rows = table.shape[1]
-    for first in range(0, n_rows, LANES):
-        width = min(LANES, n_rows - first)
-        _load(first, width, table, pull, label, precision, push, start, packed, h, log_size)
-        _factorise(first, width, start, packed, log_size)
-        _invert(start, packed, inverse, row)
-        for i in range(q):
-            for t in range(LANES):
-                mean[i, t] = 0.0
-            for j in range(q):
-                for t in range(LANES):
-                    mean[i, t] += inverse[i * q + j, t] * h[j, t]
-        for t in range(width):
-            value = 0.0
-            for i in range(q):
-                value += h[i, t] * mean[i, t]
-            log_size[first + t] += 0.5 * value
-            table[0, first + t] = 1.0
-        for i in range(q):
-            for t in range(width):
-                table[1 + i, first + t] = mean[i, t]
-            for j in range(i, q):
-                c = start[i] + j - i
-                for t in range(width):
-                    value = inverse[i * q + j, t] + mean[i, t] * mean[j, t]
-                    table[1 + q + c, first + t] = value
-
-
-@compiled(error_model="numpy")
 def find_posteriors(
     table: FloatArray,
     pull: FloatArray,
@@ -412,10 +469,58 @@ def find_posteriors(
     If `moments`, also overwrite `table` (S, M, f, R) with the posterior expectations of the
     features. `pull` has shape (S, M, q + 1, R), `precision` and `push` (S, Y, q).
     """
-    for s in range(table.shape[0]):
-        for m in range(table.shape[1]):
-            one, two, out = table[s, m], pull[s, m], log_size[s, m]
-            if moments:
-                _solve(one, two, label, precision[s], push[s], out)
-            else:
-                _measure(one, two, label, precision[s], push[s], out)
+    n_starts, n_components, _, n_rows = table.shape
+    q = precision.shape[2]
+    start = _diagonal(q)
+    packed = np.empty((q * (q + 1) // 2, LANES))
+    h, row, inverse = np.empty((q, LANES)), np.empty((q, LANES)), np.empty((q * q, LANES))
+    root, size = np.empty(LANES), np.ones(LANES)
+    for s in range(n_starts):
+        for m in range(n_components):
+            own, out = table[s, m], log_size[s, m]
+            for first in range(0, n_rows, LANES):
+                width = min(LANES, n_rows - first)
+                _load(
+                    first,
+                    width,
+                    own,
+                    pull[s, m],
+                    label,
+                    precision[s],
+                    push[s],
+                    start,
+                    packed,
+                    h,
+                    out,
+                )
+                _factorise(first, width, start, packed, root, size, out)
+                # U' v = h, and h' P^-1 h = v' v
+                for i in range(q):
+                    di = start[i]
+                    for t in range(LANES):
+                        h[i, t] *= packed[di, t]
+                    for j in range(1, q - i):
+                        for t in range(LANES):
+                            h[i + j, t] -= packed[di + j, t] * h[i, t]
+                    for t in range(width):
+                        out[first + t] += 0.5 * h[i, t] * h[i, t]
+                if not moments:
+                    continue
+                _invert(start, packed, inverse, row)
+                # the mean: U mean = v
+                for i in range(q - 1, -1, -1):
+                    di = start[i]
+                    for j in range(1, q - i):
+                        for t in range(LANES):
+                            h[i, t] -= packed[di + j, t] * h[i + j, t]
+                    for t in range(LANES):
+                        h[i, t] *= packed[di, t]
+                for t in range(width):
+                    own[0, first + t] = 1.0
+                for i in range(q):
+                    for t in range(width):
+                        own[1 + i, first + t] = h[i, t]
+                    for j in range(i, q):
+                        c = 1 + q + start[i] + j - i
+                        for t in range(width):
+                            own[c, first + t] = inverse[i * q + j, t] + h[i, t] * h[j, t]

@@ -23,6 +23,7 @@ from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._gaussian_model import GaussianModel, Scaling, joint_parts
 from latentclass.lcm._em import LCMParams, to_components
+from latentclass.lcm._stick_breaking import Question
 
 
 def add_label_noise(evidence: FloatArray, log_prior: FloatArray, noise: float) -> FloatArray:
@@ -68,8 +69,8 @@ class LatentModel(FittedModel, ABC):
         """Parameters of the best start."""
 
     @property
-    def questions(self) -> list[tuple[int, int]]:
-        """Discrete column (by its place) and category code that each question asks for."""
+    def questions(self) -> list[Question]:
+        """Discrete column (by its place) and the code, or codes, that each question asks for."""
         return []
 
     def answered_by(self, predict_method: str) -> Self:  # noqa: ARG002

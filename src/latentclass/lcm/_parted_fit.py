@@ -14,11 +14,26 @@ from latentclass.engine._em import run_restarts, take_starts
 from latentclass.engine._gaussian import Moments
 from latentclass.engine._parted_problem import PartedProblem
 from latentclass.estimator._fitted import FitRecord, Learned
-from latentclass.estimator._gaussian_model import Measured, gather, measure_parts
+from latentclass.estimator._gaussian_model import (
+    Measured,
+    Scaling,
+    gather,
+    measure_parts,
+    outside_power,
+)
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
+from latentclass.lcm._auto_size import Sizes, choose_fit
 from latentclass.lcm._em import LCMParams, LCMProblem, LCMStats, canonical
-from latentclass.lcm._fit import LCMFit, LCMSettings, Step, fit_data, fit_lcm, training_accuracy
+from latentclass.lcm._fit import (
+    LCMFit,
+    LCMSettings,
+    Step,
+    bent_or_not,
+    fit_data,
+    fit_lcm,
+    training_accuracy,
+)
 from latentclass.lcm._model import LCMModel
 
 UNEVEN = 0.2
@@ -68,18 +83,35 @@ def fit_lcm_parts(
     settings: LCMSettings,
     draw_seed: Callable[[], int],
     *,
+    sizes: Sizes,
+    power_transform: bool | str,
     discriminative: bool,
     on_iteration: Step | None,
 ) -> Learned:
-    """Fit the model to rows in parts: EM on all rows, then gradient steps on the sample."""
-    measured = measure_parts(parted)
-    reader = PartReader(measured, settings, settings.n_kept)
+    """Fit the model to rows in parts: EM on all rows, then gradient steps on the sample.
+
+    Size and power transform are chosen on the sample, too.
+    """
+    measured, sample = measure_parts(parted), parted.sample
+    fit = LCMFit(measured, settings, draw_seed, None)
+    ways = bent_or_not(measured, sample, power_transform)
+    dealer = fit.deal(sample) if len(ways) > 1 or len(sizes.pairs) > 1 else None
+    fit, _ = choose_fit(fit, sizes, ways, dealer, discriminative=discriminative)
+    scaling = fit.measured.scaling
+    outside = measured.outside + outside_power_parts(scaling, parted)
+    fit = replace(fit, measured=fit.measured._replace(outside=outside))
+    reader = PartReader(fit.measured, fit.settings, settings.n_kept)
     known, complete = reduce(_add, parted.map(reader.known))
     learned = _run_em(parted, reader, known, draw_seed, on_iteration, complete=complete)
-    if not discriminative:
-        return learned
-    sample = even_classes(parted.sample, known.labelled[0])
-    return LCMFit(measured, settings, draw_seed, None).take_steps(sample, learned)
+    if discriminative:
+        sample = even_classes(sample, known.labelled[0])
+        learned = fit.take_steps(fit.deal(sample), learned)
+    return learned.with_attributes(**fit.settings.attributes(scaling))
+
+
+def outside_power_parts(scaling: Scaling, parted: PartedTraining) -> float:
+    """What the power transform adds to the log-likelihood of the rows of all parts."""
+    return sum(parted.map(partial(outside_power, scaling))) if scaling.is_bent else 0.0
 
 
 def _run_em(

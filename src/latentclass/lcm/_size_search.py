@@ -99,10 +99,14 @@ def fit_each_fold(
 
 
 class FoundSize(NamedTuple):
-    """The best pair, its noise and mean score, and all candidates in the order of their trial."""
+    """The best pair, its noise and mean score, and all candidates in the order of their trial.
+
+    `bent` says whether the columns have a power transform.
+    """
 
     pair: Pair
     noise: str | None = None
+    bent: bool = False
     score: float = np.nan
     path: tuple[dict[str, Any], ...] = ()
 
@@ -113,11 +117,15 @@ class FoundSize(NamedTuple):
         return {
             "n_latent_": self.pair[0],
             "n_components_": self.pair[1],
-            **({} if self.noise is None else {"noise_": self.noise}),
+            **({} if self.noise is None else self._of_numbers),
             "best_score_": self.score,
             "n_candidates_": len(self.path),
             "cv_results_": {name: np.array([row[name] for row in self.path]) for name in names},
         }
+
+    @property
+    def _of_numbers(self) -> dict[str, Any]:
+        return {"noise_": self.noise, "power_transform_": self.bent}
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +148,10 @@ class SizeSearch:
         Who is named in the lines printed about candidates; None prints nothing.
     noise : {"tied", "untied"} or None
         That of all candidates, if they have any.
+    bent : bool
+        Whether the columns have a power transform; told only if there is noise.
+    begin : (int, int) or None
+        Where the stepwise search begins; None is the second number of both lists.
     """
 
     pairs: list[Pair]
@@ -152,6 +164,8 @@ class SizeSearch:
     n_jobs: int | None
     owner: str | None
     noise: str | None = None
+    bent: bool = False
+    begin: Pair | None = None
 
     def run(self, search: str) -> FoundSize:
         """Search by its name."""
@@ -162,7 +176,7 @@ class SizeSearch:
         }[search]
         best, path = visit()
         pair = best["n_latent"], best["n_components"]
-        return FoundSize(pair, self.noise, best["mean_test_score"], tuple(path))
+        return FoundSize(pair, self.noise, self.bent, best["mean_test_score"], tuple(path))
 
     def exhaustive(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """All pairs: the best candidate, and all of them."""
@@ -198,7 +212,8 @@ class SizeSearch:
         tried: dict[Pair, dict[str, Any]] = {}
         latent, components = (sorted(set(numbers)) for numbers in zip(*self.pairs, strict=True))
         second = latent[:2][-1], components[:2][-1]
-        new = [second if second in self.pairs else min(self.pairs)]
+        begin = self.begin or second
+        new = [begin if begin in self.pairs else min(self.pairs)]
         number = 0
         while new:
             tried.update(zip(new, self._try(new, *effort, number), strict=True))
@@ -216,7 +231,7 @@ class SizeSearch:
             return {
                 "n_latent": pair[0],
                 "n_components": pair[1],
-                **({} if self.noise is None else {"noise": self.noise}),
+                **self._scales,
                 "n_init": n_init,
                 "max_iter": max_iter,
                 "mean_test_score": float(scores.mean()),
@@ -231,6 +246,12 @@ class SizeSearch:
             if self.owner is not None:
                 _print_candidate(self.owner, row)
         return tried
+
+    @property
+    def _scales(self) -> dict[str, Any]:
+        if self.noise is None:
+            return {}
+        return {"noise": self.noise, "power_transform": self.bent}
 
     def _scores(self, pair: Pair, n_init: int, max_iter: int) -> FloatArray:
         """Score of each fold, higher is better."""
@@ -250,7 +271,8 @@ def _print_candidate(owner: str, row: dict[str, Any]) -> None:
     """Print one line per candidate to standard error."""
     print(
         f"{owner}: n_latent={row['n_latent']}, n_components={row['n_components']}"
-        f"{', noise=' + row['noise'] if 'noise' in row else ''}: "
+        f"{', noise=' + row['noise'] if 'noise' in row else ''}"
+        f"{', power_transform=True' if row.get('power_transform') else ''}: "
         f"{row['mean_test_score']:.4f} ({row['seconds']:.1f} s)",
         file=sys.stderr,
     )

@@ -10,8 +10,14 @@ import numpy.typing as npt
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._content_holdout import order_levels
 from latentclass.estimator._reading import Training
+from latentclass.lcm._halving import NOTHING_ASKED
 from latentclass.lcm._soft_max_bound import log_soft_max
-from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking, level_shares
+from latentclass.lcm._stick_breaking import (
+    Question,
+    StickBreaking,
+    learn_stick_breaking,
+    level_shares,
+)
 
 
 class SoftMax(NamedTuple):
@@ -57,10 +63,15 @@ class SoftMax(NamedTuple):
         return int(n_levels[n_levels > 2].sum() + (n_levels == 2).sum())
 
     @property
-    def questions(self) -> list[tuple[int, int]]:
+    def n_cells(self) -> int:
+        """See `StickBreaking`: every row answers all questions."""
+        return self.n_questions
+
+    @property
+    def questions(self) -> list[Question]:
         """Column (by its place) and code that each question asks for."""
         n_levels = self.n_levels
-        pairs = [(int(place), 1) for place in np.flatnonzero(n_levels == 2)]
+        pairs: list[Question] = [(int(place), 1) for place in np.flatnonzero(n_levels == 2)]
         rest = np.flatnonzero(n_levels > 2)
         return pairs + [(int(place), code) for place in rest for code in range(n_levels[place])]
 
@@ -68,6 +79,10 @@ class SoftMax(NamedTuple):
     def pseudo(self) -> FloatArray:
         """Pseudo-counts of yes and no, (2, questions), of the columns with two categories."""
         return np.ones((2, int((self.n_levels == 2).sum())))
+
+    def cells(self, codes: CodeArray) -> tuple[npt.NDArray[np.int8], IndexArray]:
+        """See `StickBreaking`."""
+        return self.signs(codes), NOTHING_ASKED
 
     def signs(self, codes: CodeArray) -> npt.NDArray[np.int8]:
         """Return 1 for yes, -1 for no, 0 for missing, shape (questions, rows)."""

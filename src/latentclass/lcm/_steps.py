@@ -82,6 +82,9 @@ class SteppedFit(Protocol[P]):
     def with_starts(self, n_init: int) -> Self:
         """The same fit with at most so many starts."""
 
+    def shortened(self, n_init: int, max_iter: int) -> Self:
+        """The same fit with at most so many starts and iterations."""
+
 
 class Choice(NamedTuple):
     """What is best for held-out rows, and how good it is.
@@ -94,6 +97,11 @@ class Choice(NamedTuple):
     temperature: float = 1.0
     label_noise: float = 0.0
     losses: FloatArray = np.zeros((0, len(TEMPERATURES)))
+
+    @property
+    def loss(self) -> float:
+        """The lowest log-loss; rounded, since further digits depend on the order of sums."""
+        return round(float(self.losses.min()), 9)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -118,6 +126,7 @@ def take_steps(
         learned.record,
         {**learned.attributes, **choice.attributes},
         choice.temperature,
+        calibrated=len(choice.losses) > 0,
     )
 
 
@@ -153,6 +162,12 @@ def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> Choice:
     chosen = merits.argmin(axis=2)[..., None]
     losses = np.take_along_axis(np.array([loss for loss, _ in looks]), chosen, axis=2)[..., 0]
     return Choice(best * STEP_SPACING, TEMPERATURES[place], fit.label_noises[noise], losses)
+
+
+def em_loss(fit: SteppedFit[P], dealer: RowDealer) -> float:
+    """Summed log-loss of held-out rows after EM alone; rounded, since last digits are noise."""
+    first = [next(held_losses(fit, dealer, share)) for share in dealer.held_out()]
+    return round(float(sum(one.loss[0, 0] for one in first)), 6)
 
 
 class HeldLosses(NamedTuple):
@@ -200,10 +215,17 @@ def _log_losses(
     noises: tuple[float, ...],
 ) -> FloatArray:
     """Summed log-losses of rows by temperature and label noise."""
+    return np.asarray(row_losses(evidence, y, log_prior, noises) @ weight)
+
+
+def row_losses(
+    evidence: FloatArray, y: IndexArray, log_prior: FloatArray, noises: tuple[float, ...]
+) -> FloatArray:
+    """Log-losses of rows by temperature and label noise, shape (T, n_noises, n_rows)."""
     noisy = np.stack([add_label_noise(evidence, log_prior, noise) for noise in noises])
     joint = noisy / np.reshape(TEMPERATURES, (-1, 1, 1, 1)) + log_prior
     own = joint[..., np.arange(len(y)), y]
-    return np.asarray((log_sum_exp(joint) - own) @ weight)
+    return np.asarray(log_sum_exp(joint) - own)
 
 
 def share_prior(prior: Prior, share: float) -> Prior:

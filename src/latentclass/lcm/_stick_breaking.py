@@ -10,11 +10,20 @@ import scipy.sparse as sp
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Column, Schema, Table
+from latentclass.lcm._halving import NOTHING_ASKED, Halving, halve_levels
 
 TINY = float(np.finfo(float).tiny)
 
+
+MOST_STICKS = 8
+"""A column with more categories than this has questions that split them into groups."""
+
 LARGEST = 2.0**53
 """Floating-point numbers beyond this are all whole."""
+
+
+Question = tuple[int, int | tuple[int, ...]]
+"""A discrete column, by its place, and the code or codes that a question asks for."""
 
 
 class StickBreaking(NamedTuple):
@@ -23,9 +32,13 @@ class StickBreaking(NamedTuple):
     `orders` has one array per discrete column: its codes in the order of the sticks. Stick s asks
     "is it orders[s]?" if the answer to all sticks before it was no. The last category needs no
     stick, so a column with one category has none.
+
+    `long` has the columns with more than `MOST_STICKS` categories, by their places. Their questions
+    split the categories into groups (see `_halving`) and come last.
     """
 
     orders: tuple[IndexArray, ...]
+    long: tuple[tuple[int, Halving], ...] = ()
 
     @property
     def n_levels(self) -> IndexArray:
@@ -39,37 +52,85 @@ class StickBreaking(NamedTuple):
 
     @property
     def spans(self) -> list[slice]:
-        """Sticks of each column."""
+        """Questions of each column."""
         counts = np.maximum(self.n_levels - 1, 0)
-        last = np.cumsum(counts)
+        later = np.array([place in dict(self.long) for place in range(len(counts))], dtype=bool)
+        order = np.argsort(later, kind="stable")
+        last = np.empty_like(counts)
+        last[order] = np.cumsum(counts[order])
         return [
             slice(*edges) for edges in zip((last - counts).tolist(), last.tolist(), strict=True)
         ]
 
     @property
     def n_questions(self) -> int:
-        """Number of all sticks."""
+        """Number of all questions."""
         return int(np.maximum(self.n_levels - 1, 0).sum())
 
     @property
-    def questions(self) -> list[tuple[int, int]]:
-        """Column (by its place) and code that each stick asks for."""
-        return [
-            (place, int(code)) for place, order in enumerate(self.orders) for code in order[:-1]
+    def n_sticks(self) -> int:
+        """Number of questions of the columns that are not long."""
+        return self.n_questions - sum(len(halving.asked) - 1 for _, halving in self.long)
+
+    @property
+    def n_cells(self) -> int:
+        """The most questions that a row answers."""
+        return self.n_sticks + sum(halving.depth for _, halving in self.long)
+
+    @property
+    def questions(self) -> list[Question]:
+        """Column (by its place) and code, or codes, that each question asks for."""
+        halvings = dict(self.long)
+        sticks: list[Question] = [
+            (place, int(code))
+            for place, order in enumerate(self.orders)
+            for code in order[:-1]
+            if place not in halvings
         ]
+        for place, halving in self.long:
+            sticks += [(place, codes) for codes in halving.groups()]
+        return sticks
 
     @property
     def pseudo(self) -> FloatArray:
-        """Pseudo-counts of yes and no, (2, sticks), that amount to 1 for each category."""
-        no = [np.arange(len(order) - 1, 0, -1) for order in self.orders if len(order) > 1]
+        """Pseudo-counts of yes and no, (2, questions), that amount to 1 for each category."""
+        halvings = dict(self.long)
+        no = [
+            np.arange(len(order) - 1, 0, -1)
+            for place, order in enumerate(self.orders)
+            if len(order) > 1 and place not in halvings
+        ]
         below = np.concatenate([np.zeros(0), *no])
-        return np.stack([np.ones_like(below), below])
+        sticks = np.stack([np.ones_like(below), below])
+        return np.concatenate([sticks, *(halving.counts() for _, halving in self.long)], axis=1)
 
-    def signs(self, codes: CodeArray) -> npt.NDArray[np.int8]:
-        """Return 1 for yes, -1 for no, 0 for not asked or missing, shape (sticks, rows)."""
-        out = np.zeros((self.n_questions, len(codes)), dtype=np.int8)
+    def cells(self, codes: CodeArray) -> tuple[npt.NDArray[np.int8], IndexArray]:
+        """Return the answers of rows, (cells, R), and the questions of the last cells, (D, R).
+
+        An answer is 1 for yes, -1 for no, 0 for not asked or missing. First come the sticks, then
+        those questions of the long columns that are asked (see `_logistic_bound.HybridRows`).
+        """
+        signs = np.zeros((self.n_cells, len(codes)), dtype=np.int8)
+        self._answer_sticks(codes, signs)
+        if not self.long:
+            return signs, NOTHING_ASKED
+        first, spans = self.n_sticks, self.spans
+        asked = np.zeros((len(signs) - first, len(codes)), dtype=np.intp)
+        end = 0
+        for place, halving in self.long:
+            begin, end = end, end + halving.depth
+            mine = codes[:, place]
+            answer = np.where(mine >= 0, halving.answer[mine].T, 0)
+            signs[first + begin : first + end] = answer
+            question = spans[place].start + halving.asked[mine].T
+            asked[begin:end] = np.where(answer != 0, question, 0)
+        return signs, asked
+
+    def _answer_sticks(self, codes: CodeArray, out: npt.NDArray[np.int8]) -> None:
+        """Write the answers to the sticks into the first rows of `out`."""
+        halvings = dict(self.long)
         for place, (order, span) in enumerate(zip(self.orders, self.spans, strict=True)):
-            if len(order) < 2:
+            if len(order) < 2 or place in halvings:
                 continue
             rank = np.append(np.argsort(order), -1)  # code -1 picks the last
             mine = rank[codes[:, place]]
@@ -77,14 +138,16 @@ class StickBreaking(NamedTuple):
             part = out[span]
             part[(mine > stick)] = -1
             part[mine == stick] = 1
-        return out
 
     def fold_codes(self, codes: Any) -> Any:
         """See `SoftMax`: here folds go by the codes as they are."""
         return codes
 
     def log_probabilities(self, place: int, logits: FloatArray) -> FloatArray:
-        """log P(category) of a column from its sticks' logits on the last axis, by code."""
+        """log P(category) of a column from its questions' logits on the last axis, by code."""
+        for long, halving in self.long:
+            if long == place:
+                return halving.log_probabilities(logits)
         order = self.orders[place]
         yes = -np.logaddexp(0.0, -logits)
         no = -np.logaddexp(0.0, logits)
@@ -100,12 +163,16 @@ class StickBreaking(NamedTuple):
 def learn_stick_breaking(schema: Schema, table: Table, weight: FloatArray) -> StickBreaking:
     """Order the categories of each column by frequency; of two, the second one is 'yes'."""
     shares = level_shares(schema, table, weight)
-    return StickBreaking(
-        tuple(
-            np.array([1, 0]) if len(share) == 2 else np.argsort(-share, kind="stable")
-            for share in shares
-        )
-    )
+    orders = [
+        np.array([1, 0]) if len(share) == 2 else np.argsort(-share, kind="stable")
+        for share in shares
+    ]
+    long = [
+        (place, halve_levels(share))
+        for place, share in enumerate(shares)
+        if len(share) > MOST_STICKS
+    ]
+    return StickBreaking(tuple(orders), tuple(long))
 
 
 def level_shares(schema: Schema, table: Table, weight: FloatArray) -> list[FloatArray]:

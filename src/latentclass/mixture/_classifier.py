@@ -43,6 +43,7 @@ from latentclass.mixture._component_classifiers import (
 )
 from latentclass.mixture._component_refits import refit_classifiers, stand_in_shares
 from latentclass.mixture._latent_mixture import check_temperatures
+from latentclass.mixture._plain_conversion import to_plain
 from latentclass.mixture._searches import SEARCHES, Chance, Rule, SearchResult, run_search
 from latentclass.naive_bayes._components import ProductComponents
 from latentclass.naive_bayes._labelled_problem import observed_columns
@@ -98,22 +99,24 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     training row over the components is proportional to P(c) P(x | c) P(y | c, x), so a component is
     a group of similar rows that one classifier explains.
 
-    By default the classifiers are naive Bayes: P(x | c) is a product over the columns, and
-    P(y | c, x) is proportional to P(y | c) times the product of the P(x_j | c, y). With one
-    component this is `NaiveBayes`. There are others by name, which give better probabilities on
-    most tables, and any scikit-learn classifier with `predict_proba` can be used.
+    P(x | c) is a product over the columns. By default P(y | c, x) is a logistic regression with a
+    Gaussian kernel, and there are as many components as held-out rows ask for, often a single one.
+    With `estimator=None` the classifiers are naive Bayes, as in the paper's experiments: P(y | c,
+    x) is proportional to P(y | c) times the product of the P(x_j | c, y). With one component that
+    is `NaiveBayes`. There are other classifiers by name, and any scikit-learn classifier with
+    `predict_proba` can be used.
 
     Parameters
     ----------
-    estimator : {"auto", "logistic_regression", "extra_trees", "hist_gradient_boosting"}, \
-classifier or None, default=None
+    estimator : {"auto", "logistic_regression", "kernel_logistic_regression", "extra_trees", \
+"hist_gradient_boosting"}, classifier or None, default="kernel_logistic_regression"
         Classifier of each component. None is naive Bayes. A name is a scikit-learn classifier with
         settings for small groups of rows; it takes missing cells. "auto" fits all of the named ones
         and keeps the one with the lowest cross-fitted log-loss. Other classifiers get the
         continuous columns, followed by a column of 0 and 1 for each category. If `fit` takes
         `sample_weight`, a row may belong to several components in part; otherwise it belongs to its
         most probable one, and weights become copies (see Notes).
-    n_components : int or "auto", default=2
+    n_components : int or "auto", default="auto"
         Number of components. "auto" tries 1 to `max_components` on held-out folds, and keeps the
         smallest number whose log-loss is within one standard error of the lowest. Classifiers that
         are fitted after the search need no folds for it (see `refits`): further components are
@@ -144,7 +147,7 @@ classifier or None, default=None
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
@@ -272,7 +275,7 @@ classifier or None, default=None
     >>> corner = rng.integers(0, 2, (200, 2))
     >>> X = rng.normal(4.0 * corner, 1.0)
     >>> y = np.where(corner[:, 0] == corner[:, 1], "same", "different")
-    >>> model = LatentVariableClassifier(random_state=0).fit(X, y)
+    >>> model = LatentVariableClassifier(None, 2, random_state=0).fit(X, y)
     >>> model.predict([[0, 0], [0, 4], [4, 4]])
     array(['same', 'different', 'same'], dtype='<U9')
     >>> model.transform([[0, 0], [4, 4]]).round(1)
@@ -282,6 +285,9 @@ classifier or None, default=None
 
     # the parameters are estimated as those of a mixture: see `LatentMixture`
     _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "estimator": None,
+        "n_components": 2,
+        "calibrate": False,
         "alpha": 0.0,
         "prior": None,
         "n_init": 50,
@@ -293,8 +299,8 @@ classifier or None, default=None
 
     def __init__(
         self,
-        estimator: Any = None,
-        n_components: int | str = 2,
+        estimator: Any = "kernel_logistic_regression",
+        n_components: int | str = "auto",
         search: str = "era",
         *,
         average: bool = False,
@@ -305,7 +311,7 @@ classifier or None, default=None
         prior: float | None = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 4,
         max_iter: int = 200,
@@ -364,6 +370,8 @@ classifier or None, default=None
         check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
+
+    _few_folds = 2
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -453,14 +461,15 @@ classifier or None, default=None
             return self._found(recipe, self._run(naive, rngs, progress), rows, None)
         block, coder = rows.table.block(slice(None)), make_coder(recipe.estimator, rows)
         estimator, matrix = make_classifier(recipe.estimator), coder.matrix(block)
-        own = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed)
+        plain = to_plain if isinstance(recipe.estimator, str) else None
+        own = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed, plain)
         n_refits = self._n_refits
         with coder.naming_holes(block):
             if n_refits is None:
                 return self._found(recipe, self._run(own, rngs, progress), rows, coder)
             found = self._run(naive, rngs, progress).best
             share = stand_in_shares(naive, found.params)
-            params, loss = refit_classifiers(own, share, n_refits)
+            params, loss = refit_classifiers(own, share, n_refits, compare=self._compares)
             objective = float(own.assign(params, Chance(True, 1.0, []))[1][0])
         best = replace(found, params=params)
         return Found(recipe, best, objective, fitted_model(params, rows, coder), loss)
@@ -508,6 +517,11 @@ classifier or None, default=None
         if self.refits is not None:
             return int(self.refits)
         return N_REFITS if isinstance(self.estimator, str) else None
+
+    @property
+    def _compares(self) -> bool:
+        """Whether several fits are compared by their cross-fitted log-losses."""
+        return "auto" in (self.n_components, self.estimator)
 
     def _choose(
         self, rows: LabelledRows, distinct: DistinctRows, seed: int, progress: FitProgress | None

@@ -20,13 +20,17 @@ import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.engine._product_mixture import DEAD_SHARE
-from latentclass.mixture._hard_assignment_kernels import draw_run, finish_sums, sum_rows
+from latentclass.mixture._hard_assignment_kernels import (
+    draw_run,
+    finish_sums_inside,
+    sum_rows_inside,
+)
 from latentclass.mixture._iteration_kernels import collapsed, estimate, keep, measure
 from latentclass.mixture._padded_rows import RUN
 from latentclass.mixture._responsibility_kernels import (
     SPACE,
     compiled_loop,
-    inner_loop,
+    inlined_loop,
     largest,
     log_densities,
     normalise,
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from latentclass.mixture._padded_rows import PaddedRows
 
 
-@inner_loop
+@inlined_loop
 def _condition(
     joint: FloatArray,
     inner: FloatArray,
@@ -153,13 +157,13 @@ def sum_shares(
             r = free[place]
             for k in range(n_inner):
                 amount[r, k] = rows.weight[r] * share[s, r, k // n_classes] * given[s, place, k]
-        sum_rows(rows, component, amount, row_weight[s], sums, counts[s])
-        finish_sums(
+        sum_rows_inside(rows, component, amount, row_weight[s], sums, counts[s])
+        finish_sums_inside(
             rows, component, amount, row_weight[s], sums, cell_weight[s], mean[s], scatter[s]
         )
 
 
-@inner_loop
+@inlined_loop
 def _assign(
     rows: PaddedRows,
     y: CodeArray,
@@ -204,7 +208,7 @@ def _assign(
     return log_likelihood
 
 
-@inner_loop
+@inlined_loop
 def _share_classes(row_weight: FloatArray, alpha: float, log_class: FloatArray, n: int) -> None:
     """`drawn_shares` of one start with n components, as logarithms."""
     n_classes = len(row_weight) // n
@@ -217,13 +221,15 @@ def _share_classes(row_weight: FloatArray, alpha: float, log_class: FloatArray, 
             overall += row_weight[c * n_classes + k]
         overall /= whole
         for c in range(n):
-            size = row_weight[c * n_classes : (c + 1) * n_classes].sum()
+            size = 0.0
+            for i in range(c * n_classes, (c + 1) * n_classes):
+                size += row_weight[i]
             own = row_weight[c * n_classes + k] / size if size > 0.0 else overall
             share = (1.0 - draw) * own + draw * overall
             log_class[c * n_classes + k] = math.log(share) if share > 0.0 else -np.inf
 
 
-@inner_loop
+@inlined_loop
 def _pool(
     n_classes: int,
     row_weight: FloatArray,
@@ -240,8 +246,10 @@ def _pool(
     """Merge the statistics of the classes of each component, as `product.merge_stats` does."""
     for c in range(len(pooled_weight)):
         pooled_weight[c] = 0.0
-        pooled_cells[c], pooled_mean[c], pooled_scatter[c] = 0.0, 0.0, 0.0
-        pooled_counts[c] = 0.0
+        for j in range(mean.shape[1]):
+            pooled_cells[c, j] = pooled_mean[c, j] = pooled_scatter[c, j] = 0.0
+        for level in range(counts.shape[1]):
+            pooled_counts[c, level] = 0.0
         for k in range(c * n_classes, (c + 1) * n_classes):
             pooled_weight[c] += row_weight[k]
             for j in range(mean.shape[1]):
@@ -297,9 +305,9 @@ def run_classifier_steps(
     pooled_scatter = np.empty_like(constant)
     space = np.empty((2 * n_components + n_inner + SPACE, RUN))
     total = rows.weight.sum()
-    lost[s] = False
     narrow = False
     for c in range(n_components):
+        lost[s, c] = False
         narrow = narrow or collapsed(params, prior, s, c)
     for step in range(len(sharpness)):
         value = measure(rows, prior, params, s, constant)
@@ -316,8 +324,8 @@ def run_classifier_steps(
             keep(within, kept_within, s)
         usable[s] = usable[s] or fit
         objective[s, step], best_so_far[s, step] = value, best[s]
-        sum_rows(rows, component, free_weight, row_weight, sums, counts)
-        finish_sums(rows, component, free_weight, row_weight, sums, cells, average, scatter)
+        sum_rows_inside(rows, component, free_weight, row_weight, sums, counts)
+        finish_sums_inside(rows, component, free_weight, row_weight, sums, cells, average, scatter)
         estimate(row_weight, cells, average, scatter, counts, offsets, prior, within, s)
         _share_classes(row_weight, prior.alpha, within.log_weight[s], n_components)
         _pool(

@@ -22,13 +22,19 @@ from latentclass.engine import _product as product
 def _logistic_regression() -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=0.3, max_iter=1000)
+    return LogisticRegression(C=1.0, max_iter=1000)
+
+
+def _kernel_logistic_regression() -> Any:
+    from latentclass.mixture._kernel_classifier import KernelLogisticRegression
+
+    return KernelLogisticRegression()
 
 
 def _extra_trees() -> Any:
     from sklearn.ensemble import ExtraTreesClassifier
 
-    return ExtraTreesClassifier(n_estimators=100)
+    return ExtraTreesClassifier(n_estimators=300)
 
 
 def _hist_gradient_boosting() -> Any:
@@ -41,6 +47,7 @@ def _hist_gradient_boosting() -> Any:
 
 PRESETS: dict[str, Callable[[], Any]] = {
     "logistic_regression": _logistic_regression,
+    "kernel_logistic_regression": _kernel_logistic_regression,
     "extra_trees": _extra_trees,
     "hist_gradient_boosting": _hist_gradient_boosting,
 }

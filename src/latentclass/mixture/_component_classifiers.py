@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -256,6 +256,8 @@ class EstimatorSearch:
         Cloned for each component.
     seed : int
         Random state of clones, and of parts of clones, that have none.
+    to_plain : callable or None
+        What turns a fitted classifier into a value that predicts the same.
     """
 
     data: MixtureRows
@@ -265,6 +267,7 @@ class EstimatorSearch:
     mixture: MixtureProblem
     estimator: Any
     seed: int
+    to_plain: Callable[[Any], Any] | None = None
 
     @cached_property
     def _units(self) -> FloatArray:
@@ -381,7 +384,7 @@ class EstimatorSearch:
         # some classifiers notice only here that they had too few rows
         if not np.isfinite(classifier.predict_proba(self.matrix[rows[:1]])).all():
             raise ValueError("predict_proba gives numbers that are not finite")
-        return classifier
+        return classifier if self.to_plain is None else self.to_plain(classifier)
 
     def lost(self, params: EstimatorParams) -> BoolArray:
         """See `SearchProblem`."""

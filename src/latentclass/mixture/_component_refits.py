@@ -54,7 +54,7 @@ def stand_in_shares(search: ClassifierSearch, params: ClassifierParams) -> Float
 
 
 def refit_classifiers(
-    problem: EstimatorSearch, share: FloatArray, n_refits: int
+    problem: EstimatorSearch, share: FloatArray, n_refits: int, *, compare: bool = True
 ) -> tuple[EstimatorParams, FloatArray]:
     """Refine the shares of the rows in the components, and fit the classifiers to them.
 
@@ -67,21 +67,26 @@ def refit_classifiers(
         P(c | x, y), from another classifier.
     n_refits : int
         How often the shares are computed anew with cross-fitted classifiers.
+    compare : bool
+        Whether the log-loss of every row is needed, to compare it with other fits.
     """
     fold = deal_rows(problem.y)
-    known = np.flatnonzero(problem.y >= 0)
+    asked = np.flatnonzero(problem.y >= 0)
+    if share.shape[1] == 1 and not compare:
+        # all shares are 1, and some of the rows are enough for the draw
+        asked = asked[fold[asked] == 0]
     least, loss = problem.draw(share.shape[1]), np.zeros(len(problem.y))
     for _ in range(max(n_refits, 1)):
         mixture, shares = problem.estimate_mixture(EstimatorStats(share[None]))
         joint = log_component(mixture, problem.data.rows, problem.data.layout)[:, 0]
-        own = cross_fitted(problem, share, shares[0], fold)
-        typical = shares[0][:, problem.y[known]].T
-        draw, loss[known] = best_draw(
-            np.exp(log_normalise(joint[known])), own, typical, problem.data.weight[known], least
+        own = cross_fitted(problem, share, shares[0], fold, asked)
+        typical = shares[0][:, problem.y[asked]].T
+        draw, loss[asked] = best_draw(
+            np.exp(log_normalise(joint[asked])), own, typical, problem.data.weight[asked], least
         )
         if n_refits:
             with np.errstate(divide="ignore"):
-                joint[known] += np.log((1.0 - draw) * own + draw * typical)
+                joint[asked] += np.log((1.0 - draw) * own + draw * typical)
             share = np.exp(log_normalise(joint))
     return problem.m_step(EstimatorStats(share[None]), draw), loss
 
@@ -96,27 +101,31 @@ def deal_rows(y: IndexArray) -> IndexArray:
 
 
 def cross_fitted(
-    problem: EstimatorSearch, share: FloatArray, shares: FloatArray, fold: IndexArray
+    problem: EstimatorSearch,
+    share: FloatArray,
+    shares: FloatArray,
+    fold: IndexArray,
+    asked: IndexArray,
 ) -> FloatArray:
-    """P(y | c, x) of the labels of the labelled rows, shape (n_labelled, K).
+    """P(y | c, x) of the labels of the rows `asked`, shape (n_asked, K).
 
     Each row is left out of the classifiers that it is asked of. Where the other rows of a component
     are too few, P(y | c).
     """
-    known = np.flatnonzero(problem.y >= 0)
-    out = np.empty((len(known), share.shape[1]))
-    for part in np.unique(fold[known]):
-        asked = np.flatnonzero(fold[known] == part)
-        rows = known[asked]
+    known = problem.y >= 0
+    out = np.empty((len(asked), share.shape[1]))
+    for part in np.unique(fold[asked]):
+        mine = np.flatnonzero(fold[asked] == part)
+        rows = asked[mine]
         for c in range(share.shape[1]):
-            out[asked, c] = shares[c, problem.y[rows]]
+            out[mine, c] = shares[c, problem.y[rows]]
             others = np.where(fold == part, 0.0, problem.own_share(share, c))
             if not np.any(others[known] > LEAST_SHARE):
                 continue
             classifier = problem.fit_classifier(others, shares[c], 0.0)
             if not classifier.failure:  # else it is that of all rows
                 proba = np.exp(classifier.log_proba(problem.matrix[rows]))
-                out[asked, c] = proba[np.arange(len(rows)), problem.y[rows]]
+                out[mine, c] = proba[np.arange(len(rows)), problem.y[rows]]
     return out
 
 

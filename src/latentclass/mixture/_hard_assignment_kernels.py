@@ -17,6 +17,7 @@ from latentclass._types import CodeArray, FloatArray
 from latentclass.mixture._padded_rows import LOST, RUN
 from latentclass.mixture._responsibility_kernels import (
     compiled_loop,
+    inlined_loop,
     inner_loop,
     normalise,
     share_run,
@@ -76,8 +77,7 @@ def _heavy_shares(
     return place
 
 
-@compiled_loop
-def assign_rows(
+def _assign_rows(
     rows: PaddedRows,
     params: MixtureParams,
     constant: FloatArray,
@@ -120,7 +120,7 @@ def assign_rows(
     return log_likelihood
 
 
-@inner_loop
+@inlined_loop
 def draw_run(
     joint: FloatArray,
     raised: FloatArray,
@@ -144,8 +144,7 @@ def draw_run(
         _draw(raised, total, chance, room, component, n)
 
 
-@compiled_loop
-def sum_rows(
+def _sum_rows(
     rows: PaddedRows,
     component: CodeArray,
     heavy_weight: FloatArray,
@@ -165,9 +164,12 @@ def sum_rows(
         The results are written here.
     """
     n_components, n_sums = sums.shape
-    row_weight[:] = 0.0
-    sums[:] = 0.0
-    counts[:] = 0.0
+    for k in range(n_components):  # number by number: this compiles faster
+        row_weight[k] = 0.0
+        for j in range(n_sums):
+            sums[k, j] = 0.0
+        for level in range(counts.shape[1]):
+            counts[k, level] = 0.0
     for r in range(len(rows.light)):
         amount, own, mine = rows.light[r], sums[component[r]], rows.powers[r]
         for j in range(n_sums):
@@ -210,8 +212,7 @@ def _sum_squares(
     return total
 
 
-@compiled_loop
-def finish_sums(
+def _finish_sums(
     rows: PaddedRows,
     component: CodeArray,
     heavy_weight: FloatArray,
@@ -234,3 +235,10 @@ def finish_sums(
             scatter[k, j] = whole - cell_weight[k, j] * about * about
             if scatter[k, j] < LOST * whole:
                 scatter[k, j] = _sum_squares(rows, component, heavy_weight, k, j, mean[k, j])
+
+
+# For calls from Python, and for other kernels, without an entry from Python: it takes long to
+# compile.
+assign_rows, assign_rows_inside = compiled_loop(_assign_rows), inner_loop(_assign_rows)
+sum_rows, sum_rows_inside = compiled_loop(_sum_rows), inner_loop(_sum_rows)
+finish_sums, finish_sums_inside = compiled_loop(_finish_sums), inner_loop(_finish_sums)

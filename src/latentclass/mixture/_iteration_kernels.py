@@ -17,7 +17,11 @@ import numpy as np
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine._product import SCALE_FLOOR
 from latentclass.engine._product_mixture import COLLAPSED, DEAD_SHARE
-from latentclass.mixture._hard_assignment_kernels import assign_rows, finish_sums, sum_rows
+from latentclass.mixture._hard_assignment_kernels import (
+    assign_rows_inside,
+    finish_sums_inside,
+    sum_rows_inside,
+)
 from latentclass.mixture._padded_rows import RUN
 from latentclass.mixture._responsibility_kernels import SPACE, compiled_loop, inner_loop
 
@@ -146,13 +150,13 @@ def run_steps(
     constant = np.empty_like(cell_weight)
     space = np.empty((2 * n_components + SPACE, RUN))
     total = rows.weight.sum()
-    lost[s] = False
     narrow = False
     for k in range(n_components):
+        lost[s, k] = False
         narrow = narrow or collapsed(params, prior, s, k)
     for step in range(len(sharpness)):
         value = measure(rows, prior, params, s, constant)
-        value += assign_rows(
+        value += assign_rows_inside(
             rows, params, constant, s, chance[step], sharpness[step], component, heavy_share, space
         )
         value /= total
@@ -162,8 +166,10 @@ def run_steps(
             keep(params, kept, s)
         usable[s] = usable[s] or fit
         objective[s, step], best_so_far[s, step] = value, best[s]
-        sum_rows(rows, component, heavy_share, row_weight, sums, counts)
-        finish_sums(rows, component, heavy_share, row_weight, sums, cell_weight, average, scatter)
+        sum_rows_inside(rows, component, heavy_share, row_weight, sums, counts)
+        finish_sums_inside(
+            rows, component, heavy_share, row_weight, sums, cell_weight, average, scatter
+        )
         estimate(row_weight, cell_weight, average, scatter, counts, offsets, prior, params, s)
         fresh[s] = narrow = False
         for k in range(n_components):

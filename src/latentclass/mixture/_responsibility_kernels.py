@@ -53,6 +53,9 @@ compiled_loop = compiled(**_OPTIONS)
 inner_loop = inner(**_OPTIONS)
 """For functions that only other kernels call."""
 
+inlined_loop = inner(inline="always", **_OPTIONS)
+"""For those that one place calls: they compile with their caller, once and not at every level."""
+
 
 @inner_loop
 def exponentials(values: FloatArray, less: FloatArray, total: FloatArray) -> None:
@@ -117,7 +120,7 @@ def _column_with_holes(
         out[r] -= seen[r] * (distance * distance + constant)
 
 
-@inner_loop
+@inlined_loop
 def _begin(
     joint: FloatArray,
     rows: PaddedRows,
@@ -150,7 +153,7 @@ def _begin(
             )  # fmt: skip
 
 
-@inner_loop
+@inlined_loop
 def _go_on(
     joint: FloatArray,
     rows: PaddedRows,
@@ -236,7 +239,7 @@ def _log_sum(
     return out
 
 
-@inner_loop
+@inlined_loop
 def share_run(
     rows: PaddedRows,
     params: MixtureParams,
@@ -268,7 +271,7 @@ def share_run(
     return split_run(rows, first, joint, raised, sharpness, space)
 
 
-@inner_loop
+@inlined_loop
 def split_run(
     rows: PaddedRows,
     first: int,

@@ -37,8 +37,8 @@ class ProductClassifier(GenerativeClassifier, ABC):
     def __init__(
         self,
         *,
-        alpha: float,
-        prior: float | None,
+        alpha: float | str,
+        prior: float | str | None,
         categorical_features: Any,
         handle_unknown: str,
         calibrate: bool | str,
@@ -68,13 +68,16 @@ class ProductClassifier(GenerativeClassifier, ABC):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, low=0)
-        check_number("prior", self.prior, low=0, none=True)
+        self._check_priors()
         check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("drop_starts", self.drop_starts, (True, False))
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
         check_option("accelerate", self.accelerate, (True, False))
+
+    def _check_priors(self) -> None:
+        check_number("alpha", self.alpha, low=0)
+        check_number("prior", self.prior, low=0, none=True)
 
     # -------------------------------------------------------------------- fit
 
@@ -160,7 +163,7 @@ def found_components(
     log_weight, *arrays = (array[0] for array in result.params)
     params = product.Params(*arrays)
     components = ProductComponents(params, problem.layout, observed_columns(training.schema))
-    penalty = float(product.log_prior(params, problem.prior).sum())
+    penalty = float(product.log_prior(params, problem.prior, problem.pull).sum())
     total = problem.total_weight if total_weight is None else total_weight
     return np.exp(log_weight), components, em_record(result, total, penalty)
 

@@ -12,13 +12,21 @@ from latentclass.engine import _product as product
 from latentclass.engine._counts import level_offsets
 from latentclass.engine._parallel import map_blocks
 from latentclass.engine._product_mixture import MixtureParams, MixtureProblem, seed_components
+from latentclass.engine._shrinkage import number_strengths, table_mass
+from latentclass.estimator._calibration import HeldOutRows
+from latentclass.estimator._fitted import FittedModel
 from latentclass.estimator._reading import Training
 
 WeightedRows = list[tuple[product.ProductRows, FloatArray]]
 
 
 def labelled_problem(
-    training: Training, *, alpha: float, prior: float | None, width: int, n_jobs: int | None
+    training: Training,
+    *,
+    alpha: float | str,
+    prior: float | str | None,
+    width: int,
+    n_jobs: int | None,
 ) -> tuple[MixtureProblem, Training]:
     """EM with the class of each labelled row known, and the labelled rows themselves.
 
@@ -34,8 +42,10 @@ def labelled_problem(
         blocks = weighted_rows(hidden.table, hidden.weight, layout, width * n_classes)
     known_rows = np.zeros(n_classes) + np.bincount(known.y, known.weight, n_classes)
     stats = class_stats(known, layout, n_jobs)
-    smoothing = column_prior(stats, blocks, layout, alpha=alpha, prior=prior)
-    return MixtureProblem(blocks, known_rows, stats, smoothing, layout, n_jobs), known
+    overall = product.merge_stats(product.pool_stats(stats), block_stats(blocks, layout))
+    smoothing, pull = overall_prior(stats, overall, layout, alpha=alpha, prior=prior)
+    problem = MixtureProblem(blocks, known_rows, stats, smoothing, layout, n_jobs, pull=pull)
+    return problem, known
 
 
 def measure_columns(table: Table, n_levels: IndexArray) -> product.Layout:
@@ -73,19 +83,6 @@ def class_stats(labelled: Training, layout: product.Layout, n_jobs: int | None) 
     return total
 
 
-def column_prior(
-    known: product.Stats,
-    blocks: WeightedRows,
-    layout: product.Layout,
-    *,
-    alpha: float,
-    prior: float | None,
-) -> product.Prior:
-    """The prior that pulls variances towards those of the whole columns, all rows together."""
-    overall = product.merge_stats(product.pool_stats(known), block_stats(blocks, layout))
-    return overall_prior(overall, alpha=alpha, prior=prior)
-
-
 def block_stats(blocks: WeightedRows, layout: product.Layout) -> product.Stats:
     """Statistics of all rows of some blocks as one component."""
     total = product.empty_stats(1, layout)
@@ -94,11 +91,59 @@ def block_stats(blocks: WeightedRows, layout: product.Layout) -> product.Stats:
     return total
 
 
-def overall_prior(overall: product.Stats, *, alpha: float, prior: float | None) -> product.Prior:
-    """The prior, from the statistics of all rows as one component."""
+def overall_prior(
+    known: product.Stats,
+    overall: product.Stats,
+    layout: product.Layout,
+    *,
+    alpha: float | str,
+    prior: float | str | None,
+) -> tuple[product.Prior, product.Pull]:
+    """The prior, from the statistics of the labelled rows by class and of all rows as one.
+
+    "auto" of `alpha` and `prior` is a strength by evidence (`engine._shrinkage`).
+    """
+    mean = overall.mean[0]
     variance = overall.scatter[0] / np.where(overall.weight[0] > 0, overall.weight[0], 1.0)
+    pull = product.NO_PULL
+    if isinstance(alpha, str):
+        pull = pull._replace(mass=table_mass(known.counts, overall.counts[0], layout.offsets))
+        alpha = 0.0
+    if isinstance(prior, str):
+        found = number_strengths(known.weight, known.mean, known.scatter, mean, variance)
+        # one more pseudo-row that spreads as the whole column: classes may be narrower than tails
+        prior = found.variance + 1.0
+        usual = (found.variance * found.level + variance) / prior
+        pull = pull._replace(mean=found.mean, variance=usual)
     strength = 0.0 if prior is None else float(prior)
-    return product.Prior(float(alpha), strength, overall.mean[0], variance)
+    smoothing = product.Prior(float(alpha), strength, mean, variance)
+    if isinstance(pull.mass, np.ndarray) or pull.variance is not None:
+        pull = product.settle(smoothing, pull, layout)
+    return smoothing, pull
+
+
+def left_out_rows(problem: MixtureProblem, training: Training, model: FittedModel) -> HeldOutRows:
+    """Evidence about each row, that for its own class without the row itself.
+
+    Of a heavy row one unit is left out, as `engine._content_folds.assign_folds` has them.
+    """
+    table, y, weight = training.table, training.y, training.weight
+    heaviest = np.zeros(training.n_classes)
+    np.maximum.at(heaviest, y, weight)
+    removed = np.minimum(weight, np.minimum(heaviest, 1.0)[y])
+    evidence = model.evidence(table, problem.n_jobs)
+    for span in table.spans():
+        rows = product.to_rows(*table.block(span), problem.layout)
+        evidence[np.arange(len(y))[span], y[span]] = product.left_out_log_density(
+            problem.known,
+            rows,
+            y[span],
+            removed[span],
+            problem.prior,
+            problem.layout,
+            problem.pull,
+        )
+    return HeldOutRows(evidence, y, weight, np.tile(model.log_prior, (len(y), 1)))
 
 
 def labelled_starts(
@@ -106,7 +151,7 @@ def labelled_starts(
 ) -> MixtureParams:
     """The estimate from all labelled rows first, then starts near single labelled rows."""
     y, weight = labelled.y, labelled.weight
-    estimates = [product.estimate(problem.known, problem.prior, problem.layout)]
+    estimates = [product.estimate(problem.known, problem.prior, problem.layout, problem.pull)]
     # a class may have no row here, for example in a fold of `calibrate`
     everything = np.arange(len(y))
     by_class = [

@@ -50,7 +50,7 @@ class MixtureNaiveBayes(ProductClassifier):
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
@@ -164,7 +164,7 @@ class MixtureNaiveBayes(ProductClassifier):
         prior: float | None = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 3,
         drop_starts: bool = True,
@@ -196,6 +196,8 @@ class MixtureNaiveBayes(ProductClassifier):
     def _check_parameters(self) -> None:
         check_number("max_components", self.max_components, low=1, whole=True)
         super()._check_parameters()
+
+    _few_folds = 2
 
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         n_numeric = training.table.numeric.shape[1]

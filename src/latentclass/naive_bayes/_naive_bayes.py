@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from latentclass._validation import check_number
 from latentclass.engine._product_mixture import MixtureProblem
+from latentclass.estimator._calibration import HeldOutRows
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._reading import Training
 from latentclass.naive_bayes._base import ProductClassifier, found_components
-from latentclass.naive_bayes._labelled_problem import labelled_starts
+from latentclass.naive_bayes._labelled_problem import labelled_starts, left_out_rows
 from latentclass.naive_bayes._model import NaiveBayesModel
 from latentclass.naive_bayes._parted_problem import (
     MeasuredSums,
@@ -28,22 +30,26 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
     Given the class the columns are independent: a continuous column is Gaussian, a binary or
     nominal one has a probability for each category. It is fast (one pass over the table), needs
     little data, and every answer can be read; where columns depend on each other its probabilities
-    are too sure, which `calibrate=True` mends. Missing cells are integrated out; rows without
+    are too sure, which `calibrate` mends. Missing cells are integrated out; rows without
     label are learned from by EM, with their class as the latent variable.
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
-    prior : float or None, default=1.0
+    alpha : "auto" or float, default="auto"
+        Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood. "auto": a table
+        is estimated as if some more rows had been seen that spread as the whole column does; how
+        many, the evidence says, for each column.
+    prior : "auto", float or None, default="auto"
         MAP smoothing of the variances: each variance is estimated as if this many more rows had
-        been seen that spread as the whole column does. None is maximum likelihood.
+        been seen that spread as the whole column does. None is maximum likelihood. "auto": a class
+        with few rows is pulled to what all classes share, its means to those of the columns and its
+        variances to those within classes, with strengths by evidence.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
-    calibrate : "auto" or bool, default=False
+    calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure. It may change which
@@ -135,11 +141,11 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
     def __init__(
         self,
         *,
-        alpha: float = 1.0,
-        prior: float | None = 1.0,
+        alpha: float | str = "auto",
+        prior: float | str | None = "auto",
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
-        calibrate: bool | str = False,
+        calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 1,
         drop_starts: bool = True,
@@ -167,9 +173,23 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
             verbose=verbose,
         )
 
+    def _check_priors(self) -> None:
+        for name, none in (("alpha", False), ("prior", True)):
+            value = getattr(self, name)
+            if isinstance(value, str) and value != "auto":
+                raise ValueError(f'{name}={value!r} must be "auto" or a number of at least 0.')
+            if not isinstance(value, str):
+                check_number(name, value, low=0, none=none)
+
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         problem, labelled = self._labelled_problem(training, width=self.n_init)
         return self._learn(problem, problem, labelled, progress, hidden=bool(problem.blocks))
+
+    def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:
+        if not training.labelled.all() or len(training.y) < 2 or training.n_classes < 2:
+            return None
+        problem, _ = self._labelled_problem(training, width=1)
+        return left_out_rows(problem, training, learned.model)
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         known, whole = labelled_parts(parted, alpha=self.alpha, prior=self.prior)

@@ -44,7 +44,7 @@ MeasuredSums = tuple[product.Layout, LabelledSums]
 
 
 def labelled_parts(
-    parted: PartedTraining, *, alpha: float, prior: float | None
+    parted: PartedTraining, *, alpha: float | str, prior: float | str | None
 ) -> tuple[MixtureProblem, Parted | None]:
     """The problem of the labelled rows of all parts; and with the others, if there are any."""
     known, hidden_weight = _sum_parts(parted, alpha=alpha, prior=prior)
@@ -59,7 +59,7 @@ def labelled_parts(
 
 
 def component_parts(
-    parted: PartedTraining, n_components: int, *, alpha: float, prior: float | None
+    parted: PartedTraining, n_components: int, *, alpha: float | str, prior: float | str | None
 ) -> tuple[MixtureProblem, Parted]:
     """The problem with several components in each class, without rows and with all parts."""
     known, hidden_weight = _sum_parts(parted, alpha=alpha, prior=prior)
@@ -72,7 +72,7 @@ def component_parts(
 
 
 def _sum_parts(
-    parted: PartedTraining, *, alpha: float, prior: float | None
+    parted: PartedTraining, *, alpha: float | str, prior: float | str | None
 ) -> tuple[MixtureProblem, float]:
     """The problem of the labelled rows, with the prior of all rows; the weight of the others."""
     layout = parted_layout(parted)
@@ -81,12 +81,12 @@ def _sum_parts(
 
 
 def known_problem(
-    layout: product.Layout, sums: LabelledSums, *, alpha: float, prior: float | None
+    layout: product.Layout, sums: LabelledSums, *, alpha: float | str, prior: float | str | None
 ) -> MixtureProblem:
     """The problem of the labelled rows, with the prior of all rows."""
     overall = product.merge_stats(product.pool_stats(sums.known), sums.hidden)
-    smoothing = overall_prior(overall, alpha=alpha, prior=prior)
-    return MixtureProblem([], sums.known_rows, sums.known, smoothing, layout)
+    smoothing, pull = overall_prior(sums.known, overall, layout, alpha=alpha, prior=prior)
+    return MixtureProblem([], sums.known_rows, sums.known, smoothing, layout, pull=pull)
 
 
 def add_labelled(sums: MeasuredSums | None, rows: Training) -> MeasuredSums:

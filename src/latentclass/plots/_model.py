@@ -18,9 +18,10 @@ LCM_PARTS = ("loadings_", "edges_", "component_prior_", "latent_means_", "latent
 
 
 def fitted(model: Any, *needs: str) -> Any:
-    """Return the fitted model, or the best model of a search, if it has the attributes needed."""
+    """Return the fitted model if it has the attributes needed, or the best model of a search."""
     check_is_fitted(model)
-    model = getattr(model, "best_estimator_", model)
+    if not all(hasattr(model, name) for name in needs):
+        model = getattr(model, "best_estimator_", model)
     for name in needs:
         if not hasattr(model, name):
             raise TypeError(

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from latentclass.lcm._power_transform import (
+from latentclass.engine._power_transform import (
     PowerTransform,
     Round,
     _best_power,

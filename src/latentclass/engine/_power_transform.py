@@ -30,6 +30,9 @@ N_SECTIONS = 25
 
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
+N_NODES = 31
+"""Number of points at which a Gaussian is transformed back, to average over it."""
+
 
 class Round(NamedTuple):
     """One transform of n columns: by `power` from `low` to `high`, and linear beyond. All (n,).
@@ -90,6 +93,15 @@ class PowerTransform(NamedTuple):
             total = total + one.log_slope(values)
             values = one.apply(values)
         return total
+
+    def expected(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return the means of columns whose transforms are Gaussian, (n, R), by quadrature."""
+        if not self.rounds:
+            return mean
+        nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
+        bent = mean[..., None] + np.sqrt(variance)[..., None] * nodes
+        values = self.undo(bent.reshape(len(mean), -1)).reshape(bent.shape)
+        return np.asarray(values @ (weights / weights.sum()))
 
     def take(self, columns: IndexArray) -> PowerTransform:
         """Return the transforms of some columns."""

@@ -1,0 +1,1 @@
+"""Model files: fitted estimators as checked values, without any code in them."""

@@ -1,0 +1,183 @@
+"""The size of a model by a short contest of a few candidates on held-out rows.
+
+Every candidate is fitted with few starts, few iterations and few gradient steps beside the rows
+held out. That is enough to see that a size is much too small or too large. A table with few rows
+cannot tell sizes apart, and a large model may look good on it by chance. So the usual size is kept
+unless another one is better by more than the standard error of the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from latentclass._types import FloatArray
+from latentclass._validation import MOST_STATES, check_number
+from latentclass.estimator._gaussian_model import Measured
+from latentclass.lcm._hybrid_sample import RowDealer
+from latentclass.lcm._steps import (
+    Choice,
+    P,
+    SteppedFit,
+    climb_rows,
+    em_loss,
+    learn_steps,
+    row_losses,
+)
+
+Pair = tuple[int, int]
+"""Numbers of latent variables and of components."""
+
+N_STARTS = 2
+"""Starts of a candidate."""
+
+N_ITER = 20
+"""Iterations of EM of a candidate."""
+
+N_STEPS = 40
+"""Gradient steps of a candidate, at most."""
+
+SPACING = 10
+"""Steps between two looks at the held-out rows."""
+
+N_ROWS = 1000.0
+"""About the weight of the rows that a candidate learns from, at most."""
+
+ERRORS = 1.0
+"""Standard errors by which another size must be better than the usual one."""
+
+
+class Sizes(NamedTuple):
+    """Sizes to choose from: the usual one first, then further ones, and what each of these needs.
+
+    `further` are pairs of a size and those of which one must be better than the usual size for it
+    to be tried: a large model is not tried if no smaller step in its direction helps.
+    """
+
+    usual: Pair
+    further: tuple[tuple[Pair, tuple[Pair, ...]], ...] = ()
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """All sizes."""
+        return [self.usual, *(pair for pair, _ in self.further)]
+
+    def within(self, n_latent: Any, n_components: Any, most_latent: int) -> Sizes:
+        """Those with the given numbers unless they are "auto", with few enough latent variables."""
+
+        def given(pair: Pair) -> Pair:
+            q = min(pair[0], most_latent) if n_latent == "auto" else int(n_latent)
+            return q, pair[1] if n_components == "auto" else int(n_components)
+
+        further: dict[Pair, tuple[Pair, ...]] = {}
+        for pair, needs in self.further:
+            further.setdefault(given(pair), tuple(given(need) for need in needs))
+        further.pop(given(self.usual), None)
+        return Sizes(given(self.usual), tuple(further.items()))
+
+
+def check_size(name: str, value: Any) -> None:
+    """Refuse what is neither "auto" nor a number of latent variables or components."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f'{name}={value!r} must be "auto" or a whole number.')
+        return
+    check_number(name, value, low=1, high=MOST_STATES, whole=True)
+
+
+class SizedFit(SteppedFit[P], Protocol[P]):
+    """A fit whose size and columns can be replaced; it is a dataclass with these attributes."""
+
+    @property
+    def settings(self) -> Any:
+        """`LCMSettings`."""
+
+    @property
+    def measured(self) -> Measured:
+        """How the columns are scaled."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+F = TypeVar("F", bound=SizedFit[Any])
+
+
+def choose_fit(
+    fit: F, sizes: Sizes, ways: list[Measured], dealer: RowDealer | None, *, discriminative: bool
+) -> tuple[F, Choice | None]:
+    """The fit of the best size and scaling, and its gradient steps if they are known by now.
+
+    The size is chosen first, with the last way to scale the columns. What is best has the lowest
+    log-loss on held-out rows. Without any, it is the usual size and the last scaling.
+    """
+    fit = replace(fit, measured=ways[-1], settings=fit.settings.sized(sizes.usual))
+    if dealer is None or not len(dealer.held_out()):
+        return fit, None
+    if sizes.further:
+        best_size = choose_size(fit, sizes, dealer, discriminative=discriminative)
+        fit = replace(fit, settings=fit.settings.sized(best_size))
+    if len(ways) == 1:
+        return fit, None
+    fits = [replace(fit, measured=way) for way in ways]
+    if not discriminative:
+        return fits[int(np.argmin([em_loss(one, dealer) for one in fits]))], None
+    choices = [learn_steps(one, dealer) for one in fits]
+    best = int(np.argmin([choice.loss for choice in choices]))
+    return fits[best], choices[best]
+
+
+def choose_size(fit: F, sizes: Sizes, dealer: RowDealer, *, discriminative: bool) -> Pair:
+    """The size that is best for held-out rows."""
+    shares = dealer.held_out()
+    weight = np.concatenate([dealer.take(share).weight for share in shares])
+
+    def losses(pair: Pair) -> FloatArray:
+        sized = replace(fit, settings=fit.settings.sized(pair))
+        return held_row_losses(sized, dealer, shares, N_STEPS if discriminative else 0)
+
+    usual = losses(sizes.usual)
+    gains = {sizes.usual: 0.0}
+    merits = {sizes.usual: 0.0}
+    for pair, needs in sizes.further:
+        if needs and not any(gains.get(need, 0.0) > 0 for need in needs):
+            continue
+        gain, error = mean_and_error(usual - losses(pair), weight)
+        gains[pair], merits[pair] = gain, gain - ERRORS * error
+    # rounded, since last digits depend on the order of sums; of equal ones the first
+    return max(merits, key=lambda pair: round(merits[pair], 9))
+
+
+def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Weighted mean of rows and its standard error; weights count rows."""
+    total = float(weight.sum())
+    mean = float(values @ weight) / total
+    spread = float((values - mean) ** 2 @ weight) / total
+    return mean, float(np.sqrt(spread / max(total - 1.0, 1.0)))
+
+
+def held_row_losses(
+    fit: SteppedFit[P], dealer: RowDealer, shares: FloatArray, n_steps: int
+) -> FloatArray:
+    """Log-loss of each held-out row, by a short fit to the others.
+
+    The number of steps, the temperature and the label noise are those of the lowest mean.
+    """
+    fit = fit.shortened(N_STARTS, N_ITER)
+    parts, weights = [], []
+    for share in shares:
+        held = dealer.take(share)
+        keep = dealer.beside(share, N_ROWS)
+        path = climb_rows(fit, dealer, keep, fit.learn(dealer.take(keep)))
+        looks = []
+        for params in islice(path, 0, n_steps + 1, SPACING):
+            model = fit.model(params)
+            evidence = model.evidence(held.table, fit.n_jobs)
+            looks.append(row_losses(evidence, held.y, model.log_prior, fit.label_noises))
+        parts.append(np.stack(looks))
+        weights.append(held.weight)
+    losses, weight = np.concatenate(parts, axis=-1), np.concatenate(weights)
+    means = np.round(losses @ weight / weight.sum(), 9)
+    return np.asarray(losses.reshape(-1, len(weight))[int(means.argmin())])

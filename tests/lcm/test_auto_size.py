@@ -1,0 +1,91 @@
+"""The contest of sizes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from latentclass import BinaryLCMClassifier, HybridLCMClassifier
+from latentclass.lcm._auto_size import Sizes, mean_and_error
+
+SIZES = Sizes((5, 1), (((2, 1), ()), ((10, 1), ()), ((5, 3), ()), ((10, 3), ((10, 1), (5, 3)))))
+
+
+def moons(n_rows, seed=0):
+    """Two classes on half circles that reach into each other: not the shape of a Gaussian."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_rows) % 2
+    angle = rng.uniform(0, np.pi, n_rows)
+    plane = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    plane = np.where(y[:, None] == 0, plane, [1.0, 0.4] - plane) @ [[1.0, 2.0], [-1.0, 0.5]]
+    return plane + 0.2 * rng.normal(size=(n_rows, 2)), y
+
+
+def parity(n_rows, seed=0):
+    """The class is whether an odd number of three hidden switches is on."""
+    rng = np.random.default_rng(seed)
+    switch = rng.random((n_rows, 3)) < 0.5
+    X = np.repeat(switch, 3, axis=1) ^ (rng.random((n_rows, 9)) < 0.05)
+    return X, switch.sum(axis=1) % 2
+
+
+@pytest.mark.parametrize(
+    ("n_latent", "n_components", "most", "pairs"),
+    [
+        ("auto", "auto", 99, [(5, 1), (2, 1), (10, 1), (5, 3), (10, 3)]),
+        ("auto", "auto", 6, [(5, 1), (2, 1), (6, 1), (5, 3), (6, 3)]),
+        ("auto", "auto", 3, [(3, 1), (2, 1), (3, 3)]),
+        ("auto", 2, 99, [(5, 2), (2, 2), (10, 2)]),
+        (7, "auto", 3, [(7, 1), (7, 3)]),
+        (7, 4, 99, [(7, 4)]),
+    ],
+)
+def test_numbers_that_are_given_are_kept(n_latent, n_components, most, pairs):
+    assert SIZES.within(n_latent, n_components, most).pairs == pairs
+
+
+def test_the_error_of_a_mean_counts_weight_as_rows():
+    rng = np.random.default_rng(0)
+    values, weight = rng.normal(size=50), rng.integers(1, 4, 50)
+    rows = np.repeat(values, weight)
+    expected = rows.mean(), rows.std(ddof=1) / np.sqrt(len(rows))
+    assert_allclose(mean_and_error(values, weight.astype(float)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("draw", [moons, parity])
+def test_components_are_taken_where_they_help(draw):
+    X, y = draw(300)
+    test, labels = draw(300, seed=1)
+    auto = HybridLCMClassifier("auto", "auto", n_init=2, random_state=0).fit(X, y)
+    usual = HybridLCMClassifier(5, 1, n_init=2, random_state=0).fit(X, y)
+    assert auto.n_components_ == 3
+    assert (usual.n_latent_, usual.n_components_) == (5, 1)
+    losses = [
+        -model.predict_log_proba(test)[np.arange(300), labels].mean() for model in (auto, usual)
+    ]
+    assert losses[0] < losses[1] - 0.05
+    # the same rows in another order
+    order = np.random.default_rng(0).permutation(300)
+    again = HybridLCMClassifier("auto", "auto", n_init=2, random_state=0).fit(X[order], y[order])
+    assert (again.n_latent_, again.n_components_) == (auto.n_latent_, auto.n_components_)
+
+
+def test_few_rows_keep_the_usual_size():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)), np.arange(60) % 2
+    model = HybridLCMClassifier("auto", "auto", n_init=2, random_state=0).fit(X + y[:, None], y)
+    assert (model.n_latent_, model.n_components_) in [(5, 1), (2, 1)]
+    # too few rows to hold any out
+    model.fit(X[:6] + y[:6, None], y[:6])
+    assert (model.n_latent_, model.n_components_) == (5, 1)
+
+
+def test_a_grid_keeps_sizes_small():
+    X, y = parity(200)
+    model = BinaryLCMClassifier("auto", 1, n_init=1, predict_method="quadrature", random_state=0)
+    assert model.fit(X, y).n_latent_ <= 3
+
+
+@pytest.mark.parametrize("name", ["n_latent", "n_components"])
+def test_other_words_than_auto_are_refused(name):
+    with pytest.raises(ValueError, match=rf'^{name}=.many. must be "auto" or a whole number\.$'):
+        HybridLCMClassifier(**{name: "many"}).fit([[1.0], [2.0]], [0, 1])
