@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from latentclass import Parts
 from latentclass.estimator._gaussian_model import gather, measure, measure_parts
 from latentclass.estimator._parted import read_parts
+from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._fit import fit_lcm
 from latentclass.lcm._parted_fit import PartReader, fit_lcm_parts
 from plain import LCMClassifier
@@ -139,6 +140,8 @@ def test_discrete_columns_are_counted_in_all_parts():
             read(cut(mixed, y, k, sample_rows=100)),
             settings,
             lambda: 0,
+            sizes=Sizes((2, 1)),
+            power_transform=False,
             discriminative=False,
             on_iteration=None,
         )

@@ -75,8 +75,8 @@ class SearchPathDisplay:
         Parameters
         ----------
         search : fitted LCMClassifierCV or BinaryLCMClassifierCV
-            If a candidate was tried several times, its score with the noise that was chosen counts,
-            and of several of these the last.
+            If a candidate was tried several times, its score with the noise and the power transform
+            that were chosen counts, and of several of these the last.
         ax : matplotlib axes, optional
         **plot_options
             As in `plot`.
@@ -91,9 +91,13 @@ class SearchPathDisplay:
                 "LCMClassifierCV that tried more than one pair of n_latent and n_components."
             )
         pairs = list(zip(*(np.asarray(results[key]).tolist() for key in keys[:2]), strict=True))
-        noise = results.get("noise", [None] * len(pairs))
-        chosen = getattr(search, "noise_", None)
-        order = sorted(range(len(pairs)), key=lambda row: noise[row] == chosen)
+        ways = [
+            np.asarray(results[name]) == getattr(search, f"{name}_")
+            for name in ("noise", "power_transform")
+            if name in results
+        ]
+        agreeing = np.sum(ways, axis=0) if ways else np.zeros(len(pairs))
+        order = np.argsort(agreeing, kind="stable").tolist()
         last = np.array(sorted({pairs[row]: row for row in order}.values()))
         latent, components, mean, deviation = (np.asarray(results[key])[last] for key in keys)
         loss = search.scoring == "log_loss"
