@@ -49,6 +49,13 @@ def test_density_integrates_to_one_over_a_missing_number(fitted, table):
     assert_allclose(total, hidden, rtol=1e-5)
 
 
+def test_estimated_priors_are_the_shares_that_the_rows_get_with_them(fitted, table):
+    X, _ = table
+    shares = fitted.estimate_priors(X)
+    seen = fitted.predict_proba(X, priors=shares).sum(axis=0) + fitted.class_prior_
+    assert_allclose(shares, seen / (len(X) + 1), atol=1e-6)
+
+
 def test_other_priors_follow_bayes_rule(fitted, table):
     X, _ = table
     priors = np.array([0.6, 0.3, 0.1])

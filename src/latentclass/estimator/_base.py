@@ -24,6 +24,7 @@ from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import recorded_warnings, warn_user
 from latentclass.data._schema import Table, block_spans
 from latentclass.data._write import build_table
+from latentclass.engine._class_shares import estimate_shares
 from latentclass.engine._logspace import first_largest, log_normalise, log_sum_exp
 from latentclass.engine._parallel import computation, map_blocks
 from latentclass.estimator._calibration import N_FOLDS, HeldOutRows
@@ -35,7 +36,13 @@ from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_lo
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._parted import PartedTraining, read_parts
 from latentclass.estimator._parts import Parts, refuse_beside_parts
-from latentclass.estimator._reading import TableReader, Training, label_codes, store_fitted
+from latentclass.estimator._reading import (
+    TableReader,
+    Training,
+    check_weight,
+    label_codes,
+    store_fitted,
+)
 from latentclass.estimator._tuning import (
     Tuned,
     choose_unlabelled_weight,
@@ -358,6 +365,31 @@ class GenerativeClassifier(
         """log p(x) of the observed cells: low for rows unlike those seen in `fit`."""
         table = self._read(X)
         return np.asarray(self._model.log_density(table, self.n_jobs))
+
+    @computation
+    def estimate_priors(self, X: Any, sample_weight: Any = None) -> FloatArray:
+        """Class shares of rows whose classes are not known, for `priors` in prediction.
+
+        For rows that come from elsewhere or later than those of `fit`, with the same classes in
+        other shares. They are the most probable shares given the rows and one row with the shares
+        of `fit`. What a class looks like must not have changed, and the model must be good: with 15
+        labelled rows a class, shares estimated from 400 others were worse than those of the labels.
+
+        Parameters
+        ----------
+        X : table with the columns of `fit`
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        array of shape (n_classes,)
+            In the order of `classes_`.
+        """
+        table = self._read(X)
+        weight = check_weight(sample_weight, table.n_rows)
+        uniform = np.full(len(self.classes_), 1.0 / len(self.classes_))
+        log_likelihood = self._log_posterior(table, uniform)
+        return estimate_shares(log_likelihood, weight, self._model.class_prior)
 
     # -------------------------------------------------- latent structure, data
 
