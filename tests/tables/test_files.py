@@ -332,9 +332,8 @@ def test_columns_that_stay_text():
 # carriage return becomes a line break when pandas writes it.
 letters = st.characters(codec="utf-8", exclude_characters="\0\r\ufeff")
 words = st.text(letters, min_size=1, max_size=8).map(lambda text: "w" + text)
-western = st.text(st.characters(codec="cp1252", exclude_categories=["Cc"]), max_size=8).map(
-    lambda text: "wé" + text
-)
+# By chance a few letters of Windows-1252 are one of UTF-8, but none of these.
+western = st.text("aäçñßÿ ,;|\"'\n", max_size=8).map(lambda text: "wé" + text)
 floats = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0)
 cells = {
     "float": floats,
