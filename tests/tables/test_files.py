@@ -374,7 +374,7 @@ def assert_same(read, written):
             ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames(), st.sampled_from([",", ";", "\t", "|"]), st.sampled_from([".", ","]))
 def test_what_pandas_writes_comes_back(frame, separator, decimal):
     text = frame.to_csv(index=False, sep=separator, decimal=decimal, lineterminator="\n")
@@ -384,7 +384,7 @@ def test_what_pandas_writes_comes_back(frame, separator, decimal):
     assert_same(pa.concat_tables(chunks.read_chunks(2)).to_pandas(), frame)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames(), st.sampled_from([",", ";", "\t", "|"]))
 def test_what_pandas_writes_with_points_is_found(frame, separator):
     frame.insert(0, "first", "plain")  # the text of others may hold anything
@@ -395,7 +395,7 @@ def test_what_pandas_writes_with_points_is_found(frame, separator):
     assert_same(file.read().to_pandas(), frame)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames())
 def test_what_pandas_writes_with_commas_is_found(frame):
     frame.insert(0, "first", "plain")
@@ -406,7 +406,7 @@ def test_what_pandas_writes_with_commas_is_found(frame):
     assert_same(file.read().to_pandas(), frame)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(frames(western), st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"]))
 def test_what_pandas_writes_in_each_encoding_is_found(frame, encoding):
     frame["last"] = "é"
@@ -416,7 +416,7 @@ def test_what_pandas_writes_in_each_encoding_is_found(frame, encoding):
     assert_same(file.read().to_pandas(), frame)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(frames(), st.sampled_from(["csv", "parquet", "feather"]), st.integers(1, 7))
 def test_chunks_do_not_change_the_table(frame, ending, n_rows):
     buffer = io.BytesIO()
