@@ -36,6 +36,7 @@ ALLOWED = {
     "files": SHARED | {"auto", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
     "plots": BASE | {"data"},
+    "tables": BELOW,
 }
 
 # Files that may import scikit-learn, and why. All others are pure functions on arrays and values.

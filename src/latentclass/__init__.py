@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.tables._check import check_table
+    from latentclass.tables._files import read_table
+    from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
 
 __all__ = [
     "AutoLatentClassifier",
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
+    "ColumnCheck",
     "CutSummary",
     "Explanation",
     "FileDescription",
@@ -50,13 +54,18 @@ __all__ = [
     "ModelDescription",
     "Parts",
     "Plan",
+    "RowCheck",
+    "TableCheck",
+    "TableFlag",
     "__version__",
     "baselines",
+    "check_table",
     "datasets",
     "describe_file",
     "evaluation",
     "load",
     "plots",
+    "read_table",
     "save",
     "warmup",
 ]
@@ -83,6 +92,12 @@ _HOMES = {
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
     "load": "latentclass.files._save",
+    "ColumnCheck": "latentclass.tables._result",
+    "RowCheck": "latentclass.tables._result",
+    "TableCheck": "latentclass.tables._result",
+    "TableFlag": "latentclass.tables._result",
+    "check_table": "latentclass.tables._check",
+    "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
     "Plan": "latentclass.auto._classifier",
