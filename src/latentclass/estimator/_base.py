@@ -59,7 +59,7 @@ class GenerativeClassifier(
 ):
     """Base of classifiers that model the attributes given the class.
 
-    Parameters every subclass has: `categorical_features`, `handle_unknown`, `calibrate`,
+    Parameters every subclass has: `categorical_features`, `handle_unknown`, `columns`, `calibrate`,
     `unlabelled_weight`, `random_state`, `n_jobs`, `verbose`, and `max_iter`.
 
     Attributes every subclass sets: `classes_`, `schema_`, `class_prior_`, `n_unlabelled_`,
@@ -569,6 +569,7 @@ class GenerativeClassifier(
 def check_common_parameters(estimator: Any) -> None:
     """Refuse parameters that all estimators have and that make no sense."""
     check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
+    check_option("columns", estimator.columns, ("by_name", "strict"))
     check_number("verbose", estimator.verbose, low=0)
     if estimator.n_jobs is not None:
         check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)

@@ -15,8 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
+from latentclass.data._match import are_numbered, match_columns
 from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level
-from latentclass.data._read import listed_to_array, refuse_non_table
+from latentclass.data._read import (
+    RawTable,
+    are_records,
+    as_frame,
+    listed_to_array,
+    read_raw,
+)
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
 from latentclass.estimator._pickling import VersionedPickle
 
@@ -106,6 +113,7 @@ class TableReader(VersionedPickle):
 
     categorical_features: Any
     handle_unknown: str
+    columns: str = "strict"
 
     _most_levels: int | None = MANY_VALUES
     """Most levels of a column with very many values; None if the cost is linear in the levels."""
@@ -149,22 +157,38 @@ class TableReader(VersionedPickle):
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        refuse_non_table(X)
-        X = listed_to_array(X)
-        if isinstance(X, np.ndarray) and X.ndim == 1:
-            raise ValueError(
-                f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
-                "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
-            )
+        owner = type(self).__name__
+        if isinstance(X, np.ndarray | list | tuple) and not are_records(X):
+            X = listed_to_array(X)
+            if isinstance(X, np.ndarray) and X.ndim == 1:
+                raise ValueError(
+                    f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
+                    "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
+                )
+        raw = self._match(X, read_raw(X, owner=owner))
+        return self.schema_.encode_raw(raw, self.handle_unknown)
+
+    def _match(self, X: Any, raw: RawTable) -> RawTable:
+        """The table with the columns of `fit` in their order, or an error."""
+        schema = self.schema_
+        same_sort = raw.named == schema.named and (raw.header is None) == (schema.header is None)
+        if same_sort and raw.names == schema.names:
+            return raw  # the usual case, in which scikit-learn has nothing to say either
+        by_name = raw.container == "records"
+        if raw.named and schema.named and self.columns == "by_name":
+            # names that only count the columns say nothing about which is which
+            by_name |= not are_numbered(schema.names) and bool(set(raw.names) & set(schema.names))
+        if by_name:
+            return match_columns(raw, schema.names, owner=type(self).__name__)
         try:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            validate_data(self, as_frame(X), reset=False, skip_check_array=True)
         except ValueError as error:
             if "feature names should match" not in str(error):
                 raise
             raise ValueError(
                 f"{error}Select the columns of fit in their order: X[model.feature_names_in_]."
             ) from None
-        return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
+        return raw
 
 
 def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
@@ -175,8 +199,14 @@ def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
 
 def read_columns(X: Any) -> dict[str, Any]:
     """scikit-learn's attributes about the columns of a table."""
+    if are_records(X):
+        names = list(dict.fromkeys(str(key) for row in X for key in row))
+        return {
+            "feature_names_in_": np.array(names, dtype=object),
+            "n_features_in_": len(names),
+        }
     probe = BaseEstimator()
-    validate_data(probe, X, skip_check_array=True)
+    validate_data(probe, as_frame(X), skip_check_array=True)
     return dict(vars(probe))
 
 

@@ -101,6 +101,10 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     n_init : int, default=10
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     drop_starts : bool, default=True
@@ -237,6 +241,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         prior: float | None = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         n_init: int = 10,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -256,6 +261,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         self.prior = prior
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.n_init = n_init
         self.drop_starts = drop_starts
         self.max_iter = max_iter
