@@ -62,7 +62,7 @@ def test_columns_are_found_by_name(fitted, table):
 def test_a_lacking_column_counts_as_missing_with_a_warning(fitted, table):
     X, _ = table
     words = "X lacks 1 of the 5 columns seen in fit: ['town']; it counts as missing."
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="columns") as caught:
         found = proba(fitted, X.drop(columns="town"))
     assert [str(one.message) for one in caught] == [words]
     assert found.tolist() == proba(fitted, X.assign(town=None)).tolist()
@@ -76,7 +76,7 @@ def test_an_extra_column_is_ignored_with_a_warning(fitted, table):
     X, _ = table
     more = X.assign(age=3)
     name = type(fitted).__name__
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="columns") as caught:
         found = proba(fitted, more)
     assert [str(one.message) for one in caught] == [
         f"{name} has not seen 1 of the columns of X in fit: ['age']; it is ignored."

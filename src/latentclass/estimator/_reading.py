@@ -23,6 +23,7 @@ from latentclass.data._read import (
     as_frame,
     listed_to_array,
     read_raw,
+    refuse_non_table,
 )
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
 from latentclass.estimator._pickling import VersionedPickle
@@ -130,6 +131,7 @@ class TableReader(VersionedPickle):
         return tags
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        refuse_bad_pair(X, y, type(self).__name__)
         labels = label_array(y)
         weight = check_weight(sample_weight, len(labels))
         n_out = 0 if sample_weight is None else int(np.count_nonzero(weight == 0))
@@ -195,6 +197,22 @@ def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
     """Replace all that an earlier fit left behind, in one step that cannot be interrupted."""
     kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
+
+
+def refuse_bad_pair(X: Any, y: Any, owner: str) -> None:
+    """Refuse what is not a table, and the name of a column in place of labels."""
+    refuse_non_table(X, owner=owner)
+    name = y[0] if isinstance(y, list | tuple) and len(y) == 1 else y
+    if not isinstance(name, str):
+        return
+    raw = read_raw(X, owner=owner)
+    if raw.named and name in raw.names and (raw.n_rows > 1 or name is y):
+        raise ValueError(
+            f"y is {y!r}, the name of a column of X. Pass the column itself, X[{name!r}], and "
+            "leave it out of X."
+        )
+    if name is y:
+        raise ValueError(f"y is the text {y!r}. Pass one label per row.")
 
 
 def read_columns(X: Any) -> dict[str, Any]:

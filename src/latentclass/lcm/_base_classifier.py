@@ -58,6 +58,13 @@ class LatentClassifier(GenerativeClassifier):
         check_option("accelerate", self.accelerate, (True, False))
 
     def _check_size(self) -> None:
+        for name in ("n_latent", "n_components"):
+            if getattr(self, name) == "auto":
+                raise ValueError(
+                    f"{name}='auto' is not for LCMClassifier, which has a fixed size. Use "
+                    "LCMClassifierCV, which searches for the size, or pass a whole number of at "
+                    "least 1."
+                )
         check_number("n_latent", self.n_latent, low=1, high=MOST_STATES, whole=True)
         check_number("n_components", self.n_components, low=1, high=MOST_STATES, whole=True)
 
