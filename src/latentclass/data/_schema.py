@@ -49,6 +49,9 @@ class Column:
         `categories` then ends with a name for all of them. Empty for all other columns.
     rare_shares : tuple of float
         How often each of them occurs, of all of them.
+    whole, non_negative : bool
+        Whether a continuous column held only whole numbers in `fit`, and no negative one. `sample`
+        then draws such numbers too.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Column:
     categorical_dtype: bool = False
     rare: tuple[Any, ...] = field(default=(), repr=False)
     rare_shares: tuple[float, ...] = field(default=(), repr=False)
+    whole: bool = field(default=False, repr=False)
+    non_negative: bool = field(default=False, repr=False)
 
     @property
     def values(self) -> tuple[Any, ...]:

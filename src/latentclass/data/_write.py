@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass.data._numbers import EXACT
 from latentclass.data._read import (
     Numbers,
     RawColumn,
@@ -22,14 +23,15 @@ from latentclass.data._read import (
     read_raw,
     to_float64,
 )
-from latentclass.data._schema import Schema, Table
+from latentclass.data._schema import Column, Schema, Table
 
 
 def build_table(schema: Schema, table: Table, rng: np.random.Generator | None = None) -> Any:
     """Build a table in the container that the schema was learned from (numpy for sparse).
 
     A cell with the level of the rare values gets one of them, drawn by their shares, or without
-    `rng` the most common one.
+    `rng` the most common one. In columns that held only whole numbers, numbers are rounded; in
+    those that held no negative one, they are 0 instead.
     """
     table = Table(*table.block(slice(None)))  # dense
     columns = [_values(schema, table, j, rng) for j in range(len(schema.columns))]
@@ -309,7 +311,7 @@ def _values(
     column = schema.columns[j]
     if column.kind == "continuous":
         values: npt.NDArray[Any] = table.numeric[:, schema.continuous.index(j)]
-        return values
+        return values if rng is None else _like_those_seen(column, values, schema.named)
     codes = table.codes[:, schema.discrete.index(j)]
     labels = np.empty(len(column.values) + 1, dtype=object)
     labels[:-1] = column.values  # code -1 selects the None at the end
@@ -319,6 +321,17 @@ def _values(
         codes = codes.copy()
         codes[drawn] += rng.choice(len(column.rare), size=len(drawn), p=column.rare_shares)
     return labels[codes]
+
+
+def _like_those_seen(column: Column, drawn: FloatArray, named: bool) -> npt.NDArray[Any]:
+    """Numbers that were drawn, as whole or without negative ones as those of the column."""
+    if column.non_negative:
+        drawn = np.maximum(drawn, 0.0)
+    if not column.whole:
+        return drawn
+    drawn = np.rint(drawn)
+    exact = named and bool(np.all(np.abs(drawn) < EXACT))  # an array holds floats alone
+    return drawn.astype(np.int64) if exact else drawn
 
 
 def _missing(raw: RawColumn) -> BoolArray:

@@ -402,6 +402,8 @@ row of X, optional
         Returns
         -------
         X : table in the container that `fit` was given
+            In a column that held only whole numbers in `fit`, numbers are rounded. In one that held
+            no negative number, 0 stands for any that is drawn.
         y : array of shape (n_samples,)
         """
         check_is_fitted(self)

@@ -16,6 +16,7 @@ from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._match import are_numbered, match_columns
+from latentclass.data._number_facts import learn_number_facts
 from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level
 from latentclass.data._read import (
     RawTable,
@@ -238,6 +239,7 @@ def review_columns(
     `weight` are the weights of the table's rows; `most_levels` as in `share_rare_level`.
     """
     refuse_huge(schema, table)
+    schema = learn_number_facts(schema, table)
     named = warn_of_columns(schema, _cells_seen(schema, table))
     schema, table = share_rare_level(schema, table, weight, most_levels)
     warn_of_lost_columns(schema, named)

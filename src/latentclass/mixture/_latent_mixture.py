@@ -637,6 +637,8 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         Returns
         -------
         X : table in the container that `fit` was given
+            In a column that held only whole numbers in `fit`, numbers are rounded. In one that held
+            no negative number, 0 stands for any that is drawn.
         component : array of shape (n_samples,)
             The component that each row was drawn from.
         """
