@@ -11,6 +11,7 @@ import numpy as np
 from latentclass._types import FloatArray
 from latentclass._warn import warn_user
 from latentclass.data._read import Labels, RawColumn, RawTable
+from latentclass.exceptions import TableWarning
 
 
 def match_columns(raw: RawTable, names: Sequence[str], *, owner: str) -> RawTable:
@@ -38,14 +39,16 @@ def match_columns(raw: RawTable, names: Sequence[str], *, owner: str) -> RawTabl
         counted = "it counts" if len(lacking) == 1 else "they count"
         warn_user(
             f"X lacks {len(lacking)} of the {len(names)} columns seen in fit: {some(lacking)}; "
-            f"{counted} as missing.{rename_hint(lacking, new)}"
+            f"{counted} as missing.{rename_hint(lacking, new)}",
+            TableWarning,
         )
     if new:
         ignored = "it is" if len(new) == 1 else "they are"
         hint = rename_hint(lacking, new) if raw.container == "records" else ""
         warn_user(
             f"{owner} has not seen {len(new)} of the columns of X in fit: {some(new)}; {ignored} "
-            f"ignored.{hint}"
+            f"ignored.{hint}",
+            TableWarning,
         )
     return raw._replace(
         names=list(names), matrix=_reordered(raw, sources), read_column=_reader(raw, sources)

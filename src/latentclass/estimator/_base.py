@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import recorded_warnings, warn_user
-from latentclass.data._schema import Table, block_spans
+from latentclass.data._schema import Schema, Table, block_spans
 from latentclass.data._write import build_table
 from latentclass.engine._logspace import first_largest, log_normalise, log_sum_exp
 from latentclass.engine._parallel import computation, map_blocks
@@ -42,6 +42,7 @@ from latentclass.estimator._reading import (
     refuse_bad_pair,
     store_fitted,
 )
+from latentclass.estimator._review import warn_of_suspects
 from latentclass.estimator._tuning import (
     Tuned,
     choose_unlabelled_weight,
@@ -139,6 +140,8 @@ class GenerativeClassifier(
         if self.unlabelled_weight == 0:
             sample_weight = weights_without_unlabelled(y, sample_weight)
         training = self._read_training(X, y, sample_weight)
+        warn_of_suspects(training)
+        self._warn_of_kinds(training.schema)
         tuned = self._choose_unlabelled_weight(training)
         if tuned.unlabelled_weight == 0 and not training.labelled.all():
             # read again: columns and categories of rows that do not count are not there
@@ -160,6 +163,8 @@ class GenerativeClassifier(
             owner=type(self).__name__,
         )
         parted = self._review_parts(parted)
+        warn_of_suspects(parted.sample, in_order=False)
+        self._warn_of_kinds(parted.sample.schema)
         if not parted.whole:
             self._check_parted(parted)
         tuned = self._choose_unlabelled_weight(parted.sample)
@@ -179,6 +184,9 @@ class GenerativeClassifier(
             return Tuned(1.0)
         learned = self._fit_model(training.take(training.labelled), None)
         return choose_unlabelled_weight(self, training, learned, self._fold_seed(), self.calibrate)
+
+    def _warn_of_kinds(self, schema: Schema) -> None:
+        """Warn of a table for which another model is meant; most models take any."""
 
     def _review_parts(self, parted: PartedTraining) -> PartedTraining:
         """The parts as this model reads them."""

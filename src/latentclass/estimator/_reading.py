@@ -27,11 +27,9 @@ from latentclass.data._read import (
     refuse_non_table,
 )
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
+from latentclass.data._suspects import ENOUGH_ROWS, IDENTIFIER_SHARE, is_identifier
 from latentclass.estimator._pickling import VersionedPickle
-
-IDENTIFIER_ROWS, IDENTIFIER_SHARE = 30, 0.9
-"""A discrete column with at least this many cells looks like an identifier if it has more distinct
-values than this share of them."""
+from latentclass.exceptions import TableWarning
 
 LARGEST = 1e205
 """Largest number in a column. Standardised values are cut off at 1e100, so what a model makes of
@@ -255,20 +253,22 @@ def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> list[str]:
     if empty:
         warn_user(
             f"Columns {empty} have no value in any row: they are ignored, now and in prediction. "
-            "Drop them to silence this warning."
+            "Drop them to silence this warning.",
+            TableWarning,
         )
     names = [
         schema.columns[j].name
         for j, n_values, n_cells in zip(
             schema.discrete, schema.n_levels.tolist(), n_seen, strict=True
         )
-        if n_cells >= IDENTIFIER_ROWS and n_values > IDENTIFIER_SHARE * n_cells
+        if is_identifier(n_values, n_cells)
     ]
     if names:
         warn_user(
             f"Columns {names} look like identifiers: more than {100 * IDENTIFIER_SHARE:.0f} % of "
             "their values differ, so they say nothing about other rows. Drop them, or, if they "
-            "hold numbers, convert them to a numeric type."
+            "hold numbers, convert them to a numeric type.",
+            TableWarning,
         )
     return names
 
@@ -284,7 +284,8 @@ def warn_of_lost_columns(schema: Schema, named: Sequence[str]) -> None:
         warn_user(
             f"Columns {lost} have more than {MANY_VALUES} values, each in fewer than {RARE_COUNT} "
             "rows: they are read as one value, which says nothing. Join the values into groups, "
-            "or, if they are numbers, convert them to a numeric type."
+            "or, if they are numbers, convert them to a numeric type.",
+            TableWarning,
         )
 
 
@@ -310,7 +311,7 @@ def _cells_seen(schema: Schema, table: Table) -> list[int]:
     return [
         # few values are no identifier, so a sparse table is never looked at
         int(np.count_nonzero(np.asarray(table.codes[:, place]) >= 0))
-        if n_values > IDENTIFIER_SHARE * IDENTIFIER_ROWS
+        if n_values > IDENTIFIER_SHARE * ENOUGH_ROWS
         else 0
         for place, n_values in enumerate(schema.n_levels.tolist())
     ]

@@ -155,6 +155,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
     }
 
     _usual_sizes = SIZES
+    _binary_alone = True
 
     noise = "tied"  # of continuous columns, if there are any
     power_transform = True

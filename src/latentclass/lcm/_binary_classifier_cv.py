@@ -227,6 +227,8 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    _binary_alone = True
+
     best_score_: float
     cv_results_: dict[str, Any]
     n_latent_: int

@@ -9,10 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.data._schema import Schema
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
+from latentclass.exceptions import TableWarning
 from latentclass.lcm._auto_size import Sizes, check_size
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._flag_reader import FlagReader
@@ -52,6 +55,18 @@ class MixedClassifier(FlagReader, LatentClassifier):
         check_option("nominal", self.nominal, ("stick_breaking", "softmax"))
         check_number("bound_steps", self.bound_steps, low=1, whole=True)
         check_predict_method(self.predict_method, self._most_latent())
+
+    _binary_alone: ClassVar[bool] = False
+    """Whether the model is meant for tables of binary columns."""
+
+    def _warn_of_kinds(self, schema: Schema) -> None:
+        if self._binary_alone and not schema.discrete:
+            warn_user(
+                f"{type(self).__name__} is meant for yes/no and nominal columns, but the table has "
+                "only numbers. Use LCMClassifier or HybridLCMClassifier, or list the columns that "
+                "are codes in categorical_features.",
+                TableWarning,
+            )
 
     def _check_size(self) -> None:
         check_size("n_latent", self.n_latent)

@@ -38,6 +38,7 @@ from latentclass.estimator._reading import (
     review_columns,
     store_fitted,
 )
+from latentclass.estimator._review import warn_of_row_numbers
 from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
 from latentclass.mixture._compiled_em import suit_size
 from latentclass.mixture._hard_assignment import MixtureSearch
@@ -421,6 +422,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
             weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
         weight = weight[weight > 0]
         schema, table = review_columns(schema, table, weight, self._most_levels)
+        warn_of_row_numbers(schema, table)
         return schema, table, weight
 
     def _join(
