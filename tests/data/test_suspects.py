@@ -1,5 +1,7 @@
 """Rules that find columns and labels that are not what they seem: what fires, and what must not."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
@@ -82,7 +84,7 @@ class TestLonePredictors:
         """Against a loop over rows, for a column without ties."""
         column = RNG.normal(Y)
         rows = np.argsort(column)
-        wrong = sum(Y[a] != Y[b] for a, b in zip(rows, rows[1:], strict=False))
+        wrong = sum(Y[a] != Y[b] for a, b in pairwise(rows))
         share = np.bincount(Y) / 600
         blind, left = suspects._mistakes(column[:, None], Y)
         assert left[0] == wrong - 2

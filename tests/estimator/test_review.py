@@ -39,8 +39,8 @@ ALONE = (
     "of the mistakes of a blind guess. Drop them, unless they are known before the class is."
 )
 RISING = (
-    "Columns ['id'] hold whole numbers that rise from each row to the next, as row numbers do. Drop "
-    "them, unless they are quantities."
+    "Columns ['id'] hold whole numbers that rise from each row to the next, as row numbers do. "
+    "Drop them, unless they are quantities."
 )
 CODES = (
     "Columns ['zone'] hold whole numbers whose order tells little about the class, as codes do. If "
