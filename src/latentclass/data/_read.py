@@ -87,7 +87,7 @@ def as_frame(X: Any) -> Any:
 
 def are_records(X: Any) -> bool:
     """Whether a table is a list of rows that are dicts."""
-    return isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
 def refuse_non_table(X: Any, *, owner: str) -> None:

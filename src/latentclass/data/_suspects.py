@@ -111,6 +111,13 @@ def repeats_labels(values: npt.NDArray[Any], y: IndexArray, n_classes: int) -> b
     return bool(np.all(mine == typical[place[labels]]))
 
 
+def some_labelled(y: IndexArray, n_rows: int = MOST_LOOKED_AT) -> IndexArray:
+    """At most `n_rows` rows with a label, in random order that is always the same."""
+    labelled = np.flatnonzero(y >= 0)
+    n_rows = min(n_rows, len(labelled))
+    return np.asarray(labelled[np.random.default_rng(0).choice(len(labelled), n_rows, False)])
+
+
 def lone_predictors(columns: FloatArray, y: IndexArray) -> BoolArray:
     """Which columns predict the class alone, on held-out rows.
 
@@ -126,14 +133,13 @@ def lone_predictors(columns: FloatArray, y: IndexArray) -> BoolArray:
         Class codes; -1 for a row without label.
     """
     found = np.zeros(columns.shape[1], dtype=bool)
-    rows = np.random.default_rng(0).permutation(np.flatnonzero(y >= 0))
+    rows = some_labelled(y)
     if len(rows) < LEAST_MISTAKES:
         return found
     first = rows[:FIRST_LOOK]
     blind, left = _mistakes(columns[first], y[first])
     likely = np.flatnonzero(left <= 5 * (1.0 - LEAK_SHARE) * blind)
-    some = rows[:MOST_LOOKED_AT]
-    blind, left = _mistakes(columns[some][:, likely], y[some])
+    blind, left = _mistakes(columns[rows][:, likely], y[rows])
     found[likely] = (blind >= LEAST_MISTAKES) & (left <= (1.0 - LEAK_SHARE) * blind)
     return found
 
@@ -172,12 +178,12 @@ def looks_nominal(numbers: FloatArray, y: IndexArray, n_classes: int) -> bool:
     table with the chances of the classes for each number, and the better of two that use the
     order, a Gaussian in each class and the best three ranges.
     """
-    seen = np.flatnonzero((y >= 0) & ~np.isnan(numbers))
+    seen = some_labelled(y, 4 * MOST_LOOKED_AT)
+    seen = seen[~np.isnan(numbers[seen])]
     if len(seen) < ENOUGH_ROWS * n_classes or n_classes < 2:
         return False
     if len(np.unique(numbers[seen[:FIRST_LOOK]])) > CODES[1]:
         return False
-    seen = np.random.default_rng(0).permutation(seen)[: 4 * MOST_LOOKED_AT]
     levels, codes = np.unique(numbers[seen], return_inverse=True)
     if not CODES[0] <= len(levels) <= CODES[1] or np.any(levels != np.floor(levels)):
         return False

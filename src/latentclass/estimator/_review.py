@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass._types import FloatArray
@@ -18,6 +21,7 @@ from latentclass.data._suspects import (
     lone_predictors,
     looks_nominal,
     repeats_labels,
+    some_labelled,
 )
 from latentclass.estimator._reading import Training
 from latentclass.exceptions import TableWarning
@@ -84,14 +88,15 @@ def warn_of_row_numbers(schema: Schema, table: Table) -> None:
 
 def _warn_of_leaks(training: Training) -> None:
     """Warn of columns that repeat the labels, or that predict them alone."""
-    columns, names = _side_by_side(training)
-    y, n_classes = training.y, training.n_classes
-    few = np.flatnonzero(training.labelled)[: 2 * ENOUGH_ROWS]
+    some_rows = training.take(some_labelled(training.y))
+    columns, names = _side_by_side(some_rows)
+    one_class = columns[some_rows.y == some_rows.y[0]]
+    constant = ~(np.fmax.reduce(one_class) > np.fmin.reduce(one_class))
     repeated = [
         j
-        for j in range(len(names))
-        if repeats_labels(columns[few, j], y[few], n_classes)
-        and repeats_labels(columns[:, j], y, n_classes)
+        for j in np.flatnonzero(constant)
+        if repeats_labels(columns[:, j], some_rows.y, training.n_classes)
+        and repeats_labels(_column(training, j), training.y, training.n_classes)
     ]
     if repeated:
         warn_user(
@@ -99,7 +104,8 @@ def _warn_of_leaks(training: Training) -> None:
             "value of its own in them. Drop them, unless they are known before the class is.",
             TableWarning,
         )
-    alone = [j for j in np.flatnonzero(lone_predictors(columns, y)) if j not in repeated]
+    found = np.flatnonzero(lone_predictors(columns, some_rows.y))
+    alone = [j for j in found if j not in repeated]
     if alone:
         warn_user(
             f"Columns {some([names[j] for j in alone])} alone tell the class of nearly every row: "
@@ -115,6 +121,13 @@ def _side_by_side(training: Training) -> tuple[FloatArray, list[str]]:
     coded = np.where(codes < 0, np.nan, codes.astype(np.float64))
     names = [schema.columns[j].name for j in schema.continuous + schema.discrete]
     return np.hstack([np.asarray(training.table.numeric), coded]), names
+
+
+def _column(training: Training, place: int) -> npt.NDArray[Any]:
+    """The column that `_side_by_side` has at a place: numbers or codes."""
+    numeric, codes = np.asarray(training.table.numeric), np.asarray(training.table.codes)
+    n_numeric = numeric.shape[1]
+    return numeric[:, place] if place < n_numeric else codes[:, place - n_numeric]
 
 
 def _warn_of_codes(training: Training) -> None:
