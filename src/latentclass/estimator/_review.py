@@ -94,7 +94,7 @@ def _warn_of_leaks(training: Training) -> None:
     constant = ~(np.fmax.reduce(one_class) > np.fmin.reduce(one_class))
     repeated = [
         j
-        for j in np.flatnonzero(constant)
+        for j in np.flatnonzero(constant).tolist()
         if repeats_labels(columns[:, j], some_rows.y, training.n_classes)
         and repeats_labels(_column(training, j), training.y, training.n_classes)
     ]
