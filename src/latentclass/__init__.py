@@ -109,7 +109,37 @@ def __getattr__(name: str) -> Any:
         return import_module(f"latentclass.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'latentclass' has no attribute {name!r}")
+    message = f"module 'latentclass' has no attribute {name!r}{_hint(name)}"
+    if _is_import(name):  # Python would put words of its own in place of an AttributeError
+        raise ImportError(message)
+    raise AttributeError(message)
+
+
+def _hint(name: str) -> str:
+    """Where a name is that was looked for here, or what it may have been meant to be."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    homes = dict.fromkeys(__all__, "latentclass")
+    for module in _SUBMODULES:
+        for known in import_module(f"latentclass.{module}").__all__:
+            homes.setdefault(known, f"latentclass.{module}")
+    small = {known.lower(): known for known in homes}
+    for found in get_close_matches(name.lower(), small, n=1, cutoff=0.75):
+        known = small[found]
+        where = f"from {homes[known]} import {known}"
+        return f". It is elsewhere: {where}" if known == name else f". Did you mean: {where}"
+    return ""
+
+
+def _is_import(name: str) -> bool:
+    """Whether a name that is no submodule is looked for by `from latentclass import name`."""
+    import sys
+    from importlib.util import find_spec
+
+    asked = sys._getframe(2).f_globals.get("__name__")
+    return asked == "importlib._bootstrap" and find_spec(f"latentclass.{name}") is None
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,17 @@ LCM_PARTS = ("loadings_", "edges_", "component_prior_", "latent_means_", "latent
 """Attributes that only latent classification models have."""
 
 
+OWNERS = {
+    "loadings_": "a fitted LCMClassifier, LCMClassifierCV, BinaryLCMClassifier or "
+    "HybridLCMClassifier",
+    "means_": "a fitted LatentMixture",
+    "top_variables_": "a fitted HNBClassifier",
+    "trees_": "a fitted LatentTreeClassifier",
+    "weights_": "a fitted BinaryLCMClassifier or HybridLCMClassifier",
+}
+"""The models that a picture is of, by the first attribute that it needs."""
+
+
 def fitted(model: Any, *needs: str) -> Any:
     """Return the fitted model if it has the attributes needed, or the best model of a search."""
     check_is_fitted(model)
@@ -24,9 +35,10 @@ def fitted(model: Any, *needs: str) -> Any:
         model = getattr(model, "best_estimator_", model)
     for name in needs:
         if not hasattr(model, name):
+            owners = OWNERS.get(needs[0], "a fitted model of latentclass that has it")
             raise TypeError(
-                f"{type(model).__name__} has no attribute {name}, which this picture needs. Pass a "
-                "fitted model of latentclass that has it."
+                f"{type(model).__name__} has no attribute {name}, which this picture needs. Pass "
+                f"{owners}."
             )
     return model
 
