@@ -30,7 +30,7 @@ from latentclass.estimator._calibration import N_FOLDS, HeldOutRows
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._decision import check_names, least_loss
-from latentclass.estimator._explanation import Explanation
+from latentclass.estimator._explanation import Cells, Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._parted import PartedTraining, read_parts
@@ -478,6 +478,7 @@ class GenerativeClassifier(
             log_odds(log_normalise(prior), target),
             self.schema_.names,
             np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
+            Cells(self.schema_, table),
         )
         return told, found[:, n_columns:]
 

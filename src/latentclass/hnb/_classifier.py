@@ -512,8 +512,9 @@ class HNBClassifier(AsPublished, CountClassifier):
             by_column.prior_log_odds,
             by_column.feature_names,
             by_column.index,
-            weights,
-            parts,
+            by_column.cells,
+            variable_weights=weights,
+            parts=parts,
         )
 
     # ------------------------------------------------------------------ other programs

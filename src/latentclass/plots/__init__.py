@@ -3,6 +3,7 @@
 from latentclass.plots._boundary import BoundaryDisplay
 from latentclass.plots._components import ComponentsDisplay
 from latentclass.plots._disclosure import DisclosureDisplay
+from latentclass.plots._evidence import EvidenceDisplay
 from latentclass.plots._hierarchy import HierarchyDisplay
 from latentclass.plots._images import ImagesDisplay
 from latentclass.plots._latent_space import LatentSpaceDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "BoundaryDisplay",
     "ComponentsDisplay",
     "DisclosureDisplay",
+    "EvidenceDisplay",
     "HierarchyDisplay",
     "ImagesDisplay",
     "LatentSpaceDisplay",
