@@ -8,8 +8,9 @@ from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -59,7 +60,14 @@ class ReadRows(NamedTuple):
     """scikit-learn's attributes about the columns."""
 
 
-class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
+class LatentMixture(
+    AsPublished,
+    TableReader,
+    CallbackSupportMixin,
+    DensityMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     """Mixture of components in which the columns are independent: a latent class model.
 
         p(x) = sum_c p(c) prod_j p(x_j | c)
@@ -591,6 +599,18 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         """Probability of each component given the observed cells, shape (n_samples, K)."""
         table = self._read(X)
         return self._model.latent(table, one_class, self.n_jobs)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Probability of each component given the observed cells, as `predict_proba` gives it."""
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns that `transform` gives; `input_features` is not used."""
+        del input_features  # scikit-learn's signature: ours depend on the model alone
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        names = [f"{prefix}_component{k}" for k in range(self.n_components_)]
+        return np.array(names, dtype=object)
 
     @computation
     def predict(self, X: Any) -> IndexArray:
