@@ -225,6 +225,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     1.0
     """
 
+    _about = "A tree of latent variables for each class, with the columns as its leaves."
+
     # section 4.1 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "calibrate": False,
@@ -463,6 +465,14 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         )
 
     # ------------------------------------------------------------------ inspection
+
+    def _structure(self) -> dict[str, Any]:
+        trees = self.trees_.values()
+        return {
+            "sets of cut points": len(self._model.cut_sets),
+            "latent variables": sum(len(tree.latent_cardinalities) for tree in trees),
+            "states": sum(sum(tree.latent_cardinalities) for tree in trees),
+        }
 
     @property
     def cut_points_(self) -> dict[str, FloatArray]:

@@ -39,6 +39,7 @@ from latentclass.estimator._reading import (
     review_columns,
     store_fitted,
 )
+from latentclass.estimator._verbs import FittedVerbs
 from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
 from latentclass.mixture._compiled_em import suit_size
 from latentclass.mixture._hard_assignment import MixtureSearch
@@ -58,11 +59,14 @@ class ReadRows(NamedTuple):
     schema: Schema
     columns: Mapping[str, Any]
     """scikit-learn's attributes about the columns."""
+    n_rows: int
+    """Number of rows, equal ones counted each."""
 
 
 class LatentMixture(
     AsPublished,
     TableReader,
+    FittedVerbs,
     CallbackSupportMixin,
     DensityMixin,
     TransformerMixin,
@@ -213,6 +217,8 @@ class LatentMixture(
     array([[5.5, 6.1]])
     """
 
+    _about = "Mixture of components in which the columns are independent."
+
     # "Experimental Methodology for Mixture Models" of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "search": "era",
@@ -344,6 +350,7 @@ class LatentMixture(
         )
         sample = parted.sample
         read = self._join(sample.schema, sample.table, sample.weight, sample.columns)
+        read = read._replace(n_rows=parted.n_rows)
         if parted.whole:
             return self._fit_rows(read, numbers, progress)
         whole = mixture_parts(parted, alpha=float(self.alpha), strength=self._strength)
@@ -433,7 +440,7 @@ class LatentMixture(
         rows, first = join_rows(
             *table.block(slice(None)), nothing, weight, schema.n_levels, self._seed()
         )
-        return ReadRows(rows, table.take(first), schema, columns)
+        return ReadRows(rows, table.take(first), schema, columns, table.n_rows)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
@@ -544,6 +551,7 @@ class LatentMixture(
         return {
             **read.columns,
             "schema_": read.schema,
+            "_n_rows": read.n_rows,
             "_model": model,
             "history_": found.history,
             "traces_": found.histories,
@@ -562,6 +570,15 @@ class LatentMixture(
     def _read(self, X: Any) -> Table:
         refuse_sparse(X)
         return super()._read(X)
+
+    def _shares(self) -> dict[Any, float]:
+        return dict(enumerate(self.weights_.tolist()))
+
+    def _structure(self) -> dict[str, Any]:
+        return {"components": self.n_components_, "free parameters": int(self.n_parameters_)}
+
+    def _fit_facts(self) -> dict[str, Any]:
+        return {**super()._fit_facts(), "relative entropy": float(self.entropy_)}
 
     @property
     def n_components_(self) -> int:

@@ -6,6 +6,7 @@ from latentclass.plots._disclosure import DisclosureDisplay
 from latentclass.plots._evidence import EvidenceDisplay
 from latentclass.plots._hierarchy import HierarchyDisplay
 from latentclass.plots._images import ImagesDisplay
+from latentclass.plots._importance import ImportanceDisplay
 from latentclass.plots._latent_space import LatentSpaceDisplay
 from latentclass.plots._latent_tree import LatentTreeDisplay
 from latentclass.plots._loadings import LoadingsDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "EvidenceDisplay",
     "HierarchyDisplay",
     "ImagesDisplay",
+    "ImportanceDisplay",
     "LatentSpaceDisplay",
     "LatentTreeDisplay",
     "LoadingsDisplay",
