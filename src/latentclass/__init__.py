@@ -31,12 +31,16 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.monitoring._drift import drift
+    from latentclass.monitoring._summary import ColumnDrift, DriftSummary
 
 __all__ = [
     "AutoLatentClassifier",
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
+    "ColumnDrift",
     "CutSummary",
+    "DriftSummary",
     "Explanation",
     "FileDescription",
     "HNBClassifier",
@@ -58,6 +62,7 @@ __all__ = [
     "baselines",
     "datasets",
     "describe_file",
+    "drift",
     "evaluation",
     "load",
     "plots",
@@ -70,7 +75,9 @@ _HOMES = {
     "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
+    "ColumnDrift": "latentclass.monitoring._summary",
     "CutSummary": "latentclass.discrete._discretizer",
+    "DriftSummary": "latentclass.monitoring._summary",
     "Explanation": "latentclass.estimator._explanation",
     "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
@@ -88,6 +95,7 @@ _HOMES = {
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
+    "drift": "latentclass.monitoring._drift",
     "load": "latentclass.files._save",
     "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
