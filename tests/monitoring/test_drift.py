@@ -82,6 +82,7 @@ def test_the_column_that_moved_is_named(model, table):
     assert moved.change == f"mean {moved.change.split()[1]} -> {X['weight'].mean() + 1:.4g}"
     far = drift(model, X.assign(weight=X["weight"] + 9.0))
     assert far.unusual == 1.0
+    assert found.unusual == np.mean(model.unusual(X.assign(weight=X["weight"] + 1.0)) <= 0.05)
     assert far.unusual_p_value < 1e-6
 
 

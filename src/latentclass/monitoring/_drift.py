@@ -98,12 +98,13 @@ def drift(model: Any, X: Any, *, reference: Any = None, random_state: Any = None
     columns = _compare_columns(model, new, expected, drawn=reference is None)
     some, others = _sample(new.table, rng), _sample(expected.table, rng)
     shares = [_class_shares(model, table) for table in (others, some)]
-    unusual = _p_values(model, some, rng) <= UNUSUAL
+    # the same draws as those of model.unusual(X)
+    unusual = _p_values(model, some, model._draw_generator(random_state)) <= UNUSUAL
     if reference is None:
         usual_share = UNUSUAL
         p_value = _more_than(int(unusual.sum()), len(unusual), UNUSUAL)
     else:
-        usual = _p_values(model, others, rng) <= UNUSUAL
+        usual = _p_values(model, others, model._draw_generator(random_state)) <= UNUSUAL
         usual_share = float(usual.mean())
         p_value = _more_than_other(unusual, usual)
     labels = [str(label) for label in model._shares()]
