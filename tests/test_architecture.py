@@ -17,14 +17,24 @@ from latentclass._compat import CallbackSupportMixin
 ROOT = Path(latentclass.__file__).parent
 
 # Which of our parts each part may import, besides itself. CONTRIBUTING.md shows this as a map.
-BASE = {"_axes", "_compat", "_files", "_types", "_version", "_warn", "_validation", "exceptions"}
+BASE = {
+    "_axes",
+    "_compat",
+    "_files",
+    "_show",
+    "_types",
+    "_validation",
+    "_version",
+    "_warn",
+    "exceptions",
+}
 BELOW = BASE | {"engine", "data"}
 SHARED = BELOW | {"estimator"}
 ALLOWED = {
     "engine": BASE,
     "data": BASE,
     "datasets": BASE | {"data"},
-    "estimator": BELOW,
+    "estimator": BELOW | {"plots"},
     "lcm": SHARED,
     "discrete": SHARED,
     "naive_bayes": SHARED | {"lcm"},
@@ -35,6 +45,7 @@ ALLOWED = {
     "auto": SHARED | {"discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "files": SHARED | {"auto", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
+    "monitoring": SHARED,
     "plots": BASE | {"data"},
     "tables": BELOW,
 }

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
     from latentclass.estimator._explanation import Explanation
+    from latentclass.estimator._importance import Importance
     from latentclass.estimator._parts import Parts
+    from latentclass.estimator._summary import ModelSummary
     from latentclass.estimator._warmup import warmup
     from latentclass.files._describe import FileDescription, ModelDescription, describe_file
     from latentclass.files._save import load, save
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.monitoring._drift import drift
+    from latentclass.monitoring._summary import ColumnDrift, DriftSummary
     from latentclass.tables._check import check_table
     from latentclass.tables._files import read_table
     from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
@@ -38,11 +42,14 @@ __all__ = [
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
     "ColumnCheck",
+    "ColumnDrift",
     "CutSummary",
+    "DriftSummary",
     "Explanation",
     "FileDescription",
     "HNBClassifier",
     "HybridLCMClassifier",
+    "Importance",
     "LCMClassifier",
     "LCMClassifierCV",
     "LatentMixture",
@@ -52,6 +59,7 @@ __all__ = [
     "LeaderboardRow",
     "MDLDiscretizer",
     "ModelDescription",
+    "ModelSummary",
     "Parts",
     "Plan",
     "RowCheck",
@@ -62,6 +70,7 @@ __all__ = [
     "check_table",
     "datasets",
     "describe_file",
+    "drift",
     "evaluation",
     "load",
     "plots",
@@ -75,11 +84,14 @@ _HOMES = {
     "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
+    "ColumnDrift": "latentclass.monitoring._summary",
     "CutSummary": "latentclass.discrete._discretizer",
+    "DriftSummary": "latentclass.monitoring._summary",
     "Explanation": "latentclass.estimator._explanation",
     "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
     "HybridLCMClassifier": "latentclass.lcm._hybrid_classifier",
+    "Importance": "latentclass.estimator._importance",
     "LCMClassifier": "latentclass.lcm._classifier",
     "LCMClassifierCV": "latentclass.lcm._classifier_cv",
     "LatentTreeClassifier": "latentclass.latent_tree._classifier",
@@ -87,10 +99,12 @@ _HOMES = {
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
     "ModelDescription": "latentclass.files._describe",
+    "ModelSummary": "latentclass.estimator._summary",
     "Leaderboard": "latentclass.auto._leaderboard",
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
+    "drift": "latentclass.monitoring._drift",
     "load": "latentclass.files._save",
     "ColumnCheck": "latentclass.tables._result",
     "RowCheck": "latentclass.tables._result",
