@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from latentclass._spreadsheet import guarded
+
 LEAK = (
     'protocol="paper": the continuous columns were discretised once, on all rows with their '
     "classes. The test folds leaked into this discretisation, so the scores are too high."
@@ -27,10 +29,6 @@ _LATEX = {
     "*": "{*}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
-
-
-FORMULA = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\n")
-"""Text that begins so would be computed by a spreadsheet; some do so with signs of full width."""
 
 
 class Cell(NamedTuple):
@@ -152,14 +150,10 @@ def csv_text(columns: dict[str, list[Any]]) -> str:
 
 
 def _csv_cell(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula, by a leading apostrophe if need be."""
+    """Return a cell that no spreadsheet takes for a formula."""
     if isinstance(cell, float) and math.isnan(cell):
         return ""
-    if not isinstance(cell, str):
-        return cell
-    # Python's writer puts a field in quotes for a line feed, but not for a carriage return
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return guarded(cell) if isinstance(cell, str) else cell
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
