@@ -268,7 +268,9 @@ DEEP = {"a": [[[[[[[1]]]]]]]}
     "about", [["target"], {"a": float("nan")}, {"a": (1, 2)}, {1: "a"}, DEEP, {"a": "x" * 70_000}]
 )
 def test_a_note_holds_plain_values_only(path, tmp_path, about):
-    with pytest.raises(ValueError, match=r"^about must be a dict of text, finite numbers, .* most\."):
+    with pytest.raises(
+        ValueError, match=r"^about must be a dict of text, finite numbers, .* most\."
+    ):
         latentclass.save(latentclass.load(path), tmp_path / "noted.lc", about=about)
     assert not (tmp_path / "noted.lc").exists()
 

@@ -20,4 +20,4 @@ def main() -> None:
             f"Error: the command line needs {error.name}, which is not installed: "
             'python -m pip install "latentclass[cli]".'
         )
-    app()
+    app(prog_name="latentclass")

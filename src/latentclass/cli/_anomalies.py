@@ -9,7 +9,14 @@ import click
 
 from latentclass.cli._app import command
 from latentclass.cli._console import console
-from latentclass.cli._input import ColumnsByName, chunks, load_classifier, open_file, table_options
+from latentclass.cli._input import (
+    ColumnsByName,
+    chunks,
+    load_classifier,
+    open_file,
+    table_options,
+    text_columns,
+)
 from latentclass.cli._output import check_output, force_option, output_option, row_writer
 from latentclass.cli._predict import shown
 from latentclass.cli._progress import Progress
@@ -26,7 +33,9 @@ from latentclass.cli._progress import Progress
 def anomalies(
     model: str, data: str, top: int, output: str | None, force: bool, **options: Any
 ) -> None:
-    """Show the rows that are least like those that the model learned from.
+    """Show the most unusual rows of a file.
+
+    These are the rows that are least like those that the model learned from.
 
     `unusual` is a p-value: the share of ordinary rows, with the same cells missing, that are no
     more probable. Of equal p-values the row with the lower log p(x) comes first. Row numbers begin
@@ -35,16 +44,14 @@ def anomalies(
     out = console()
     check_output(output, force)
     fitted, about = load_classifier(model)
-    file = open_file(data, **options)
+    file = open_file(data, text=text_columns(fitted.schema_), **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])
     found: list[tuple[float, float, int, tuple[str, ...]]] = []
     with Progress(out, "scoring") as progress:
         for before, _, X in chunks(file, fitted.schema_, data):
             p_values, density = fitted.unusual(X).tolist(), fitted.score_samples(X).tolist()
             order = heapq.nsmallest(top, range(X.num_rows), lambda i: (p_values[i], density[i]))  # noqa: B023
-            found += [
-                (p_values[i], density[i], before + i + 1, tuple(_cells(X, i))) for i in order
-            ]
+            found += [(p_values[i], density[i], before + i + 1, tuple(_cells(X, i))) for i in order]
             found = heapq.nsmallest(top, found)
             progress.advance(X.num_rows)
     header = ["row", "unusual", "log_density", *fitted.schema_.names]

@@ -75,13 +75,15 @@ class App(click.Group):
             raise click.UsageError(unknown("command", args[0], list(HOMES)), ctx)
         return super().resolve_command(ctx, args)
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> NoReturn:  # noqa: ARG002
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
         """Run a command, and end the process with its exit code."""
-        console = Console()
+        extra |= {"standalone_mode": False, "obj": (console := Console())}
         try:
             _catch_termination()
             with console.plain_messages():
-                code = super().main(*args, standalone_mode=False, obj=console, **extra)
+                code = super().main(args, prog_name, **extra)
             sys.stdout.flush()
         except BrokenPipeError:
             _close_output()  # the reader of a pipe has seen enough, as `head` does
@@ -118,7 +120,9 @@ def sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory for this table. Use fewer rows or columns."
     if isinstance(error, ModuleNotFoundError):
-        return f"This needs {error.name}, which is not installed: python -m pip install {error.name}."
+        return (
+            f"This needs {error.name}, which is not installed: python -m pip install {error.name}."
+        )
     meant = (CommandError, ValueError, TypeError, ImportError, OSError, click.ClickException)
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
     if isinstance(error, meant) and text:
@@ -164,30 +168,31 @@ def unknown(what: str, name: str, known: Sequence[str]) -> str:
 # ------------------------------------------------------------------- common options
 
 
-def _manner(*names: str, attribute: str, value: bool, help: str) -> Callable[[Any], Any]:
+def _manner(names: list[str], attribute: str, value: bool, text: str) -> click.Option:
     def remember(ctx: click.Context, _: click.Parameter, given: bool) -> None:
         if given:
             setattr(ctx.find_root().obj, attribute, value)
 
-    return click.option(
-        *names, is_flag=True, expose_value=False, is_eager=True, callback=remember, help=help
+    return click.Option(
+        names, is_flag=True, expose_value=False, is_eager=True, callback=remember, help=text
     )
 
 
-MANNERS = (
-    _manner("--json", attribute="json", value=True, help="Write JSON to standard output."),
-    _manner("--quiet", "-q", attribute="quiet", value=True, help="No messages, only errors."),
-    _manner("--no-color", attribute="color", value=False, help="No colours; NO_COLOR does the same."),
-    _manner("--debug", attribute="debug", value=True, help="Show the traceback of an error."),
-)
-"""Options of every command."""
+def _manners() -> list[click.Option]:
+    """Options of every command."""
+    return [
+        _manner(["--json"], "json", True, "Write JSON to standard output."),
+        _manner(["--quiet", "-q"], "quiet", True, "No messages, only errors."),
+        _manner(["--no-color"], "color", False, "No colours; NO_COLOR does the same."),
+        _manner(["--debug"], "debug", True, "Show the traceback of an error."),
+    ]
 
 
 def command(function: Callable[..., Any]) -> click.Command:
     """Make a command of a function; its docstring is the help."""
-    for option in reversed(MANNERS):
-        function = option(function)
-    return click.command(function.__name__.rstrip("_"), context_settings=SETTINGS)(function)
+    made = click.command(function.__name__, context_settings=SETTINGS)(function)
+    made.params += _manners()
+    return made
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -206,5 +211,4 @@ def app() -> None:
     """
 
 
-for _option in reversed(MANNERS):
-    app = _option(app)
+app.params += _manners()

@@ -20,7 +20,7 @@ OTHERS = ("majority", "logistic-regression", "gradient-boosting", "random-forest
 DEFAULT = ("naive-bayes", "tan", "hybrid", "logistic-regression", "gradient-boosting")
 
 
-class ModelNames(click.ParamType):
+class ModelNames(click.ParamType):  # type: ignore[type-arg]
     """Names of models, separated by commas."""
 
     name = "MODELS"
@@ -44,7 +44,7 @@ class ModelNames(click.ParamType):
 @click.option("--score", type=click.Choice(["accuracy", "log_loss", "brier", "ece"]),
               default="log_loss", show_default=True)  # fmt: skip
 @click.option("--store", type=click.Path(dir_okay=False),
-              help="A file that keeps each result; the same command continues from it.")  # fmt: skip
+              help="A file that keeps each result; run again, the command continues.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--jobs", type=int, help="Number of fits at the same time.")
 def compare(
@@ -57,7 +57,9 @@ def compare(
     seed: int,
     jobs: int | None,
 ) -> None:
-    """Compare models on the same folds of tables: files, or data sets by name.
+    """Compare models on the same folds of tables.
+
+    Tables are files, or names of data sets (see `latentclass datasets`).
 
     Shows the score of each model on each table; > marks the best, - and * what is significantly
     worse. With --store a comparison that was interrupted continues where it stopped.
@@ -74,10 +76,9 @@ def compare(
     try:
         with Progress(out, "comparing"):
             found = compare_classifiers(
-                estimators, problems, cv=folds, scoring=(score, "accuracy", "log_loss")
-                if score not in ("accuracy", "log_loss") else ("log_loss", "accuracy")
-                if score == "log_loss" else ("accuracy", "log_loss"),
-                n_jobs=jobs, store=store, random_state=seed, verbose=int(out.live),
+                estimators, problems, cv=folds, n_jobs=jobs, store=store, random_state=seed,
+                scoring=tuple(dict.fromkeys((score, "accuracy", "log_loss"))),
+                verbose=int(out.live),
             )  # fmt: skip
     except KeyboardInterrupt:
         kept = (

@@ -8,7 +8,14 @@ import click
 
 from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import console
-from latentclass.cli._input import ColumnsByName, chunks, load_model, open_file, table_options
+from latentclass.cli._input import (
+    ColumnsByName,
+    chunks,
+    load_model,
+    open_file,
+    table_options,
+    text_columns,
+)
 from latentclass.cli._output import check_output, force_option, output_option, row_writer
 from latentclass.cli._progress import Progress
 
@@ -27,7 +34,9 @@ from latentclass.cli._progress import Progress
 def complete(
     model: str, data: str, how: str, output: str | None, force: bool, **options: Any
 ) -> None:
-    """Fill the missing cells of a file from what the model knows about its other cells.
+    """Fill the missing cells of a file.
+
+    The model fills them from what it knows about the other cells of the row.
 
     All columns of the file are written. A column of the model that the file lacks is added at the
     end. Columns that the model does not know stay as they are.
@@ -36,8 +45,10 @@ def complete(
     check_output(output, force)
     fitted, about = load_model(model)
     if not hasattr(fitted, "complete"):
-        raise CommandError(f"{model!r} holds a {type(fitted).__name__}, which cannot complete rows.")
-    file = open_file(data, **options)
+        raise CommandError(
+            f"{model!r} holds a {type(fitted).__name__}, which cannot complete rows."
+        )
+    file = open_file(data, text=text_columns(fitted.schema_), **options)
     by_name = ColumnsByName(fitted.schema_, list(file.names))
     by_name.tell(out, data, [about.get("target", "")])
     n_rows = n_cells = 0

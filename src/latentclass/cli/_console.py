@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069
 
 
 def clean(text: object) -> str:
-    """A text in which nothing can act on a terminal: such characters become `\\x1b` and the like."""
+    """A text that cannot act on a terminal: such characters become `\\x1b` and the like."""
     return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], str(text))
 
 
@@ -65,7 +66,7 @@ class Console:
     @property
     def live(self) -> bool:
         """Whether standard error is a terminal on which lines may be drawn again."""
-        return not self.quiet and bool(click.get_text_stream("stderr").isatty())
+        return not self.quiet and sys.stderr.isatty()
 
     def say(self, *lines: object) -> None:
         """Say lines on standard error, unless the user wants quiet."""
@@ -158,7 +159,9 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[
 
 def _are_numbers(cells: Sequence[str]) -> bool:
     shown = [cell for cell in cells if cell not in ("", "-")]
-    return bool(shown) and all(re.match(r"[-+]?[\d,]*\.?\d+(e[-+]\d+)?( ?%| s)?$", c) for c in shown)
+    return bool(shown) and all(
+        re.match(r"[-+]?[\d,]*\.?\d+(e[-+]\d+)?( ?%| s)?$", c) for c in shown
+    )
 
 
 def console() -> Console:

@@ -18,7 +18,9 @@ from latentclass.cli._output import check_output, force_option, output_option, r
 @output_option
 @force_option
 def datasets(name: str | None, paper: str | None, output: str | None, force: bool) -> None:
-    """List the data sets that load by name, or write one of them to a file.
+    """List data sets, or write one to a file.
+
+    These data sets load by name, also in Python and in `latentclass compare`.
 
     Several come with scikit-learn or are computed. Others need the network, or a folder that the
     environment variable LATENTCLASS_DATA names.
@@ -30,7 +32,9 @@ def datasets(name: str | None, paper: str | None, output: str | None, force: boo
         _write(name, output)
         return
     if output is not None:
-        raise click.UsageError("Name the data set that shall be written.", click.get_current_context())
+        raise click.UsageError(
+            "Name the data set that shall be written.", click.get_current_context()
+        )
     found = list_datasets(paper)
     if console().json:
         console().show_json([asdict(one) for one in found])

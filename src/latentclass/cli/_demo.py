@@ -16,7 +16,7 @@ SEED = 0
 
 @command
 def demo() -> None:
-    """Show on the wine data what the models do with missing cells and missing classes.
+    """Show what the models do, on the wine data.
 
     A tenth of the cells and a third of the classes are removed. Classifiers are compared on the
     same folds, one row is explained, one completed, and the most unusual rows are named. Needs no
@@ -58,7 +58,9 @@ def demo() -> None:
     if out.json:
         out.show_json(
             {
-                "log_loss": dict(zip(result.classifiers, result.scores("log_loss")[0], strict=True)),
+                "log_loss": dict(
+                    zip(result.classifiers, result.scores("log_loss")[0], strict=True)
+                ),
                 "explained": told,
                 "completed": {"row": emptiest + 1, "cells": filled},
                 "unusual": [{"row": k + 1, "p": p_values[k]} for k in strangest],

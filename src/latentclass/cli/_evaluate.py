@@ -18,6 +18,7 @@ from latentclass.cli._input import (
     need_column,
     open_file,
     table_options,
+    text_columns,
 )
 from latentclass.cli._progress import Progress
 
@@ -42,7 +43,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     if target is None:
         raise click.UsageError("The model file names no target: give --target COLUMN.",
                                click.get_current_context())  # fmt: skip
-    file = open_file(data, **options)
+    file = open_file(data, text=text_columns(fitted.schema_), **options)
     need_column(target, file.names, data)
     ColumnsByName(fitted.schema_, list(file.names)).tell(
         out, data, [target, *about.get("dropped", []), about.get("weights") or ""]
@@ -58,7 +59,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
             labels += mine.tolist()
             parts.append(fitted.predict_proba(X))
             if note:
-                marks += mark_rows(fitted, X, mine)
+                marks += mark_rows(fitted, X, mine.tolist())
             progress.advance(X.num_rows)
     if not any(label is not None for label in labels):
         raise CommandError(f"{data!r}, column {target!r} holds no class in any row.")
@@ -72,9 +73,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
         )
     if result["unknown_classes"]:
         names = ", ".join(map(repr, result["unknown_classes"]))
-        out.warn(
-            f"The model does not know these classes, whose rows count as wrong: {names}."
-        )
+        out.warn(f"The model does not know these classes, whose rows count as wrong: {names}.")
     if out.json:
         out.show_json(result)
     else:
@@ -100,7 +99,9 @@ def scores(classes: Any, labels: list[Any], probabilities: Any) -> dict[str, Any
     return {
         "rows": len(seen),
         "unlabelled": len(labels) - len(seen),
-        **{name: METRICS[name].function(found) for name in ("accuracy", "log_loss", "brier", "ece")},
+        **{
+            name: METRICS[name].function(found) for name in ("accuracy", "log_loss", "brier", "ece")
+        },
         "classes": [*names, *new],
         "unknown_classes": new,
         "confusion": {

@@ -9,7 +9,14 @@ import click
 
 from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import Console, console
-from latentclass.cli._input import ColumnsByName, chunks, load_classifier, open_file, table_options
+from latentclass.cli._input import (
+    ColumnsByName,
+    chunks,
+    load_classifier,
+    open_file,
+    table_options,
+    text_columns,
+)
 from latentclass.cli._predict import shown
 
 
@@ -24,14 +31,14 @@ from latentclass.cli._predict import shown
               help="Number of cells to show.")  # fmt: skip
 @table_options
 def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any) -> None:
-    """Tell why rows get their class: the weight of evidence of each cell.
+    """Tell why rows get their class.
 
-    The weight is how much the log-odds of the predicted class fall if the model does not see the
+    Shows the weight of evidence of each cell. It is how much the log-odds of the predicted class fall if the model does not see the
     cell. A positive weight supports the class, a negative one opposes it.
     """
     out = console()
     fitted, about = load_classifier(model)
-    file = open_file(data, **options)
+    file = open_file(data, text=text_columns(fitted.schema_), **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])
     wanted = sorted(set(rows))
     told, n_rows = [], 0

@@ -25,7 +25,7 @@ OWN_SCORE = "this model"
 """The name of the model itself among the held-out scores."""
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType):  # type: ignore[type-arg]
     """A time such as 60s, 2m, 1h or a number of seconds; "none" for no limit."""
 
     name = "TIME"
@@ -131,7 +131,7 @@ def fit(
     parameters = read_settings(model, settings)
     estimator = make_model(model, seed or 0, parameters)
 
-    file = open_file(data, **options)
+    file = open_file(data, text=categorical, **options)
     out.say(file.describe())
     for name in (target, *drop, *categorical, *continuous, *([weights] if weights else [])):
         need_column(name, file.names, data)
@@ -156,6 +156,8 @@ def fit(
         fitted = fit_auto(out, estimator, job, search).set_params(time_budget=budget)
     else:
         fitted = fit_one(out, model, estimator, job)
+    if end is not None and budget is not None:  # also if the search took longer than planned
+        job.end = max(end, time.monotonic() + (1 - SEARCH_SHARE) * budget)
     compare_with_peers(out, job, seed or 0)
 
     about = note(job, fitted, target, data, left_out, weights, seed)
@@ -343,7 +345,7 @@ def note(
         "dropped": [name for name in left_out if name != weights],
         "weights": weights,
         "seed": seed or 0,
-        "training_rows": note_rows(mark_rows(fitted, job.X, job.y)),
+        "training_rows": note_rows(mark_rows(fitted, job.X, job.y.tolist())),
     }
     if job.scores:
         about["held_out"] = {
@@ -356,7 +358,7 @@ def note(
 def tell_result(out: Console, fitted: Any, job: Job) -> None:
     """Say what was chosen and why, beside the usual methods."""
     if hasattr(fitted, "why_"):
-        out.say("", fitted.why_)
+        out.say("", fitted.why_.partition(" Left out:")[0])  # the table above shows these
     if job.scores:
         out.say("", f"Held-out scores, {len(job.folds)} folds, the same for all:")
         out.say_table(

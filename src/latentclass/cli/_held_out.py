@@ -72,6 +72,7 @@ def score_on_folds(
     `end` (`time.monotonic`) limits the time: a fold that would end after it is not begun.
     """
     from sklearn.base import clone
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     classes, codes = encode_labels(y)
     losses, hits = [], []
@@ -83,7 +84,9 @@ def score_on_folds(
             raise OutOfTimeError
         weighted = weight is not None and hasattr(estimator, "unlabelled_weight")
         extra = {"sample_weight": weight[train]} if weighted and weight is not None else {}
-        with recorded_warnings():  # of a fold: the fit to all rows says what matters
+        # warnings of a fold: the fit to all rows says what matters; threads that wait for each
+        # other on a busy machine take ten times as long
+        with recorded_warnings(), threadpool_limits(1):
             fitted = clone(estimator).fit(X.take(train), y[train], **extra)
             found = fitted.predict_proba(X.take(test))
         proba = np.zeros((len(test), len(classes)))

@@ -14,7 +14,9 @@ from latentclass.cli._console import console, text_table
 @command
 @click.argument("model", type=click.Path())
 def info(model: str) -> None:
-    """Tell what a model file holds: class, parameters, columns, classes, scores, versions.
+    """Tell what a model file holds.
+
+    Class, parameters, columns, classes, scores and versions.
 
     Only the file's description is read and checked, so this is quick and needs no scikit-learn.
     """

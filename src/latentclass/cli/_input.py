@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,7 +22,9 @@ MOST_NAMED = 5
 def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a file is to be read, if what is detected is wrong."""
     options = (
-        click.option("--separator", help="What separates cells, if it is not detected; \\t for tab."),
+        click.option(
+            "--separator", help="What separates cells, if it is not detected; \\t for tab."
+        ),
         click.option("--decimal", help="Decimal sign, '.' or ',', if it is not detected."),
         click.option("--encoding", help="Encoding of the text, if it is not detected."),
     )
@@ -35,6 +38,8 @@ def open_file(path: str, **options: Any) -> Any:
     from latentclass.tables import open_table
 
     given = {key: value for key, value in options.items() if value is not None}
+    if path != "-" and not Path(path).exists():
+        raise CommandError(f"There is no file {path!r}. Check its name and the folder.")
     if "separator" in given:
         given["separator"] = given["separator"].replace("\\t", "\t")
     return open_table(path, **given)
@@ -63,6 +68,15 @@ def load_classifier(path: str) -> tuple[Any, dict[str, Any]]:
             f"{path!r} holds a {type(model).__name__}, which is no classifier: it has no classes."
         )
     return model, about
+
+
+def text_columns(schema: Any) -> list[str]:
+    """Columns that a model learned as text: in a file, codes such as 007 must stay so."""
+    return [
+        column.name
+        for column in schema.columns
+        if column.kind != "continuous" and all(type(one) is str for one in column.categories)
+    ]
 
 
 def need_column(name: str, names: Sequence[str], path: str) -> None:
@@ -193,8 +207,8 @@ def _refuse(path: str, first_row: int, cells: Any, column: Any) -> None:
             float(cell if cell is not None else 0)
         except ValueError:
             raise CommandError(
-                f"{path!r}, row {first_row + place + 1}, column {column.name!r} holds {cell!r}, but "
-                f"the model learned {_word(column)} there. Correct the cell, or leave it empty."
+                f"{path!r}, row {first_row + place + 1}, column {column.name!r} holds {cell!r}, "
+                f"but the model learned {_word(column)} there. Correct the cell, or leave it empty."
             ) from None
 
 

@@ -44,7 +44,7 @@ NOT_SET = {
 """Parameters with an option of their own, or without a use here."""
 
 
-class ModelName(click.ParamType):
+class ModelName(click.ParamType):  # type: ignore[type-arg]
     """A model by its name."""
 
     name = "MODEL"
@@ -52,9 +52,7 @@ class ModelName(click.ParamType):
     def __init__(self, more: Sequence[str] = ()) -> None:
         self._known = [*MODELS, *more]
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse a name that is not known."""
         if value not in self._known:
             self.fail(unknown("model", str(value), self._known), param, ctx)

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 output_option = click.option(
     "--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Where to write: .csv, .tsv, .parquet, .feather or .jsonl. Without it, to standard output.",
+    help="Where to write: .csv, .tsv, .parquet, .feather or .jsonl; by default standard output.",
 )  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Overwrite a file that exists.")
 
@@ -56,8 +57,8 @@ def row_writer(path: str | None, *, as_json: bool = False) -> Iterator[Callable[
     one JSON object per row with `as_json`.
     """
     if path is None or path == "-":
-        stream = click.get_binary_stream("stdout")
-        terminal = click.get_text_stream("stdout").isatty()
+        stream, terminal = sys.stdout.buffer, sys.stdout.isatty()
+        sys.stdout.flush()
         yield _json_lines(stream) if as_json else _delimited(stream, ",", terminal=terminal)
         stream.flush()
         return
@@ -75,7 +76,8 @@ def row_writer(path: str | None, *, as_json: bool = False) -> Iterator[Callable[
 def write_text(path: str | None, text: str) -> None:
     """Write a text to a file, whole, or to standard output."""
     if path is None or path == "-":
-        click.get_binary_stream("stdout").write(text.encode())
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
         return
     with replacing(path) as file:
         file.write(text.encode())

@@ -16,6 +16,7 @@ from latentclass.cli._input import (
     need_column,
     open_file,
     table_options,
+    text_columns,
 )
 from latentclass.cli._output import check_output, force_option, output_option, row_writer
 from latentclass.cli._progress import Progress
@@ -56,7 +57,7 @@ def predict(
     check_output(output, force)
     with Progress(out, "loading the model"):
         fitted, about = load_classifier(model)
-    file = open_file(data, **options)
+    file = open_file(data, text=text_columns(fitted.schema_), **options)
     names = list(file.names)
     for name in keep:
         need_column(name, names, data)

@@ -24,7 +24,10 @@ from latentclass.cli._progress import Progress
 def sample(
     model: str, n_rows: int, label: str | None, seed: int, output: str | None, force: bool
 ) -> None:
-    """Draw rows from a model: tables like the one that it learned from, with their classes."""
+    """Draw rows from a model.
+
+    The table is like the one that the model learned from, with classes.
+    """
     import numpy as np
 
     out = console()

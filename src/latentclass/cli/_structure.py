@@ -10,7 +10,13 @@ import click
 from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import console
 from latentclass.cli._input import label_text, load_model
-from latentclass.cli._output import check_output, force_option, output_option, row_writer, write_text
+from latentclass.cli._output import (
+    check_output,
+    force_option,
+    output_option,
+    row_writer,
+    write_text,
+)
 from latentclass.cli._sample import as_columns, find_label
 
 
@@ -54,9 +60,9 @@ def _number(cell: Any) -> Any:
 @output_option
 @force_option
 def rules(model: str, output: str | None, force: bool) -> None:
-    """Show the rules of a hierarchical naive Bayes model (--model hnb).
+    """Show the rules of a model.
 
-    One line for each state of each latent variable: the rule that holds for exactly the rows in
+    Hierarchical naive Bayes (--model hnb) has them. One line for each state of each latent variable: the rule that holds for exactly the rows in
     this state, the number of training rows in it, and the share of each class among them.
     """
     check_output(output, force)
@@ -74,9 +80,7 @@ def rules(model: str, output: str | None, force: bool) -> None:
               help="For latent trees: columns to show for each latent variable.")  # fmt: skip
 @output_option
 @force_option
-def groups(
-    model: str, label: str | None, n_columns: int, output: str | None, force: bool
-) -> None:
+def groups(model: str, label: str | None, n_columns: int, output: str | None, force: bool) -> None:
     """Show the groups that a model has found.
 
     Latent trees: the groups into which each latent variable splits the rows of a class, by the
@@ -152,6 +156,17 @@ SHOWN: dict[str, Callable[[Any, str | None, int], dict[str, list[Any]]]] = {
 """How the groups of a model are shown, by what the model has."""
 
 
+def _network(found: Any, path: str) -> str:
+    numbers = [found.schema_.columns[j].name for j in found.schema_.continuous]
+    if numbers and not hasattr(found, "cut_points_"):
+        raise CommandError(
+            f"{path!r} holds a {type(found).__name__} with columns of numbers, such as "
+            f"{numbers[0]!r}, which BIF cannot hold. Fit a model that cuts them into bins: --model "
+            "tan, ban, k2 or hnb."
+        )
+    return str(found.to_bif())
+
+
 @command
 @click.argument("model", type=click.Path())
 @click.option("--bif", is_flag=True, required=True, help="As a Bayesian network in BIF.")
@@ -160,10 +175,12 @@ SHOWN: dict[str, Callable[[Any, str | None, int], dict[str, list[Any]]]] = {
               help="Where to write. Without it, to standard output.")  # fmt: skip
 @force_option
 def export(model: str, bif: bool, label: str | None, output: str | None, force: bool) -> None:  # noqa: ARG001
-    """Write a model as a Bayesian network that other programs read.
+    """Write a model for other programs.
 
-    Naive Bayes, TAN, BAN, K2, hierarchical naive Bayes and latent trees are such networks. Numbers
-    are cut into bins.
+    It becomes a Bayesian network.
+
+    TAN, BAN, K2, hierarchical naive Bayes and latent trees are such networks, with numbers cut into
+    bins. So is naive Bayes without columns of numbers.
     """
     out = console()
     check_output(output, force, endings=())
@@ -174,10 +191,12 @@ def export(model: str, bif: bool, label: str | None, output: str | None, force: 
     if hasattr(found, "latent_groups"):
         if label is None:
             names = ", ".join(map(label_text, found.classes_))
-            raise CommandError(f"A latent tree has one network per class: give --class, of {names}.")
+            raise CommandError(
+                f"A latent tree has one network per class: give --class, of {names}."
+            )
         text = found.to_bif(find_label(found, label))
     else:
-        text = found.to_bif()
+        text = _network(found, model)
     if out.json:
         out.show_json({"bif": text} if output is None else {"output": output})
         if output is None:

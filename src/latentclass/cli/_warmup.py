@@ -16,9 +16,9 @@ from latentclass.cli._progress import Progress
 @command
 @click.argument("models", nargs=-1, type=ModelName())
 def warmup(models: Sequence[str]) -> None:
-    """Compile what models need, and keep the machine code: for a container image.
+    """Compile ahead of time, for a container image.
 
-    Without names, for all models. The code is kept beside the package, or in the folder that the
+    Compiles what models need, and keeps the machine code. Without names, for all models. The code is kept beside the package, or in the folder that the
     environment variable NUMBA_CACHE_DIR names.
     """
     from latentclass import LatentMixture

@@ -162,7 +162,7 @@ def data_frame(columns: dict[str, list[Any]]) -> Any:
         import pandas as pd
     except ImportError:
         raise ImportError(
-            'Data frames need pandas: pip install "latentclass[cli]". Or use to_csv instead.'
+            "Data frames need pandas: pip install pandas. Or use to_csv instead."
         ) from None
     return pd.DataFrame(columns)
 

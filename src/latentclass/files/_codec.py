@@ -101,7 +101,9 @@ class Encoder:
             return {"tuple": self._items(value)}
         if kind is dict:
             if all(type(key) is str for key in value):
-                return {"dict": {key: self.encode(self._timeless(key, value[key])) for key in value}}
+                return {
+                    "dict": {key: self.encode(self._timeless(key, value[key])) for key in value}
+                }
             return {"map": [[self.encode(key), self.encode(one)] for key, one in value.items()]}
         if kind is np.ndarray:
             return self._array(value)
