@@ -39,6 +39,7 @@ ALLOWED = {
     "files": SHARED | {"auto", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
     "plots": BASE | {"data"},
+    "tables": BELOW,
 }
 ALLOWED["cli"] = BASE | set(ALLOWED) - {"plots"}
 

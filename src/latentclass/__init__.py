@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.tables._files import read_table
 
 __all__ = [
     "AutoLatentClassifier",
@@ -57,6 +58,7 @@ __all__ = [
     "evaluation",
     "load",
     "plots",
+    "read_table",
     "save",
     "warmup",
 ]
@@ -83,6 +85,7 @@ _HOMES = {
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
     "load": "latentclass.files._save",
+    "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
     "Plan": "latentclass.auto._classifier",
