@@ -58,3 +58,9 @@ def write_csv(path, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
     return path
+
+
+def read_csv(path):
+    """Rows of a file, the header first."""
+    with path.open(newline="", encoding="utf-8") as lines:
+        return list(csv.reader(lines))

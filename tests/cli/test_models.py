@@ -48,7 +48,9 @@ def test_settings_are_parameters_of_the_model():
     ],
 )  # fmt: skip
 def test_wrong_usage_is_refused_before_anything_is_read(tmp_path, arguments, message):
-    ended = run("fit", "none.csv", "-t", "y", "-m", "naive-bayes", "-o", tmp_path / "m.lc", *arguments)
+    ended = run(
+        "fit", "none.csv", "-t", "y", "-m", "naive-bayes", "-o", tmp_path / "m.lc", *arguments
+    )
     assert ended.code == 2
     assert message in ended.err
     assert ended.err.endswith("See: latentclass fit --help\n")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from latentclass.cli._app import command
 from latentclass.cli._console import console
 from latentclass.cli._explain import explained, show
@@ -22,6 +20,8 @@ def demo() -> None:
     same folds, one row is explained, one completed, and the most unusual rows are named. Needs no
     network.
     """
+    import numpy as np
+
     from latentclass import HybridLCMClassifier
     from latentclass.cli._peers import PEERS
     from latentclass.evaluation import compare
@@ -77,6 +77,7 @@ def demo() -> None:
 
 def damaged_wine() -> tuple[Any, Any]:
     """The wines with a text column, a tenth of the cells missing, a third of the classes too."""
+    import numpy as np
     import pyarrow as pa
 
     from latentclass.datasets import load_dataset

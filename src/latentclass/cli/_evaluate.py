@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import numpy as np
 
 from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import Console, console
@@ -37,6 +36,8 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     Accuracy, log-loss, Brier score (from 0 to 2), calibration and the confusion matrix. It warns
     if the rows look like those that the model learned from. Rows without a class are left out.
     """
+    import numpy as np
+
     out = console()
     fitted, about = load_classifier(model)
     target = target or about.get("target")
@@ -82,6 +83,8 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
 
 def scores(classes: Any, labels: list[Any], probabilities: Any) -> dict[str, Any]:
     """All scores of some predictions."""
+    import numpy as np
+
     from latentclass.evaluation._metrics import METRICS, Predictions
 
     place = {label_text(label): k for k, label in enumerate(classes.tolist())}
@@ -114,6 +117,8 @@ def scores(classes: Any, labels: list[Any], probabilities: Any) -> dict[str, Any
 
 def _calibration(confidence: Any, right: Any) -> list[dict[str, Any]]:
     """Confidence and accuracy in bins of equal numbers of rows, the least certain first."""
+    import numpy as np
+
     order = np.argsort(confidence, kind="stable")
     return [
         {

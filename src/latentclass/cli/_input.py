@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 
 from latentclass.cli._app import CommandError, unknown
 from latentclass.cli._console import Console
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MOST_NAMED = 5
 """Columns that a message names."""
@@ -232,6 +233,7 @@ def chunks(
 
 def labels_of(column: Any) -> npt.NDArray[Any]:
     """Class labels of a column of a file; None where a row has none."""
+    import numpy as np
     import pyarrow as pa
 
     cells = column
@@ -249,11 +251,10 @@ def labels_of(column: Any) -> npt.NDArray[Any]:
 
 def label_text(label: Any) -> str:
     """A label as text, the same for 1, 1.0 and "1"."""
-    if isinstance(label, float | np.floating) and float(label).is_integer():
-        return str(int(label))
-    if isinstance(label, bool | np.bool_):
-        return str(bool(label)).lower()
-    return str(label)
+    value = label.item() if hasattr(label, "item") else label
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _some(names: Sequence[str]) -> str:
