@@ -332,9 +332,8 @@ def test_columns_that_stay_text():
 # carriage return becomes a line break when pandas writes it.
 letters = st.characters(codec="utf-8", exclude_characters="\0\r\ufeff")
 words = st.text(letters, min_size=1, max_size=8).map(lambda text: "w" + text)
-western = st.text(st.characters(codec="cp1252", exclude_categories=["Cc"]), max_size=8).map(
-    lambda text: "wé" + text
-)
+# By chance a few letters of Windows-1252 are one of UTF-8, but none of these.
+western = st.text("aäçñßÿ ,;|\"'\n", max_size=8).map(lambda text: "wé" + text)
 floats = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0)
 cells = {
     "float": floats,
@@ -375,7 +374,7 @@ def assert_same(read, written):
             ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames(), st.sampled_from([",", ";", "\t", "|"]), st.sampled_from([".", ","]))
 def test_what_pandas_writes_comes_back(frame, separator, decimal):
     text = frame.to_csv(index=False, sep=separator, decimal=decimal, lineterminator="\n")
@@ -385,7 +384,7 @@ def test_what_pandas_writes_comes_back(frame, separator, decimal):
     assert_same(pa.concat_tables(chunks.read_chunks(2)).to_pandas(), frame)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames(), st.sampled_from([",", ";", "\t", "|"]))
 def test_what_pandas_writes_with_points_is_found(frame, separator):
     frame.insert(0, "first", "plain")  # the text of others may hold anything
@@ -396,7 +395,7 @@ def test_what_pandas_writes_with_points_is_found(frame, separator):
     assert_same(file.read().to_pandas(), frame)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames())
 def test_what_pandas_writes_with_commas_is_found(frame):
     frame.insert(0, "first", "plain")
@@ -407,7 +406,7 @@ def test_what_pandas_writes_with_commas_is_found(frame):
     assert_same(file.read().to_pandas(), frame)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(frames(western), st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"]))
 def test_what_pandas_writes_in_each_encoding_is_found(frame, encoding):
     frame["last"] = "é"
@@ -417,7 +416,7 @@ def test_what_pandas_writes_in_each_encoding_is_found(frame, encoding):
     assert_same(file.read().to_pandas(), frame)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(frames(), st.sampled_from(["csv", "parquet", "feather"]), st.integers(1, 7))
 def test_chunks_do_not_change_the_table(frame, ending, n_rows):
     buffer = io.BytesIO()

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from latentclass.tables._chunks import rechunk
 from latentclass.tables._shown import shown
-from latentclass.tables._source import Source, system_faults
+from latentclass.tables._source import GZIP_FAULTS, Source, system_faults
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__$")
 """Row labels that pandas stores beside the columns."""
@@ -92,9 +92,9 @@ class ColumnarReader:
         with system_faults(self.source.name):
             try:
                 yield
-            except (pa.ArrowException, OSError, EOFError) as error:
-                if isinstance(error, FileNotFoundError | PermissionError):
-                    raise
+            except (FileNotFoundError, PermissionError, *GZIP_FAULTS):
+                raise
+            except (pa.ArrowException, OSError) as error:
                 raise self.source.fault(
                     f"this is not a whole {what} file ({shown(error, 120)}). Write it anew."
                 ) from None

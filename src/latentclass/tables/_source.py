@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import shutil
 import stat
 import sys
 import tempfile
@@ -30,6 +29,7 @@ IN_MEMORY = 2**24
 BLOCK = 2**20
 """Bytes that are read at once."""
 
+GZIP_FAULTS = (EOFError, zlib.error, gzip.BadGzipFile)
 GZIP = b"\x1f\x8b"
 OTHER_ARCHIVES = {
     b"PK\x03\x04": "a zip archive or a spreadsheet",
@@ -158,14 +158,14 @@ def _read_once(file: Any, file_name: Any, name: str) -> Source:
 def _spool(file: Any) -> IO[bytes]:
     """A copy of a stream, to be closed by whoever asked for it."""
     spool = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
-    data = file.read(BLOCK)
-    if isinstance(data, str):  # a text file: its own encoding has been undone
-        while data:
-            spool.write(data.encode("utf-8", "surrogatepass"))
-            data = file.read(BLOCK)
-    else:
-        spool.write(data)
-        shutil.copyfileobj(file, spool, BLOCK)
+    try:
+        while data := file.read(BLOCK):
+            # a file that is open for text has undone its own encoding
+            text = isinstance(data, str)
+            spool.write(data.encode("utf-8", "surrogatepass") if text else data)
+    except BaseException:
+        spool.close()
+        raise
     return cast(IO[bytes], spool)
 
 
@@ -193,7 +193,7 @@ def system_faults(name: str) -> Iterator[None]:
         raise TableFileError(f"{name}: there is no such file. Check the path.") from None
     except PermissionError:
         raise TableFileError(f"{name}: no permission to read it. Check its owner.") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+    except GZIP_FAULTS:
         raise TableFileError(
             f"{name}: the gzip data is damaged or cut off. Copy or download the file again."
         ) from None
