@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
     from latentclass.estimator._explanation import Explanation
+    from latentclass.estimator._importance import Importance
     from latentclass.estimator._parts import Parts
+    from latentclass.estimator._summary import ModelSummary
     from latentclass.estimator._warmup import warmup
     from latentclass.files._describe import FileDescription, ModelDescription, describe_file
     from latentclass.files._save import load, save
@@ -40,6 +42,7 @@ __all__ = [
     "FileDescription",
     "HNBClassifier",
     "HybridLCMClassifier",
+    "Importance",
     "LCMClassifier",
     "LCMClassifierCV",
     "LatentMixture",
@@ -49,6 +52,7 @@ __all__ = [
     "LeaderboardRow",
     "MDLDiscretizer",
     "ModelDescription",
+    "ModelSummary",
     "Parts",
     "Plan",
     "__version__",
@@ -73,6 +77,7 @@ _HOMES = {
     "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
     "HybridLCMClassifier": "latentclass.lcm._hybrid_classifier",
+    "Importance": "latentclass.estimator._importance",
     "LCMClassifier": "latentclass.lcm._classifier",
     "LCMClassifierCV": "latentclass.lcm._classifier_cv",
     "LatentTreeClassifier": "latentclass.latent_tree._classifier",
@@ -80,6 +85,7 @@ _HOMES = {
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
     "ModelDescription": "latentclass.files._describe",
+    "ModelSummary": "latentclass.estimator._summary",
     "Leaderboard": "latentclass.auto._leaderboard",
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from latentclass._show import html_table
 from latentclass._spreadsheet import guarded
 
 LEAK = (
@@ -45,7 +46,8 @@ class Cell(NamedTuple):
 class TextTable:
     """A table to print or to put into a document.
 
-    `print(table)` shows it. `to_markdown`, `to_latex`, `to_csv` and `to_frame` convert it.
+    `print(table)` shows it. `to_markdown`, `to_html`, `to_latex`, `to_csv` and `to_frame` convert
+    it.
 
     Attributes
     ----------
@@ -105,6 +107,16 @@ class TextTable:
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+        columns = [_plain_column(cells) for cells in zip(*self.rows, strict=True)]
+        return html_table(
+            [one_line(name) for name in self.header],
+            [[cell.strip() for cell in row] for row in zip(*columns, strict=True)],
+            caption=one_line(self.caption),
+            notes="\n".join(map(one_line, self.all_notes(">"))),
+        )
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX float. It needs the package booktabs."""
