@@ -11,6 +11,7 @@ from latentclass.cli._app import command
 from latentclass.cli._console import console
 from latentclass.cli._input import (
     ColumnsByName,
+    check_input,
     chunks,
     load_classifier,
     open_file,
@@ -43,6 +44,7 @@ def anomalies(
     """
     out = console()
     check_output(output, force)
+    check_input(data)
     fitted, about = load_classifier(model)
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -75,6 +74,13 @@ class App(click.Group):
             raise click.UsageError(unknown("command", args[0], list(HOMES)), ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; click would end the process itself if the reader of a pipe has left."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise Partial(DONE) from None
+
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
@@ -85,14 +91,13 @@ class App(click.Group):
             with console.plain_messages():
                 code = super().main(args, prog_name, **extra)
             sys.stdout.flush()
-        except BrokenPipeError:
-            _close_output()  # the reader of a pipe has seen enough, as `head` does
-            code = DONE
         except (KeyboardInterrupt, click.exceptions.Abort):
             console.say("Interrupted.")
             code = INTERRUPTED
-        except Partial as end:
-            code = end.code
+        except (Partial, BrokenPipeError) as end:
+            code = end.code if isinstance(end, Partial) else DONE
+            if code == DONE:  # the reader of a pipe has seen enough, as `head` does
+                _close_output()
         except click.UsageError as error:
             console.error(error.format_message())
             if error.ctx is not None and not console.quiet:
@@ -104,9 +109,6 @@ class App(click.Group):
 
 
 def _fail(console: Console, error: Exception) -> int:
-    if isinstance(error, OSError) and error.errno == errno.EPIPE:
-        _close_output()
-        return DONE
     if console.debug:
         click.echo(traceback.format_exc(), err=True)
     console.error(sentence(error))

@@ -10,6 +10,7 @@ from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import console
 from latentclass.cli._input import (
     ColumnsByName,
+    check_input,
     chunks,
     load_model,
     open_file,
@@ -43,6 +44,7 @@ def complete(
     """
     out = console()
     check_output(output, force)
+    check_input(data)
     fitted, about = load_model(model)
     if not hasattr(fitted, "complete"):
         raise CommandError(

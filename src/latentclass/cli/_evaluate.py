@@ -10,6 +10,7 @@ from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     ColumnsByName,
+    check_input,
     chunks,
     label_text,
     labels_of,
@@ -39,6 +40,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     import numpy as np
 
     out = console()
+    check_input(data)
     fitted, about = load_classifier(model)
     target = target or about.get("target")
     if target is None:

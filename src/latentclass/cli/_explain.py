@@ -11,6 +11,7 @@ from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     ColumnsByName,
+    check_input,
     chunks,
     load_classifier,
     open_file,
@@ -33,10 +34,12 @@ from latentclass.cli._predict import shown
 def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any) -> None:
     """Tell why rows get their class.
 
-    Shows the weight of evidence of each cell. It is how much the log-odds of the predicted class fall if the model does not see the
-    cell. A positive weight supports the class, a negative one opposes it.
+    Shows the weight of evidence of each cell. It is how much the log-odds of the predicted class
+    fall if the model does not see the cell. A positive weight supports the class, a negative one
+    opposes it.
     """
     out = console()
+    check_input(data)
     fitted, about = load_classifier(model)
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])

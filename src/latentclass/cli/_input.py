@@ -38,12 +38,17 @@ def open_file(path: str, **options: Any) -> Any:
     """Open a table file, or standard input as "-"; options that are None are detected."""
     from latentclass.tables import open_table
 
+    check_input(path)
     given = {key: value for key, value in options.items() if value is not None}
-    if path != "-" and not Path(path).exists():
-        raise CommandError(f"There is no file {path!r}. Check its name and the folder.")
     if "separator" in given:
         given["separator"] = given["separator"].replace("\\t", "\t")
     return open_table(path, **given)
+
+
+def check_input(path: str) -> None:
+    """Refuse a table file that is not there, before anything else is done."""
+    if path != "-" and not Path(path).exists():
+        raise CommandError(f"There is no file {path!r}. Check its name and the folder.")
 
 
 def load_model(path: str) -> tuple[Any, dict[str, Any]]:

@@ -11,6 +11,7 @@ from latentclass.cli._app import command
 from latentclass.cli._console import console
 from latentclass.cli._input import (
     ColumnsByName,
+    check_input,
     chunks,
     load_classifier,
     need_column,
@@ -55,6 +56,7 @@ def predict(
     """
     out = console()
     check_output(output, force)
+    check_input(data)
     with Progress(out, "loading the model"):
         fitted, about = load_classifier(model)
     file = open_file(data, text=text_columns(fitted.schema_), **options)

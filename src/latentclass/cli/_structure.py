@@ -62,8 +62,9 @@ def _number(cell: Any) -> Any:
 def rules(model: str, output: str | None, force: bool) -> None:
     """Show the rules of a model.
 
-    Hierarchical naive Bayes (--model hnb) has them. One line for each state of each latent variable: the rule that holds for exactly the rows in
-    this state, the number of training rows in it, and the share of each class among them.
+    Hierarchical naive Bayes (--model hnb) has them. One line for each state of each latent
+    variable: the rule that holds for exactly the rows in this state, the number of training rows in
+    it, and the share of each class among them.
     """
     check_output(output, force)
     found = _part_with(model, ("rules",), "rules", "--model hnb")

@@ -18,8 +18,8 @@ from latentclass.cli._progress import Progress
 def warmup(models: Sequence[str]) -> None:
     """Compile ahead of time, for a container image.
 
-    Compiles what models need, and keeps the machine code. Without names, for all models. The code is kept beside the package, or in the folder that the
-    environment variable NUMBA_CACHE_DIR names.
+    Compiles what models need, and keeps the machine code beside the package, or in the folder that
+    the environment variable NUMBA_CACHE_DIR names. Without names, for all models.
     """
     from latentclass import LatentMixture
     from latentclass import warmup as compile_kernels
