@@ -31,12 +31,20 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.tables._check import (
+        ColumnCheck,
+        RowCheck,
+        TableCheck,
+        TableFlag,
+        check_table,
+    )
     from latentclass.tables._files import read_table
 
 __all__ = [
     "AutoLatentClassifier",
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
+    "ColumnCheck",
     "CutSummary",
     "Explanation",
     "FileDescription",
@@ -55,8 +63,12 @@ __all__ = [
     "ModelSummary",
     "Parts",
     "Plan",
+    "RowCheck",
+    "TableCheck",
+    "TableFlag",
     "__version__",
     "baselines",
+    "check_table",
     "datasets",
     "describe_file",
     "evaluation",
@@ -91,6 +103,11 @@ _HOMES = {
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
     "load": "latentclass.files._save",
+    "ColumnCheck": "latentclass.tables._check",
+    "RowCheck": "latentclass.tables._check",
+    "TableCheck": "latentclass.tables._check",
+    "TableFlag": "latentclass.tables._check",
+    "check_table": "latentclass.tables._check",
     "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
