@@ -31,7 +31,7 @@ def check(data: str, target: str, **options: Any) -> None:
     need_column(target, file.names, data)
     with Progress(out, "checking"):
         table = file.read()
-        found = check_table(table.drop_columns([target]), table.column(target), target=target)
+        found = check_table(table, target=target)
     if out.json:
         out.show_json(found.to_dict())
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from latentclass.cli._progress import Progress
 
 SEARCH_SHARE = 0.8
 """Share of the budget for the search; the rest is for the methods that are shown beside it."""
+
+MOST_FLAGS = 10
+"""Flags of the table that are shown."""
 
 OWN_SCORE = "this model"
 """The name of the model itself among the held-out scores."""
@@ -246,17 +250,16 @@ def read_weights(cells: Any, name: str, path: str) -> Any:
 
 def tell_flags(out: Console, X: Any, y: Any, target: str) -> None:
     """Say what looks wrong in the table."""
-    try:  # TEMPORARY: until branch tables has it
-        from latentclass import check_table
-    except ImportError:
-        return
+    from latentclass import check_table
 
     with Progress(out, "checking the table"):
-        found = check_table(X, y, target=target)
-    for flag in found.flags:
+        found = check_table(X.append_column(target, y), target=target)
+    for flag in found.flags[:MOST_FLAGS]:
         out.warn(flag)
+    if len(found.flags) > MOST_FLAGS:
+        out.say(f"... and {len(found.flags) - MOST_FLAGS} more: see `latentclass check`.")
     if found.options:
-        out.say(f"Suggested: {found.options}")
+        out.say(f"Suggested options: {shlex.join(found.options)}")
 
 
 # ---------------------------------------------------------------------------- models
