@@ -53,9 +53,9 @@ def test_groups_of_latent_trees(fitted, tmp_path):
     ended = run("groups", path, "--class", "yes", "-o", tmp_path / "g.csv")
     assert ended.code == 0
     header, *rows = read_csv(tmp_path / "g.csv")
-    assert header[0] == "class"
+    assert header[0] == "latent"
     assert "probability" in header
-    frame = latentclass.load(path).latent_groups("yes", n_columns=3)
+    frame = latentclass.load(path).latent_groups("yes", top=3)
     assert len(rows) == len(frame)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -36,3 +37,5 @@ def check(data: str, target: str, **options: Any) -> None:
         out.show_json(found.to_dict())
     else:
         out.show(*str(found).splitlines())
+        words = ["latentclass", "fit", data, "--target", target, *found.options]
+        out.say("", f"Next: {shlex.join(words)}")
