@@ -14,6 +14,7 @@ from latentclass.cli._input import (
     check_input,
     chunks,
     load_classifier,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -47,7 +48,7 @@ def anomalies(
     check_input(data)
     fitted, about = load_classifier(model)
     file = open_file(data, text=text_columns(fitted.schema_), **options)
-    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])
+    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, noted_columns(about))
     found: list[tuple[float, float, int, tuple[str, ...]]] = []
     with Progress(out, "scoring") as progress:
         for before, _, X in chunks(file, fitted.schema_, data):

@@ -13,6 +13,7 @@ from latentclass.cli._input import (
     check_input,
     chunks,
     load_model,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -52,7 +53,7 @@ def complete(
         )
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     by_name = ColumnsByName(fitted.schema_, list(file.names))
-    by_name.tell(out, data, [about.get("target", "")])
+    by_name.tell(out, data, noted_columns(about))
     n_rows = n_cells = 0
     with (
         row_writer(output, as_json=out.json and output is None) as write,

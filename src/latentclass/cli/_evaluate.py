@@ -16,6 +16,7 @@ from latentclass.cli._input import (
     labels_of,
     load_classifier,
     need_column,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -48,9 +49,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
                                click.get_current_context())  # fmt: skip
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     need_column(target, file.names, data)
-    ColumnsByName(fitted.schema_, list(file.names)).tell(
-        out, data, [target, *about.get("dropped", []), about.get("weights") or ""]
-    )
+    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [target, *noted_columns(about)])
     from latentclass.cli._training_rows import LEAST_SEEN, mark_rows, share_of_known
 
     labels: list[Any] = []

@@ -76,6 +76,12 @@ def load_classifier(path: str) -> tuple[Any, dict[str, Any]]:
     return model, about
 
 
+def noted_columns(about: dict[str, Any]) -> list[str]:
+    """Columns of the training table that the model was not given: the user knows of them."""
+    names = [about.get("target"), about.get("weights"), *about.get("dropped", [])]
+    return [name for name in names if name]
+
+
 def text_columns(schema: Any) -> list[str]:
     """Columns that a model learned as text: in a file, codes such as 007 must stay so."""
     return [

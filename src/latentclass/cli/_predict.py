@@ -15,6 +15,7 @@ from latentclass.cli._input import (
     chunks,
     load_classifier,
     need_column,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -63,7 +64,7 @@ def predict(
     names = list(file.names)
     for name in keep:
         need_column(name, names, data)
-    ColumnsByName(fitted.schema_, names).tell(out, data, [about.get("target", ""), *keep])
+    ColumnsByName(fitted.schema_, names).tell(out, data, [*noted_columns(about), *keep])
     n_rows = 0
     with (
         row_writer(output, as_json=out.json and output is None) as write,
