@@ -43,8 +43,7 @@ def test_rules(fitted, tmp_path):
     assert [one["rule"] for one in found] == model.rules()["rule"].tolist()
     ended = run("rules", fitted())
     assert ended.err == (
-        f"Error: {str(fitted())!r} holds a NaiveBayes, which has no rules. Fit a model that has: "
-        "--model hnb.\n"
+        f"Error: {str(fitted())!r} (NaiveBayes) has no rules. Fit a model that has: --model hnb.\n"
     )
 
 
@@ -88,7 +87,7 @@ def test_export(fitted, tmp_path):
     assert run("export", path).code == 2
     ended = run("export", fitted(), "--bif")
     assert ended.err == (
-        f"Error: {str(fitted())!r} holds a NaiveBayes with columns of numbers, such as 'income', "
+        f"Error: {str(fitted())!r} (NaiveBayes) has columns of numbers, such as 'income', "
         "which BIF cannot hold. Fit a model that cuts them into bins: --model tan, ban, k2 or "
         "hnb.\n"
     )

@@ -22,6 +22,9 @@ from latentclass.cli._progress import Progress
 SEARCH_SHARE = 0.8
 """Share of the budget for the search; the rest is for the methods that are shown beside it."""
 
+UNTRIED = ("not started", "too slow")
+"""What becomes of candidates for which there is no time."""
+
 MOST_FLAGS = 10
 """Flags of the table that are shown."""
 
@@ -325,7 +328,7 @@ def compare_with_peers(out: Console, job: Job, seed: int) -> None:
 def is_partial(fitted: Any) -> bool:
     """Whether the budget ended before all candidates were tried."""
     board = getattr(fitted, "leaderboard_", ())
-    return any(row.status in ("not started", "too slow") for row in board)
+    return any(row.status in UNTRIED for row in board)
 
 
 # ---------------------------------------------------------------------------- result
@@ -381,4 +384,8 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
     if not job.folds:
         out.say("There are too few labelled rows for held-out scores.")
     if is_partial(fitted):
-        out.say("The budget ended before all candidates were tried: give more with --budget.")
+        left = [row.family for row in fitted.leaderboard_ if row.status in UNTRIED]
+        out.say(
+            f"The budget ended before {len(left)} of {len(fitted.leaderboard_)} candidates were "
+            f"tried ({'; '.join(left)}): give more with --budget."
+        )

@@ -71,7 +71,7 @@ def load_classifier(path: str) -> tuple[Any, dict[str, Any]]:
     model, about = load_model(path)
     if not hasattr(model, "classes_") or not hasattr(model, "explain"):
         raise CommandError(
-            f"{path!r} holds a {type(model).__name__}, which is no classifier: it has no classes."
+            f"{path!r} ({type(model).__name__}) is no classifier: it has no classes."
         )
     return model, about
 

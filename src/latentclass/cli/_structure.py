@@ -29,8 +29,7 @@ def _part_with(path: str, attributes: tuple[str, ...], what: str, which: str) ->
                 console().say(f"Of the average, its best member: {type(one).__name__}.")
             return one
     raise CommandError(
-        f"{path!r} holds a {type(model).__name__}, which has no {what}. Fit a model that has: "
-        f"{which}."
+        f"{path!r} ({type(model).__name__}) has no {what}. Fit a model that has: {which}."
     )
 
 
@@ -155,9 +154,9 @@ def _network(found: Any, path: str) -> str:
     numbers = [found.schema_.columns[j].name for j in found.schema_.continuous]
     if numbers and not hasattr(found, "cut_points_"):
         raise CommandError(
-            f"{path!r} holds a {type(found).__name__} with columns of numbers, such as "
-            f"{numbers[0]!r}, which BIF cannot hold. Fit a model that cuts them into bins: --model "
-            "tan, ban, k2 or hnb."
+            f"{path!r} ({type(found).__name__}) has columns of numbers, such as {numbers[0]!r}, "
+            "which BIF cannot hold. Fit a model that cuts them into bins: --model tan, ban, k2 or "
+            "hnb."
         )
     return str(found.to_bif())
 
