@@ -127,7 +127,6 @@ def fit(
     beside a majority guess, logistic regression and gradient boosting on the same folds. Rows
     without a class are learned from too. Ctrl-C keeps the best model so far.
     """
-    began = time.monotonic()
     out = console()
     if output is None:
         if data == "-":
@@ -156,10 +155,11 @@ def fit(
     from latentclass.cli._held_out import make_folds
 
     folds = make_folds(y, seed or 0)
-    end = None if budget is None else began + budget
+    # from here on: how long a table takes to read does not decide which families are tried
+    end = None if budget is None else time.monotonic() + budget
     job = Job(X, y, weight, folds, end)
     if model == "auto":
-        search = None if end is None else max(SEARCH_SHARE * (end - time.monotonic()), 0.01)
+        search = None if budget is None else SEARCH_SHARE * budget
         fitted = fit_auto(out, estimator, job, search).set_params(time_budget=budget)
     else:
         fitted = fit_one(out, model, estimator, job)
