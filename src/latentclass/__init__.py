@@ -31,14 +31,9 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
-    from latentclass.tables._check import (
-        ColumnCheck,
-        RowCheck,
-        TableCheck,
-        TableFlag,
-        check_table,
-    )
+    from latentclass.tables._check import check_table
     from latentclass.tables._files import read_table
+    from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
 
 __all__ = [
     "AutoLatentClassifier",
@@ -103,10 +98,10 @@ _HOMES = {
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
     "load": "latentclass.files._save",
-    "ColumnCheck": "latentclass.tables._check",
-    "RowCheck": "latentclass.tables._check",
-    "TableCheck": "latentclass.tables._check",
-    "TableFlag": "latentclass.tables._check",
+    "ColumnCheck": "latentclass.tables._result",
+    "RowCheck": "latentclass.tables._result",
+    "TableCheck": "latentclass.tables._result",
+    "TableFlag": "latentclass.tables._result",
     "check_table": "latentclass.tables._check",
     "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",

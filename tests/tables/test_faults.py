@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from damaged_tables import DAMAGES, damaged_files
+from hypothesis import given
+from hypothesis import strategies as st
 
 import latentclass
 from latentclass import read_table
@@ -253,3 +255,34 @@ def test_a_packed_bomb_does_not_fill_the_memory():
         "latentclass.exceptions.TableFileError: bomb.csv.gz, line 2: the line is longer than 4 MB. "
         "Line breaks are missing, or this is not a table."
     )
+
+
+pieces = st.sampled_from(
+    ["a", "b", "1", "2.5", "007", ",", ";", "\t", "\n", "\r", '"', "'", " ", "é", "\0", "?",
+     "@data", "@attribute x {", "}", "%", "1e999", "-", "true"]
+)  # fmt: skip
+files = (
+    st.lists(pieces, max_size=30).map(lambda parts: "".join(parts).encode())
+    | st.binary(max_size=60)
+    | st.lists(pieces, max_size=20).map(lambda parts: "".join(parts).encode("utf-16"))
+)
+
+
+@given(files, st.sampled_from(["csv", "tsv", "arff", "parquet", "feather", "csv.gz"]))
+def test_any_bytes_are_a_table_or_one_sentence(data, ending):
+    file = io.BytesIO(data)
+    file.name = f"x.{ending}"
+    try:
+        opened = open_table(file)
+        opened.describe()
+        whole = opened.read()
+    except TableFileError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert message.isprintable()
+    if message:
+        return
+    assert whole.num_rows > 0
+    assert whole.num_columns == len(opened.names) == len(set(opened.names))
+    assert pa.concat_tables(opened.read_chunks(2)).equals(whole)

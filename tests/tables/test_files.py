@@ -430,3 +430,18 @@ def test_chunks_do_not_change_the_table(frame, ending, n_rows):
     buffer.seek(0)
     file = open_table(buffer)
     assert pa.concat_tables(file.read_chunks(n_rows)).equals(file.read())
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet", "feather"])
+def test_reading_loads_neither_pandas_nor_scikit_learn(tmp_path, ending):
+    """Both take longer than reading a small file."""
+    path = tmp_path / f"table.{ending}"
+    write(FRAME, path)
+    code = (
+        "import sys\nfrom latentclass.tables import open_table\n"
+        f"file = open_table({str(path)!r})\nfile.describe()\n"
+        "file.read()\nlist(file.read_chunks())\n"
+        "print(sorted({'pandas', 'sklearn', 'scipy', 'polars'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "[]\n", run.stderr

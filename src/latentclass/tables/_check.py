@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -19,7 +19,7 @@ from latentclass.tables._facts import (
     named_like_codes,
     unreadable,
 )
-from latentclass.tables._render import to_html, to_text
+from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
 from latentclass.tables._scores import (
     Score,
     compare,
@@ -58,7 +58,8 @@ DUPLICATE_SHARE = 0.01
 """Share of rows that repeat another one from which on they are worth a word."""
 
 COARSE = 10
-"""If no column has more distinct values than a tenth of the rows, equal rows are natural."""
+"""Equal rows are natural if they have no value in any column with more distinct values than a tenth
+of the rows."""
 
 BATCH_COLUMNS = 64
 """Columns that are scored at once."""
@@ -73,130 +74,6 @@ BY_HAND = {"leak", "missing tells the class"}
 """Flags whose option is not among the ready ones, because a person must decide."""
 
 READY = ("--drop", "--categorical", "--continuous", "--decimal")
-
-
-@dataclass(frozen=True)
-class TableFlag:
-    """Something to look at.
-
-    Attributes
-    ----------
-    column : str
-        Name of the column; empty if the rows or the target are meant.
-    kind : str
-        A word or two, such as "identifier".
-    sentence : str
-        What was found. It contains nothing that a terminal would obey.
-    option : str
-        Option of the command line that mends it, such as "--drop"; empty if there is none.
-    """
-
-    column: str
-    kind: str
-    sentence: str
-    option: str = ""
-
-    def __str__(self) -> str:
-        return f"{plain(self.column)} {self.sentence}" if self.column else self.sentence
-
-
-@dataclass(frozen=True)
-class ColumnCheck:
-    """One column.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"continuous", "binary", "nominal", "unreadable"}
-        How models will read it.
-    n_distinct : int
-        Number of distinct values.
-    missing : float
-        Share of missing cells.
-    example : str, float, int, bool or None
-        The most common value of a discrete column, the first of a continuous one.
-    accuracy : float or None
-        Share of held-out rows whose class this column predicts on its own.
-    flags : tuple of str
-        Kinds of its flags.
-    """
-
-    name: str
-    kind: str
-    n_distinct: int
-    missing: float
-    example: Any
-    accuracy: float | None
-    flags: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RowCheck:
-    """The rows.
-
-    Attributes
-    ----------
-    n_rows : int
-    n_duplicates : int
-        Rows that repeat an earlier one in all columns, the label included.
-    n_unlabelled : int
-        Rows without label; 0 if no labels were given.
-    classes : tuple of (label, int)
-        Classes and their numbers of rows, the largest first; empty if no labels were given.
-    majority : float or None
-        Share of the largest class among the labelled rows: the accuracy of a majority guess.
-    n_scored : int
-        Rows that the held-out scores are made of.
-    """
-
-    n_rows: int
-    n_duplicates: int
-    n_unlabelled: int
-    classes: tuple[tuple[Any, int], ...]
-    majority: float | None
-    n_scored: int
-
-
-@dataclass(frozen=True, repr=False)
-class TableCheck:
-    """What `check_table` found. Printed, it is a table with remarks below.
-
-    Attributes
-    ----------
-    columns : tuple of ColumnCheck
-    flags : tuple of TableFlag
-        Those of the columns first, then those of the rows and the target.
-    rows : RowCheck
-    options : list of str
-        Options of the command line, word by word, that mend what can be mended without a thought.
-        What a person must decide, such as a leak suspect, is not among them.
-    verdict : str
-        One sentence.
-    """
-
-    columns: tuple[ColumnCheck, ...]
-    flags: tuple[TableFlag, ...]
-    rows: RowCheck
-    options: list[str]
-    verdict: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as lists, dicts, numbers and text, as JSON has them."""
-        found = asdict(self)
-        for column in found["columns"]:
-            column["flags"] = list(column["flags"])
-        found["rows"]["classes"] = [
-            {"label": label, "n_rows": count} for label, count in self.rows.classes
-        ]
-        return {**found, "columns": list(found["columns"]), "flags": list(found["flags"])}
-
-    def __str__(self) -> str:
-        return to_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return to_html(self)
 
 
 class _Target(NamedTuple):
@@ -279,7 +156,7 @@ def check_table(X: Any, y: Any = None, *, target: str | None = None) -> TableChe
                 )
             )
     row_check = _look_at_rows(rows, given, scorer)
-    flags += _row_flags(row_check, columns, given)
+    flags += _row_flags(row_check, rows.n_odd_duplicates(), given)
     options = _options(flags)
     verdict = _verdict(flags, options, given)
     return TableCheck(tuple(columns), tuple(flags), row_check, options, verdict)
@@ -307,7 +184,7 @@ def _read_target(raw: RawTable, y: Any, target: str | None) -> _Target | None:
             raise ValueError(
                 f"X has {raw.n_rows} rows, but y has {len(values)} labels. Pass one label per row."
             )
-    classes, codes = distinct_labels(values)
+    classes, codes = _distinct(values)
     minus_one = 0
     if len(classes) and marks_unlabelled(classes):
         minus_one = int(np.sum(codes == 0))
@@ -315,19 +192,28 @@ def _read_target(raw: RawTable, y: Any, target: str | None) -> _Target | None:
     return _Target([_plain_value(label) for label in classes.tolist()], codes, minus_one)
 
 
+def _distinct(values: Any) -> tuple[Any, IndexArray]:
+    """Labels and codes. A fit refuses quantities, but here they are only counted."""
+    try:
+        numbers = values.astype(np.float64) if values.dtype.kind in "iufO" else None
+    except (TypeError, ValueError):  # text or a mixture, which is refused as in a fit
+        numbers = None
+    if numbers is None or any(isinstance(value, str) for value in values.tolist()):
+        return distinct_labels(values)
+    seen = ~np.isnan(numbers)
+    classes, place = np.unique(numbers[seen], return_inverse=True)
+    codes = np.full(len(values), -1, dtype=np.intp)
+    codes[seen] = place
+    whole = np.all(np.floor(classes) == classes) and np.all(np.abs(classes) < 2**53)
+    return (classes.astype(np.int64) if whole else classes), codes
+
+
 def _label_values(column: RawColumn) -> Any:
     if isinstance(column, Labels):
         labels = np.empty(len(column.labels) + 1, dtype=object)
         labels[:-1] = column.labels  # code -1 selects the None at the end
         return labels[column.codes]
-    values = column.values
-    present = values[~np.isnan(values)]
-    whole = np.all(np.floor(present) == present) and np.all(np.abs(present) < 2**53)
-    if not whole:
-        return values
-    out = np.full(len(values), None, dtype=object)
-    out[~np.isnan(values)] = present.astype(np.int64)
-    return out
+    return column.values
 
 
 def _batches(
@@ -516,9 +402,12 @@ class _RowMarks:
 
     def __init__(self, n_rows: int) -> None:
         self.marks = np.zeros(n_rows, dtype=np.uint64)
+        self.fine = np.zeros(n_rows, dtype=bool)
 
     def add(self, facts: Facts, column: RawColumn | None) -> None:
         """Add a column; one that cannot be read makes all rows differ."""
+        if COARSE * facts.n_distinct > len(self.marks):
+            self.fine |= ~facts.missing
         if column is None:
             self.add_words(np.arange(len(self.marks), dtype=np.uint64))
         elif len(facts.codes):
@@ -537,6 +426,10 @@ class _RowMarks:
         """Rows that repeat an earlier one; two rows have the same hash by chance in 2**64."""
         return len(self.marks) - len(np.unique(self.marks))
 
+    def n_odd_duplicates(self) -> int:
+        """As `n_duplicates`, without those that are natural."""
+        return int(self.fine.sum()) - len(np.unique(self.marks[self.fine]))
+
 
 def _look_at_rows(rows: _RowMarks, given: _Target | None, scorer: _Scorer | None) -> RowCheck:
     n_rows = len(rows.marks)
@@ -553,14 +446,11 @@ def _look_at_rows(rows: _RowMarks, given: _Target | None, scorer: _Scorer | None
     return RowCheck(n_rows, rows.n_duplicates(), n_unlabelled, classes, majority, n_scored)
 
 
-def _row_flags(
-    rows: RowCheck, columns: Sequence[ColumnCheck], given: _Target | None
-) -> list[TableFlag]:
+def _row_flags(rows: RowCheck, n_odd_duplicates: int, given: _Target | None) -> list[TableFlag]:
     flags = []
-    finest = max((column.n_distinct for column in columns), default=0)
-    if rows.n_duplicates >= DUPLICATE_SHARE * rows.n_rows and rows.n_rows < COARSE * finest:
-        verb = "repeats" if rows.n_duplicates == 1 else "repeat"
-        sentence = f"{_rows(rows.n_duplicates)} {verb} another row in every cell."
+    if n_odd_duplicates and n_odd_duplicates >= DUPLICATE_SHARE * rows.n_rows:
+        verb = "repeats" if n_odd_duplicates == 1 else "repeat"
+        sentence = f"{_rows(n_odd_duplicates)} {verb} another row in every cell."
         flags.append(TableFlag("", "duplicate rows", sentence))
     return flags if given is None else flags + _label_flags(rows, given)
 
@@ -591,9 +481,9 @@ def _label_flags(rows: RowCheck, given: _Target) -> list[TableFlag]:
     few = [(label, count) for label, count in rows.classes if count < FEW_CLASS_ROWS]
     if few:
         some = ", ".join(f"{shown(label)} ({count})" for label, count in few[:5])
-        some += ", ..." * (len(few) > 5)
+        some += ", ..." if len(few) > 5 else "."
         what = "class has" if len(few) == 1 else "classes have"
-        sentence = f"{len(few)} {what} fewer than {FEW_CLASS_ROWS} rows: {some}."
+        sentence = f"{len(few)} {what} fewer than {FEW_CLASS_ROWS} rows: {some}"
         flags.append(TableFlag("", "few rows", sentence))
     return flags
 

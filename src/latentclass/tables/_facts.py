@@ -56,9 +56,10 @@ RARE_LEVEL_SHARE = 0.5
 LOOKED_AT = 1000
 """Distinct values that are looked at to recognise dates, numbers and free text."""
 
-SAME_CODES = 1000
-"""Columns with at most this many distinct values are compared by which rows have equal values, so
-that "M" and "F" equal "male" and "female". Others must have the same values."""
+SAME_CODES = 50
+"""Columns with at most this many distinct values, each in two rows or more, are compared by which
+rows have equal values, so that "M" and "F" equal "male" and "female". Others must have the same
+values: all columns in which no value repeats agree in which rows are equal."""
 
 IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|uuid|guid|key|index|serial|row|rowname|rownames|nr|no)($|[\W_])"
@@ -112,7 +113,7 @@ class Facts:
         The most common value of a discrete column, the first one of a continuous column.
     codes : array of int
         Which rows have equal values: numbered in the order in which they first occur, -1 missing.
-        Empty if there are more than `SAME_CODES` of them.
+        Empty if there are too many: see `SAME_CODES`.
     mark : bytes
         Two columns with the same mark say the same.
     faults : list of Fault
@@ -154,7 +155,7 @@ def _numbers(name: str, column: Numbers) -> Facts:
     if not len(present):
         return _empty("continuous", missing)
     distinct = np.unique(present)
-    if len(distinct) > SAME_CODES:
+    if not _few(len(distinct), len(present)):
         codes, mark = _unnumbered(values, missing)
     else:
         codes, mark = _numbered(np.searchsorted(distinct, present), len(distinct), missing)
@@ -168,9 +169,7 @@ def _numbers(name: str, column: Numbers) -> Facts:
 def _number_faults(name: str, present: FloatArray, distinct: FloatArray) -> list[Fault]:
     if np.isinf(distinct[[0, -1]]).any():
         n_infinite = int(np.isinf(present).sum())
-        sentence = (
-            f"is infinite in {n_infinite:,} rows, which models refuse. Leave these cells out."
-        )
+        sentence = f"is infinite in {n_infinite:,} rows, which models refuse. Empty these cells."
         return [Fault("infinite", sentence)]
     if len(distinct) == 1:
         return [_constant(distinct[0])]
@@ -236,7 +235,7 @@ def _labels(name: str, column: Labels) -> Facts:
     counts = np.bincount(present, minlength=len(column.labels))
     used = np.flatnonzero(counts)
     kind = "binary" if column.boolean or len(used) == 2 else "nominal"
-    if len(used) > SAME_CODES:
+    if not _few(len(used), len(present)):
         codes, mark = _unnumbered(column.codes.astype(np.float64), missing)
         # codes of other labels may be the same numbers
         mark = blake2b(mark + repr([column.labels[j] for j in used]).encode()).digest()
@@ -300,7 +299,8 @@ def _are_long(texts: Sequence[str]) -> bool:
 
 def _rare_levels(counts: IndexArray) -> list[Fault]:
     rare = counts < RARE_ROWS
-    if rare.sum() <= FEW_RARE_LEVELS or rare.sum() < RARE_LEVEL_SHARE * len(counts):
+    few = counts.sum() < FEW_ROWS or rare.sum() <= FEW_RARE_LEVELS
+    if few or rare.sum() < RARE_LEVEL_SHARE * len(counts):
         return []
     sentence = (
         f"has {rare.sum():,} rare levels of {len(counts):,}: fewer than {RARE_ROWS} rows each, "
@@ -315,6 +315,10 @@ def _rare_levels(counts: IndexArray) -> list[Fault]:
 def has_identifier_name(name: str) -> bool:
     """Whether row numbers and keys are often called so."""
     return bool(IDENTIFIER_NAME.search(name) or CAMEL_IDENTIFIER.search(name))
+
+
+def _few(n_distinct: int, n_values: int) -> bool:
+    return n_distinct <= min(SAME_CODES, n_values // 2)
 
 
 def _numbered(codes: IndexArray, n_distinct: int, missing: BoolArray) -> tuple[IndexArray, bytes]:

@@ -1,16 +1,17 @@
-"""A `TableCheck` as text and as HTML. Nothing from the table reaches either unescaped."""
+"""What `check_table` found, as values, as text and as HTML.
+
+Nothing from the table reaches a terminal or a page unescaped.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latentclass.tables._shown import plain
-
-if TYPE_CHECKING:
-    from latentclass.tables._check import ColumnCheck, TableCheck, TableFlag
 
 MOST_COLUMNS = 60
 """Columns that are shown. Flags tell what matters of the others."""
@@ -26,7 +27,131 @@ TITLES = ("column", "kind", "distinct", "missing", "alone", "example", "flags")
 RIGHT = {"distinct", "missing", "alone"}
 
 
-def to_text(check: TableCheck) -> str:
+@dataclass(frozen=True)
+class TableFlag:
+    """Something to look at.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column; empty if the rows or the target are meant.
+    kind : str
+        A word or two, such as "identifier".
+    sentence : str
+        What was found. It contains nothing that a terminal would obey.
+    option : str
+        Option of the command line that mends it, such as "--drop"; empty if there is none.
+    """
+
+    column: str
+    kind: str
+    sentence: str
+    option: str = ""
+
+    def __str__(self) -> str:
+        return f"{plain(self.column)} {self.sentence}" if self.column else self.sentence
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """One column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"continuous", "binary", "nominal", "unreadable"}
+        How models will read it.
+    n_distinct : int
+        Number of distinct values.
+    missing : float
+        Share of missing cells.
+    example : str, float, int, bool or None
+        The most common value of a discrete column, the first of a continuous one.
+    accuracy : float or None
+        Share of held-out rows whose class this column predicts on its own.
+    flags : tuple of str
+        Kinds of its flags.
+    """
+
+    name: str
+    kind: str
+    n_distinct: int
+    missing: float
+    example: Any
+    accuracy: float | None
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowCheck:
+    """The rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_duplicates : int
+        Rows that repeat an earlier one in all columns, the label included.
+    n_unlabelled : int
+        Rows without label; 0 if no labels were given.
+    classes : tuple of (label, int)
+        Classes and their numbers of rows, the largest first; empty if no labels were given.
+    majority : float or None
+        Share of the largest class among the labelled rows: the accuracy of a majority guess.
+    n_scored : int
+        Rows that the held-out scores are made of.
+    """
+
+    n_rows: int
+    n_duplicates: int
+    n_unlabelled: int
+    classes: tuple[tuple[Any, int], ...]
+    majority: float | None
+    n_scored: int
+
+
+@dataclass(frozen=True, repr=False)
+class TableCheck:
+    """What `check_table` found. Printed, it is a table with remarks below.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnCheck
+    flags : tuple of TableFlag
+        Those of the columns first, then those of the rows and the target.
+    rows : RowCheck
+    options : list of str
+        Options of the command line, word by word, that mend what can be mended without a thought.
+        What a person must decide, such as a leak suspect, is not among them.
+    verdict : str
+        One sentence.
+    """
+
+    columns: tuple[ColumnCheck, ...]
+    flags: tuple[TableFlag, ...]
+    rows: RowCheck
+    options: list[str]
+    verdict: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as lists, dicts, numbers and text, as JSON has them."""
+        found = asdict(self)
+        for column in found["columns"]:
+            column["flags"] = list(column["flags"])
+        found["rows"]["classes"] = [
+            {"label": label, "n_rows": count} for label, count in self.rows.classes
+        ]
+        return {**found, "columns": list(found["columns"]), "flags": list(found["flags"])}
+
+    def __str__(self) -> str:
+        return _to_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return _to_html(self)
+
+
+def _to_text(check: TableCheck) -> str:
     """An aligned table, the flags, the options and the verdict."""
     lines = [_summary(check), ""]
     table = [list(TITLES), *(_cells(column) for column in check.columns[:MOST_COLUMNS])]
@@ -41,7 +166,7 @@ def to_text(check: TableCheck) -> str:
     return "\n".join(lines)
 
 
-def to_html(check: TableCheck) -> str:
+def _to_html(check: TableCheck) -> str:
     """The same as HTML."""
     head = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
     body = "".join(
@@ -72,7 +197,7 @@ def _remarks(check: TableCheck) -> list[str]:
         if not few:
             names = ", ".join(plain(flag.column, NAME_WIDTH) for flag in flags[1:MOST_NAMED])
             dots = ", ..." * (len(flags) > MOST_NAMED)
-            remarks.append(f"{len(flags) - 1:,} more columns likewise ({kind}): {names}{dots}.")
+            remarks.append(f"{len(flags) - 1:,} more columns likewise ({kind}): {names}{dots}")
     return remarks
 
 
