@@ -55,23 +55,6 @@ def contenders() -> dict[str, Any]:
     }
 
 
-def unusual(model: NaiveBayes, X: pd.DataFrame, n_draws: int = 1000) -> np.ndarray:
-    """Return, for each row, the share of rows sampled from the model that are no more probable.
-
-    log p(x) alone would not do. It is the density of the observed cells, so rows with different
-    missing cells are not comparable. The same cells are removed from the sampled rows first.
-    """
-    drawn, _ = model.sample(n_draws, random_state=SEED)
-    score, missing = model.score_samples(X), X.isna().to_numpy()
-    share = np.empty(len(X))
-    for pattern in np.unique(missing, axis=0):
-        same = (missing == pattern).all(axis=1)
-        masked = drawn.mask(np.tile(pattern, (n_draws, 1)))
-        reference = np.sort(model.score_samples(masked))
-        share[same] = (np.searchsorted(reference, score[same], side="right") + 1) / (n_draws + 1)
-    return share
-
-
 def html_table(frame: pd.DataFrame) -> str:
     """Return a table as HTML. All text is escaped, because text from data cannot be trusted."""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in frame.columns)
@@ -93,9 +76,7 @@ def shown(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(object).map(cell)
 
 
-def pictures(
-    scores: dict[str, np.ndarray], names: list[str], weights: np.ndarray, title: str
-) -> list[str]:
+def pictures(scores: dict[str, np.ndarray], explanation: Any, title: str) -> list[str]:
     """Return two pictures as HTML, or none if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure  # no pyplot: no window, no global state
@@ -112,14 +93,7 @@ def pictures(
 
     evidence = Figure(figsize=(8, 3.6), layout="constrained")
     axes = evidence.subplots()
-    order = np.argsort(np.abs(weights))
-    axes.barh(
-        [names[j] for j in order],
-        weights[order],
-        color=["#0072B2" if weights[j] > 0 else "#D55E00" for j in order],
-    )
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel("weight of evidence (change in log-odds)")
+    explanation.plot(ax=axes)
     axes.set_title(title)
 
     found = []
@@ -184,7 +158,7 @@ def main() -> None:
     both = pd.concat([X.iloc[[emptiest]], model.complete(X.iloc[[emptiest]])])
     completed = shown(both)
     completed.insert(0, f"row {emptiest}", ["in the table", "completed"])
-    share = unusual(model, X)
+    share = model.unusual(X)
     strange = np.argsort(share, kind="stable")[:5]
     odd = shown(X.iloc[strange])
     odd.insert(0, "share", [f"{value:.3f}" for value in share[strange]])
@@ -194,8 +168,7 @@ def main() -> None:
     by_fold = result.fold_scores("wine, damaged", "log_loss")
     images = pictures(
         dict(zip(result.classifiers, by_fold.T, strict=True)),
-        explanation.feature_names,
-        explanation.weights[0],
+        explanation,
         f"Row {row}: why {explanation.target[0]}?",
     )
     score_picture, evidence_picture = images or ("", "")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.monitoring._drift import drift
+    from latentclass.monitoring._summary import ColumnDrift, DriftSummary
     from latentclass.tables._check import check_table
     from latentclass.tables._files import read_table
     from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
@@ -40,7 +42,9 @@ __all__ = [
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
     "ColumnCheck",
+    "ColumnDrift",
     "CutSummary",
+    "DriftSummary",
     "Explanation",
     "FileDescription",
     "HNBClassifier",
@@ -66,6 +70,7 @@ __all__ = [
     "check_table",
     "datasets",
     "describe_file",
+    "drift",
     "evaluation",
     "load",
     "plots",
@@ -79,7 +84,9 @@ _HOMES = {
     "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
+    "ColumnDrift": "latentclass.monitoring._summary",
     "CutSummary": "latentclass.discrete._discretizer",
+    "DriftSummary": "latentclass.monitoring._summary",
     "Explanation": "latentclass.estimator._explanation",
     "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
@@ -97,6 +104,7 @@ _HOMES = {
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
+    "drift": "latentclass.monitoring._drift",
     "load": "latentclass.files._save",
     "ColumnCheck": "latentclass.tables._result",
     "RowCheck": "latentclass.tables._result",

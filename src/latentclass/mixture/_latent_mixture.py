@@ -614,7 +614,10 @@ class LatentMixture(
     @computation
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each component given the observed cells, shape (n_samples, K)."""
-        table = self._read(X)
+        return self._component_shares(self._read(X))
+
+    def _component_shares(self, table: Table) -> FloatArray:
+        """P(component | observed cells) of all rows."""
         return self._model.latent(table, one_class, self.n_jobs)
 
     def transform(self, X: Any) -> FloatArray:
