@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from latentclass._show import html_table
+from latentclass._spreadsheet import guarded
 
 LEAK = (
     'protocol="paper": the continuous columns were discretised once, on all rows with their '
@@ -29,10 +30,6 @@ _LATEX = {
     "*": "{*}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
-
-
-FORMULA = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\n")
-"""Text that begins so would be computed by a spreadsheet; some do so with signs of full width."""
 
 
 class Cell(NamedTuple):
@@ -165,14 +162,10 @@ def csv_text(columns: dict[str, list[Any]]) -> str:
 
 
 def _csv_cell(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula, by a leading apostrophe if need be."""
+    """Return a cell that no spreadsheet takes for a formula."""
     if isinstance(cell, float) and math.isnan(cell):
         return ""
-    if not isinstance(cell, str):
-        return cell
-    # Python's writer puts a field in quotes for a line feed, but not for a carriage return
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return guarded(cell) if isinstance(cell, str) else cell
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
@@ -181,7 +174,7 @@ def data_frame(columns: dict[str, list[Any]]) -> Any:
         import pandas as pd
     except ImportError:
         raise ImportError(
-            'Data frames need pandas: pip install "latentclass[cli]". Or use to_csv instead.'
+            "Data frames need pandas: pip install pandas. Or use to_csv instead."
         ) from None
     return pd.DataFrame(columns)
 
