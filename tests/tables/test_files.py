@@ -453,3 +453,9 @@ def test_reading_loads_neither_pandas_nor_scikit_learn(tmp_path, ending):
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout == "[]\n", run.stderr
+
+
+def test_a_table_file_tells_what_it_is():
+    assert repr(open_table(io.StringIO("a,b\n1,2\n"))) == (
+        "<TableFile the file: CSV, separator ',', UTF-8>"
+    )
