@@ -286,3 +286,23 @@ def test_any_bytes_are_a_table_or_one_sentence(data, ending):
     assert whole.num_rows > 0
     assert whole.num_columns == len(opened.names) == len(set(opened.names))
     assert pa.concat_tables(opened.read_chunks(2)).equals(whole)
+
+
+def test_without_pyarrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    message = "Reading files needs pyarrow. Install it: pip install 'latentclass[cli]'."
+    with pytest.raises(ImportError, match=f"^{re.escape(message)}$"):
+        read_table(io.StringIO("a,b\n1,2\n"))
+
+
+def test_a_file_that_changes_while_it_is_read():
+    Path("x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    file = open_table("x.csv")
+    list(file.read_chunks())  # settles the types
+    Path("x.csv").write_text("a,b\nword,2\n", encoding="utf-8")
+    message = r"^x\.csv: the rows cannot be read \('the file has changed while it was read'\)\.$"
+    with pytest.raises(TableFileError, match=message):
+        list(file.read_chunks())
+    Path("x.csv").unlink()
+    with pytest.raises(TableFileError, match=r"^x\.csv: there is no such file\. Check the path\.$"):
+        file.read()

@@ -70,7 +70,10 @@ SCORELESS = {"empty", "constant", "unreadable", "infinite"}
 NOT_FITTED = {"unreadable", "infinite", "one class", "no labels"}
 """Flags that a fit would end with."""
 
-BY_HAND = {"leak", "missing tells the class"}
+DOUBTS = {"leak", "missing tells the class"}
+"""Flags that the verdict names, because they may make a model worthless."""
+
+BY_HAND = DOUBTS | {"padded numbers"}
 """Flags whose option is not among the ready ones, because a person must decide."""
 
 READY = ("--drop", "--categorical", "--continuous", "--decimal")
@@ -521,7 +524,7 @@ def _verdict(flags: Sequence[TableFlag], options: Sequence[str], given: _Target 
     if any(flag.kind == "numeric target" for flag in flags):
         return "The target looks like a quantity, not like classes."
     verdict = "Ready to fit with these options" if options else "Ready to fit"
-    doubts = [flag for flag in flags if flag.kind in BY_HAND]
+    doubts = [flag for flag in flags if flag.kind in DOUBTS]
     if doubts:
         names = list(dict.fromkeys(shown(flag.column) for flag in doubts))
         some = ", ".join(names[:3]) + ", ..." * (len(names) > 3)

@@ -271,8 +271,13 @@ def _label_faults(name: str, column: Labels, counts: IndexArray, used: IndexArra
 
 def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) -> Fault | None:
     """A fault if text is numbers with a decimal comma, or numbers and a few words."""
-    if any(PADDED.fullmatch(text) for text in texts):  # 007: text on purpose
-        return None
+    padded = [text for text in texts if PADDED.fullmatch(text)]
+    if padded:
+        if n_distinct <= FEW_CODES or _share(texts, WHOLE_NUMBER.fullmatch) < NUMBER_SHARE:
+            return None
+        sentence = f"holds whole numbers with zeros in front, such as {shown(padded[0])}, and is "
+        sentence += "read as categories. If they are quantities, make it continuous."
+        return Fault("padded numbers", sentence, "--continuous")
     with_comma = [text for text in texts if COMMA_NUMBER.fullmatch(text)]
     if with_comma and _share(texts, _comma_or_whole) >= NUMBER_SHARE:
         sentence = f"holds numbers with a comma as text, such as {shown(with_comma[0])}. Read the "

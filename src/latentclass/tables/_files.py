@@ -185,7 +185,8 @@ def read_table(
     container : {"pandas", "pyarrow", "polars"}, default="pandas"
         What is returned.
     separator : str, default=None
-        What separates the cells of a CSV or TSV file. None finds it: comma, semicolon, tab or "|".
+        What separates the cells of a CSV or TSV file. None finds it: comma, semicolon, tab, "|"
+        or space.
     decimal : {".", ","}, default=None
         Decimal mark of a CSV or TSV file. None finds it.
     encoding : str, default=None
