@@ -119,7 +119,7 @@ img {{ max-width: 100% }}
 <h2>Why this prediction?</h2><p>{explanation}</p>{evidence_picture}
 <h2>Imputation</h2><p>A row of the table, and the same row as the model completes it.</p>{completed}
 <h2>The most unusual rows</h2>
-<p>Share: the share of 1000 rows sampled from the model, with the same cells missing, that are no
+<p>Share: the share of rows sampled from the model, with the same cells missing, that are no
 more probable.</p>{unusual}
 </body></html>
 """

@@ -42,7 +42,7 @@ class ImportanceDisplay:
     >>> iris = load_dataset("iris", container="pandas")
     >>> model = NaiveBayes().fit(iris.X, iris.y)
     >>> ImportanceDisplay.from_estimator(model, iris.X).names
-    ['petallength', 'petalwidth', 'sepallength', 'sepalwidth']
+    ['petalwidth', 'petallength', 'sepallength', 'sepalwidth']
     """
 
     ax_: Any
