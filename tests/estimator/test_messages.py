@@ -96,6 +96,7 @@ class TestLabels:
         with says(ValueError, "y is the text 'loss'. Pass one label per row."):
             NaiveBayes().fit(table, "loss")
 
+    @pytest.mark.filterwarnings("ignore:y has a single class")
     def test_one_row_may_have_a_label_like_a_column(self, table):
         fitted = NaiveBayes().fit(table[["size", "coat"]].head(1), ["size"])
         assert fitted.classes_.tolist() == ["size"]
