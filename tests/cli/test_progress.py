@@ -53,7 +53,11 @@ def test_quick_work_and_quiet_work_say_nothing(monkeypatch, capsys):
 def test_a_terminal_gets_a_bar(monkeypatch, capsys):
     monkeypatch.setattr(_progress, "PATIENCE", 0.0)
     monkeypatch.setattr(Console, "live", True)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # lets rich take any stream for a terminal
+    shown = ""
     with Progress(Console(color=False), "working", 3, "models") as progress:
         progress.advance()
-        while "working" not in capsys.readouterr().err:
+        while "1 of 3 models" not in shown:
+            shown += capsys.readouterr().err
             assert progress._thread.is_alive()
+    assert not progress._thread.is_alive()
