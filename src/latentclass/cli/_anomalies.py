@@ -56,7 +56,7 @@ def anomalies(
             order = heapq.nsmallest(top, range(X.num_rows), lambda i: (p_values[i], density[i]))  # noqa: B023
             found += [(p_values[i], density[i], before + i + 1, tuple(_cells(X, i))) for i in order]
             found = heapq.nsmallest(top, found)
-            progress.advance(X.num_rows)
+            progress.advance(X.num_rows, of=file.n_rows)
     header = ["row", "unusual", "log_density", *fitted.schema_.names]
     rows = [(row, p, log_p, *cells) for p, log_p, row, cells in found]
     columns = {name: [row[j] for row in rows] for j, name in enumerate(header)}

@@ -70,7 +70,7 @@ def complete(
             n_rows += X.num_rows
             n_cells += sum(one.null_count for one in X.columns)
             n_cells -= sum(one.null_count for one in full.columns)
-            progress.advance(X.num_rows)
+            progress.advance(X.num_rows, of=file.n_rows)
     out.say(f"{n_cells:,} cells filled in {n_rows:,} rows.")
     if output is not None and out.json:
         out.show_json({"rows": n_rows, "cells": n_cells, "output": output})

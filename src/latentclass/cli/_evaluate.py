@@ -62,7 +62,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
             parts.append(fitted.predict_proba(X))
             if note:
                 marks += mark_rows(fitted, X, mine.tolist())
-            progress.advance(X.num_rows)
+            progress.advance(X.num_rows, of=file.n_rows)
     if not any(label is not None for label in labels):
         raise CommandError(f"{data!r}, column {target!r} holds no class in any row.")
     result = scores(fitted.classes_, labels, np.concatenate(parts))

@@ -228,8 +228,12 @@ def _word(column: Any) -> str:
     return "numbers" if column.kind == "continuous" else "true and false"
 
 
+CHUNK = 16384
+"""Rows that are read, predicted and written at a time. More of them are hardly quicker."""
+
+
 def chunks(
-    file: Any, schema: Any, path: str, n_rows: int = 65536
+    file: Any, schema: Any, path: str, n_rows: int = CHUNK
 ) -> Iterator[tuple[int, Any, Any]]:
     """The rows of a file, some at a time: number of rows before, all columns, the model's."""
     by_name = ColumnsByName(schema, list(file.names))

@@ -76,7 +76,7 @@ def predict(
             columns |= predicted(fitted, X, proba=proba, explain=explain, unusual=unusual)
             write(columns)
             n_rows += table.num_rows
-            progress.advance(table.num_rows)
+            progress.advance(table.num_rows, of=file.n_rows)
     if output is not None:
         out.say(f"{n_rows:,} rows written to {output!r}.")
         if out.json:

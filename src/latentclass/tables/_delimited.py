@@ -58,6 +58,8 @@ class DelimitedReader:
     text : collection of str
         Columns that stay text, whatever they hold.
     given_decimal : str or None
+    n_rows : int or None
+        Number of rows, once `read_chunks` has begun.
     """
 
     source: Source
@@ -66,6 +68,7 @@ class DelimitedReader:
     names: list[str]
     text: Collection[str] = ()
     given_decimal: str | None = None
+    n_rows: int | None = None
     _kinds: list[Kind] | None = None
 
     def __post_init__(self) -> None:
@@ -130,6 +133,7 @@ class DelimitedReader:
                 if kinds[place] != "text":
                     kinds[place] = join_kinds([kinds[place], kind_of(self._tidy(cells))])
         self._refuse_no_rows(total)
+        self.n_rows = total
         return kinds
 
     def _read_as(self) -> list[Kind]:

@@ -76,6 +76,11 @@ class TableFile:
         """
         return getattr(self._reader, "decimal", None)
 
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, as soon as `read_chunks` knows it; for a bar with the time left."""
+        return getattr(self._reader, "n_rows", None)
+
     def describe(self) -> str:
         """What was found, in one line."""
         words = [FORMAT_NAMES[self.format]]
