@@ -3,7 +3,7 @@
 The examples of a page run in one namespace and one folder, from top to bottom. A `text` block right
 after a Python example holds its output. A `console` block holds commands, `$ latentclass ...`, each
 with what it writes to standard output and standard error; `| head -3` shows the first lines of it.
-Seconds and versions are masked. `tests/test_docs.py` fails if a page shows
+Seconds and versions are masked, and numbers in full precision rounded. `tests/test_docs.py` fails if a page shows
 another output than its examples print. `python docs/refresh.py` updates all pages, `python
 docs/refresh.py docs/start.md` those you name.
 """
@@ -28,6 +28,9 @@ MASKS = {
 }
 """What depends on the machine and the versions of libraries, and how it is shown."""
 
+LONG_NUMBER = re.compile(r"\d+\.\d{7,}(e-?\d+)?")
+"""Numbers in full precision, whose last digits may differ from machine to machine."""
+
 
 def run_command(line: str) -> str:
     """What `latentclass ...` writes, with its seconds and versions masked."""
@@ -43,6 +46,7 @@ def run_command(line: str) -> str:
     written = CliRunner().invoke(app, arguments, prog_name=name).output
     for pattern, mask in MASKS.items():
         written = re.sub(pattern, mask, written, flags=re.M)
+    written = LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", written)
     lines = [text.rstrip() for text in written.splitlines()]
     return "".join(f"{text}\n" for text in lines[: int(n_lines) if n_lines else None])
 

@@ -268,3 +268,20 @@ def test_too_few_labels_are_said(tmp_path):
     assert ended.code == 0
     assert "There are too few labelled rows for held-out scores." in ended.err
     assert "held_out" not in json.loads(ended.out)
+
+
+def test_what_the_table_check_flags_is_said(tmp_path):
+    rows = [[*row[:4], 1000 + k, row[4]] for k, row in enumerate(draw_customers())]
+    rows[0] = ["income", "visits", "plan", "zone", "id", "churn"]
+    path = write_csv(tmp_path / "c.csv", rows)
+    ended = run("fit", path, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    assert "Warning: id looks like an identifier: 120 distinct values in 120 rows." in ended.err
+    assert "\nSuggested options: --drop id --categorical zone\n" in ended.err
+    ended = run("check", path, "-t", "churn")
+    assert "Options: --drop id --categorical zone" in ended.out.splitlines()
+    assert ended.err.endswith(
+        f"Next: latentclass fit {path} --target churn --drop id --categorical zone\n"
+    )
+    found = run("check", path, "-t", "churn", "--json").json
+    assert found["options"] == ["--drop", "id", "--categorical", "zone"]
+    assert run("check", path, "-t", "chur").code == 1

@@ -25,9 +25,6 @@ SEARCH_SHARE = 0.8
 UNTRIED = ("not started", "too slow")
 """What becomes of candidates for which there is no time."""
 
-MOST_FLAGS = 10
-"""Flags of the table that are shown."""
-
 OWN_SCORE = "this model"
 """The name of the model itself among the held-out scores."""
 
@@ -257,10 +254,8 @@ def tell_flags(out: Console, X: Any, y: Any, target: str) -> None:
 
     with Progress(out, "checking the table"):
         found = check_table(X.append_column(target, y), target=target)
-    for flag in found.flags[:MOST_FLAGS]:
-        out.warn(flag)
-    if len(found.flags) > MOST_FLAGS:
-        out.say(f"... and {len(found.flags) - MOST_FLAGS} more: see `latentclass check`.")
+    for remark in found.remarks:
+        out.warn(remark)
     if found.options:
         out.say(f"Suggested options: {shlex.join(found.options)}")
 
@@ -383,7 +378,7 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
         out.say("The other methods learned without the weights; all scores are weighted.")
     if not job.folds:
         out.say("There are too few labelled rows for held-out scores.")
-    if is_partial(fitted):
+    if is_partial(fitted) and not job.interrupted:
         left = [row.family for row in fitted.leaderboard_ if row.status in UNTRIED]
         out.say(
             f"The budget ended before {len(left)} of {len(fitted.leaderboard_)} candidates were "

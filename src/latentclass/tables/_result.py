@@ -132,6 +132,11 @@ class TableCheck:
     options: list[str]
     verdict: str
 
+    @property
+    def remarks(self) -> list[str]:
+        """The flags in words; of many of one kind the first, and the names of the others."""
+        return _remarks(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, dicts, numbers and text, as JSON has them."""
         found = asdict(self)
