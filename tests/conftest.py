@@ -11,7 +11,10 @@ sys.path[:0] = [
     str(HERE),
     *(
         str(HERE / name)
-        for name in ("engine", "files", "lcm", "hnb", "latent_tree", "mixture", "common")
+        for name in (
+            *("cli", "engine", "files", "lcm", "hnb", "latent_tree", "mixture", "tables"),
+            "common",
+        )
     ),
 ]
 

@@ -38,9 +38,7 @@ def _model() -> HybridLCMClassifier:
 
 
 def _text(cell: Any) -> str:
-    if isinstance(cell, float):
-        return f"{cell:.2f}"
-    return {True: "yes", False: "no"}.get(cell, cell)
+    return f"{cell:.2f}" if isinstance(cell, float) else str(cell)
 
 
 def evidence() -> Figure:
@@ -50,7 +48,11 @@ def evidence() -> Figure:
         1, 3, figsize=(10, 3.3), width_ratios=[1.25, 1.5, 1], layout="constrained"
     )
     figure.get_layout_engine().set(w_pad=0.1)
-    _draw_weights(left, model, row)
+    explanation = model.explain(row)
+    answer = explanation.target[0]
+    colour = CLASS_COLOURS[list(model.classes_).index(answer)]
+    explanation.plot(ax=left, colour=colour)
+    left.set_title(f"Why {answer}?", fontsize=11, pad=18)
 
     names = list(row.columns)
     holes = pd.concat([row] * (len(names) + 1), ignore_index=True)
@@ -59,23 +61,6 @@ def evidence() -> Figure:
     _draw_cells(table, holes)
     _draw_shares(bars, model.predict_proba(holes), model.classes_)
     return figure
-
-
-def _draw_weights(axes: Any, model: HybridLCMClassifier, row: pd.DataFrame) -> None:
-    explanation = model.explain(row)
-    weights = explanation.weights[0]
-    labels = [f"{name} = {_text(row.iloc[0][name])}" for name in explanation.feature_names]
-    # the colour of the class for what supports it, grey for what does not
-    target = CLASS_COLOURS[list(model.classes_).index(explanation.target[0])]
-    axes.barh(labels, weights, color=[target if w > 0 else GREY for w in weights])
-    axes.bar_label(axes.containers[0], fmt="%+.1f", padding=3, fontsize=9)
-    axes.axvline(0, color="black", linewidth=0.8)
-    axes.invert_yaxis()
-    axes.margins(x=0.2)
-    axes.set_xlabel("weight of evidence (change in log-odds)", fontsize=9)
-    axes.tick_params(labelsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(f"Why {explanation.target[0]}?", fontsize=11, pad=18)
 
 
 def _draw_cells(axes: Any, holes: pd.DataFrame) -> None:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
     from latentclass.estimator._explanation import Explanation
+    from latentclass.estimator._importance import Importance
     from latentclass.estimator._parts import Parts
+    from latentclass.estimator._summary import ModelSummary
     from latentclass.estimator._warmup import warmup
     from latentclass.files._describe import FileDescription, ModelDescription, describe_file
     from latentclass.files._save import load, save
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.tables._files import read_table
 
 __all__ = [
     "AutoLatentClassifier",
@@ -39,6 +42,7 @@ __all__ = [
     "FileDescription",
     "HNBClassifier",
     "HybridLCMClassifier",
+    "Importance",
     "LCMClassifier",
     "LCMClassifierCV",
     "LatentMixture",
@@ -48,6 +52,7 @@ __all__ = [
     "LeaderboardRow",
     "MDLDiscretizer",
     "ModelDescription",
+    "ModelSummary",
     "Parts",
     "Plan",
     "__version__",
@@ -57,6 +62,7 @@ __all__ = [
     "evaluation",
     "load",
     "plots",
+    "read_table",
     "save",
     "warmup",
 ]
@@ -71,6 +77,7 @@ _HOMES = {
     "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
     "HybridLCMClassifier": "latentclass.lcm._hybrid_classifier",
+    "Importance": "latentclass.estimator._importance",
     "LCMClassifier": "latentclass.lcm._classifier",
     "LCMClassifierCV": "latentclass.lcm._classifier_cv",
     "LatentTreeClassifier": "latentclass.latent_tree._classifier",
@@ -78,11 +85,13 @@ _HOMES = {
     "LatentVariableClassifier": "latentclass.mixture._classifier",
     "MDLDiscretizer": "latentclass.discrete._discretizer",
     "ModelDescription": "latentclass.files._describe",
+    "ModelSummary": "latentclass.estimator._summary",
     "Leaderboard": "latentclass.auto._leaderboard",
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
     "load": "latentclass.files._save",
+    "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
     "Plan": "latentclass.auto._classifier",

@@ -17,5 +17,9 @@ class ModelFileError(ValueError):
     """A file is not a model file that this version can read, or a model cannot be stored in one."""
 
 
+class TableFileError(ValueError):
+    """A file is not a table that can be read. The message names file, line and remedy."""
+
+
 class InconsistentVersionWarning(UserWarning):
     """A pickle was made by another version of this library or of scikit-learn."""

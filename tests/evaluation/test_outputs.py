@@ -282,7 +282,7 @@ def test_numbers_as_text():
 def test_extras_are_named_when_they_are_missing(comparison, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=re.escape('pip install "latentclass[cli]"')):
+    with pytest.raises(ImportError, match="pip install pandas"):
         comparison.to_frame()
     with pytest.raises(ImportError, match=re.escape('pip install "latentclass[plots]"')):
         comparison.plot_errors("A", "B")
@@ -321,3 +321,15 @@ def close(display):
     import matplotlib.pyplot as plt
 
     plt.close(display.figure_)
+
+
+def test_html_has_both_tables_and_no_markup_of_names(comparison):
+    html = comparison._repr_html_()
+    assert html.count("<table>") == 2
+    assert "<td>odd &amp; even</td>" in html
+    table = TextTable("<c>", ("<h>", "n"), (("<r>", Cell("1.0", best=True)),), ("<n>",), {"n": [1]})
+    assert table.to_html() == (
+        "<p>&lt;c&gt;</p><table><thead><tr><th>&lt;h&gt;</th><th>n</th></tr></thead>"
+        "<tbody><tr><td>&lt;r&gt;</td><td>&gt;1.0</td></tr></tbody></table>"
+        "<p>&gt;: the best on a data set.</p><p>&lt;n&gt;</p>"
+    )

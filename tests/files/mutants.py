@@ -366,8 +366,11 @@ def change_shape(rng, data):
 def odd_document(rng, data):
     _, arrays = unpack(data)
     text = data[data.rindex(b'{"date":') :]
-    which = rng.integers(9)
+    which = rng.integers(10)
     n = int(rng.integers(1000, 200_000))
+    if which == 9:
+        notes = (b"[" * n + b"]" * n, b'"x"', b'{"a":{"same":0}}', b'{"a":"%s"}' % (b"x" * n))
+        return pack(b'{"about":' + notes[n % 4] + b"," + text[1:], arrays)
     if which == 0:
         return pack(b"[" * n + b"]" * n, arrays)
     if which == 1:

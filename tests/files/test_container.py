@@ -253,5 +253,57 @@ def test_a_description_loads_no_scikit_learn(path):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_note_about_the_model_is_kept_and_shown(path, tmp_path):
+    about = {"target": "class", "n_rows": 24, "scores": {"log_loss": 0.5, "by": [1, None, True]}}
+    assert latentclass.describe_file(path).about == {}
+    latentclass.save(latentclass.load(path), tmp_path / "noted.lc", about=about)
+    assert latentclass.describe_file(tmp_path / "noted.lc").about == about
+    assert isinstance(latentclass.load(tmp_path / "noted.lc"), NaiveBayes)
+
+
+DEEP = {"a": [[[[[[[1]]]]]]]}
+
+
+@pytest.mark.parametrize(
+    "about", [["target"], {"a": float("nan")}, {"a": (1, 2)}, {1: "a"}, DEEP, {"a": "x" * 70_000}]
+)
+def test_a_note_holds_plain_values_only(path, tmp_path, about):
+    with pytest.raises(
+        ValueError, match=r"^about must be a dict of text, finite numbers, .* most\."
+    ):
+        latentclass.save(latentclass.load(path), tmp_path / "noted.lc", about=about)
+    assert not (tmp_path / "noted.lc").exists()
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        (["target"], "its note is not a dict of plain values"),
+        (None, "its note is not a dict of plain values"),
+        (DEEP, "its note is not a dict of plain values"),
+        ({"a": "x" * 70_000}, "its note is too long"),
+    ],
+)
+def test_a_note_in_a_file_is_checked(path, about, reason):
+    document, arrays = unpack(path.read_bytes())
+    document["about"] = about
+    assert reason in refusal(path, pack(document, arrays))
+
+
+def test_reproducible_files_leave_out_what_the_clock_said(tmp_path):
+    X, y = make_table(60)
+    quick = {"families": ["NaiveBayes", "TAN"], "time_budget": None, "random_state": 0}
+    for name in ("one.lc", "two.lc"):
+        model = latentclass.AutoLatentClassifier(**quick).fit(X, y)
+        latentclass.save(model, tmp_path / name, reproducible=True)
+    assert (tmp_path / "one.lc").read_bytes() == (tmp_path / "two.lc").read_bytes()
+    shown = latentclass.describe_file(tmp_path / "one.lc")
+    assert shown.date == ""
+    assert "written by latentclass" in str(shown)
+    board = latentclass.load(tmp_path / "one.lc").leaderboard_
+    assert {row.fit_seconds for row in board} == {0.0}
+    assert all(row.fit_seconds > 0 for row in model.leaderboard_)
+
+
 def test_files_are_small(path):
     assert Path(path).stat().st_size < 5000

@@ -288,6 +288,25 @@ def test_explanations_speak_in_rules():
     assert_allclose(told.variable_weights[0, told.variables.index("L1")], change, rtol=1e-8)
     open_ = fitted.explain(X.iloc[:1].assign(A1=None))
     assert open_.states[0, open_.variables.index("L1")] == -1
+    assert open_.parts[open_.variables.index("L1")].rule(0) == "A1, A2: left open"
+    assert not open_.variable_weights[0, open_.variables.index("L1")]
+    assert [rule.split()[0] for rule, _ in open_.evidence()] == ["A3"]
+
+
+def test_explanations_name_the_part_of_the_rule_that_holds():
+    """Never the state of a latent variable, however tall the hierarchy."""
+    X = all_bits(4, 6)
+    y = np.where((X["A1"] == X["A2"]) | ((X["A3"] == 1) & (X["A4"] == 0)), "yes", "no")
+    fitted = HNBClassifier(random_state=0).fit(X, y)
+    assert len(fitted.latent_children_) >= 2
+    told = fitted.explain(X)
+    for row in range(0, len(X), 7):
+        for rule, _ in told.evidence(row):
+            for condition in rule.split(" and "):
+                name, sign, value = condition.split(" ")
+                assert name.startswith("A")
+                right = X[value].iloc[row] if value in X else int(value)
+                assert (X[name].iloc[row] == right) == (sign == "=")
 
 
 # --------------------------------------------------------------------- averages

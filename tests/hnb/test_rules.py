@@ -8,7 +8,19 @@ import pytest
 from latentclass.hnb._hierarchy import (
     Hierarchy,
 )
-from latentclass.hnb._rules import FALSE, TRUE, All, In, RuleFinder, Same, length, write
+from latentclass.hnb._rules import (
+    FALSE,
+    TRUE,
+    All,
+    Any,
+    In,
+    RuleFinder,
+    Same,
+    length,
+    part_that_holds,
+    truth,
+    write,
+)
 
 
 def every_row(n_levels):
@@ -90,3 +102,45 @@ def test_a_large_table_is_covered_too():
     finder = RuleFinder(hierarchy, lambda *_: False)
     found = finder.find(2, frozenset([1]))
     assert np.array_equal(holds(found, whole), hierarchy.encode(whole)[:, 2] == 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_part_that_holds_is_true_for_the_row_and_implies_the_rule(seed):
+    rng = np.random.default_rng(seed)
+    hierarchy = Hierarchy((3, 4, 2))
+    hierarchy = hierarchy.join(0, 1, _gapless(rng.integers(0, 3, (3, 4))))
+    hierarchy = hierarchy.join(3, 2, _gapless(rng.integers(0, 3, (hierarchy.sizes[3], 2))))
+    whole = every_row(hierarchy.n_levels)
+    states = hierarchy.encode(whole)
+    finder = RuleFinder(hierarchy, lambda *_: False)
+    shorter = 0
+    for row, levels in enumerate(states.tolist()):
+        rule = finder.find(4, frozenset([levels[4]]))
+        part = part_that_holds(rule, levels)
+        where = holds(part, whole)
+        assert where[row]
+        assert not np.any(where & ~holds(rule, whole))
+        assert not isinstance(part, Any)
+        shorter += length(part) < length(rule)
+    assert shorter
+
+
+def test_missing_levels_leave_the_truth_open():
+    """As all ways to fill the row say."""
+    rule = Any((All((In(0, (1,)), In(1, (0, 2)))), Same(0, 2, True)))
+    n_levels = (2, 3, 2)
+    whole = every_row(n_levels)
+    for levels in product(*(range(-1, n) for n in n_levels)):
+        fits = np.all((np.array(levels) < 0) | (whole == levels), axis=1)
+        found = set(holds(rule, whole[fits]).tolist())
+        known = truth(rule, levels)
+        if known is not None:
+            assert found == {known}
+    assert truth(rule, (1, -1, 1)) is True
+    assert truth(rule, (1, 0, -1)) is True
+    assert truth(rule, (0, -1, -1)) is None
+    assert truth(rule, (0, 2, 1)) is False
+    # nothing is known to hold by itself: the whole rule is kept
+    both = Any((In(0, (0,)), In(0, (1,))))
+    assert part_that_holds(both, (-1, 0, 0)) == both
+    assert part_that_holds(rule, (1, 2, 1)) == Same(0, 2, True)

@@ -73,7 +73,7 @@ def test_corral_is_learned_in_cross_validation(corral):
 def test_corral_has_the_papers_trees_and_groups(fitted):
     assert fitted.trees_["1"].latent_cardinalities == (2,)
     assert fitted.trees_["0"].latent_cardinalities == (2, 2)
-    groups = fitted.latent_groups("1", n_columns=4)
+    groups = fitted.latent_groups("1", top=4)
     ones = groups[groups["level"] == "1"].pivot(
         index="group", columns="column", values="probability"
     )
@@ -85,6 +85,23 @@ def test_corral_has_the_papers_trees_and_groups(fitted):
     first = {frozenset(g["column"].iloc[:8:4]) for _, g in false.groupby("latent")}
     assert first == {frozenset(["A0", "A1"]), frozenset(["B0", "B1"])}
     assert_allclose(groups.drop_duplicates("group")["size"].sum(), 1.0)
+
+
+def test_groups_of_all_classes_begin_with_what_says_most(fitted):
+    groups = fitted.latent_groups(top=3)
+    assert list(groups.columns[:2]) == ["class", "latent"]
+    assert groups["class"].unique().tolist() == ["0", "1"]
+    for (label, latent), part in groups.groupby(["class", "latent"]):
+        information = part.drop_duplicates("column")["information"]
+        assert len(information) == 3
+        assert information.round(9).is_monotonic_decreasing  # several say the same
+        own = fitted.latent_groups(label)
+        own = own[own["latent"] == latent]
+        assert_allclose(information.max(), own["information"].max())
+        pd.testing.assert_frame_equal(
+            part.drop(columns="class").reset_index(drop=True),
+            own.iloc[: len(part)].reset_index(drop=True),
+        )
 
 
 # ------------------------------------------------------------------ identities
@@ -361,7 +378,7 @@ def test_groups_have_the_networks_distributions(leaning):
         assert_allclose(part["probability"].sum(), 1.0)
     sizes = groups.drop_duplicates(["latent", "group"]).groupby("latent")["size"]
     assert all(np.all(np.diff(s) <= 1e-9) for _, s in sizes)
-    assert set(model.latent_groups("no", n_columns=1).groupby("latent")["column"].nunique()) == {1}
+    assert set(model.latent_groups("no", top=1).groupby("latent")["column"].nunique()) == {1}
 
 
 @pytest.mark.skipif(find_spec("pyagrum") is None, reason="pyAgrum is not installed")
@@ -419,8 +436,8 @@ def test_unknown_classes_are_refused(fitted):
     for method in (fitted.latent_groups, fitted.to_network, fitted.to_bif):
         with pytest.raises(ValueError, match="y holds 'x', which is not a class"):
             method("x")
-    with pytest.raises(ValueError, match="n_columns=0 must be a whole number of at least 1"):
-        fitted.latent_groups("1", n_columns=0)
+    with pytest.raises(ValueError, match=r"^top=0 must be a whole number of at least 1"):
+        fitted.latent_groups("1", top=0)
 
 
 @pytest.mark.parametrize("name", ["trees_", "latent_names_", "cut_points_"])

@@ -446,3 +446,17 @@ def test_an_impossible_row_is_filled_like_one_without_any_cell(how):
 def test_numbers_that_would_overflow_are_refused():
     with pytest.raises(ValueError, match=r"^Column 'x1' holds numbers beyond 1e\+205"):
         LatentMixture(2).fit([[0.0, 1.7e308], [1.0, 0.0], [2.0, 1.0]])
+
+
+def test_transform_gives_the_probability_of_each_component(table):
+    model = LatentMixture(3, random_state=0).fit(table)
+    values = model.transform(table)
+    assert_array_equal(values, model.predict_proba(table))
+    assert_allclose(values.sum(axis=1), 1.0)
+    names = model.get_feature_names_out()
+    assert list(names) == [f"latentmixture_component{k}" for k in range(3)]
+    framed = model.set_output(transform="pandas").transform(table)
+    pd.testing.assert_frame_equal(framed, pd.DataFrame(values, columns=names, index=table.index))
+    assert type(model.predict_proba(table)) is np.ndarray
+    model.set_output(transform="default")
+    assert_array_equal(clone(model).fit_transform(table), values)

@@ -162,6 +162,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     ['NaiveBayes', 'TAN']
     """
 
+    _about = "Weighted average of the families that predict held-out rows best."
+
     max_iter: Any = None
     tol = 0.0
 
@@ -362,6 +364,14 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
             )
 
     # ------------------------------------------------------------- attributes
+
+    def _structure(self) -> dict[str, Any]:
+        return {f"weight of {name}": float(weight) for name, weight in self.weights_.items()}
+
+    def _fit_facts(self) -> dict[str, Any]:
+        facts = super()._fit_facts()
+        n_done, all_done = facts.pop("iterations"), facts.pop("converged")
+        return {**facts, "candidates compared": n_done, "all candidates finished": all_done}
 
     @property
     def weights_(self) -> dict[str, float]:

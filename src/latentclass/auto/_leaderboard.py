@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from html import escape
 from typing import Any
+
+from latentclass._show import html_table
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,7 @@ class Leaderboard:
 
     def to_html(self) -> str:
         """As an HTML table."""
-        head = "".join(f"<th>{escape(title)}</th>" for title in _TITLES)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>"
-            for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(_TITLES, [_cells(row) for row in self.rows])
 
     _repr_html_ = to_html
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._warn import recorded_warnings
-from latentclass.auto._weights import Score, choose_weights, negative_log_loss
+from latentclass.auto._weights import Score, accuracy, choose_weights, negative_log_loss
 from latentclass.engine._parallel import TimeUpError, time_limit
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._fitted import Learned, to_log_posterior
@@ -23,6 +25,25 @@ WARM_ROWS = 100
 
 PROBE_ROWS = 1000
 """With more than twice as many rows, the cost of a candidate is measured on this many first."""
+
+
+Watcher = Callable[["Search", "Trial"], None]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Let `watcher(search, trial)` see every candidate of a search, before and after its folds.
+
+    A display needs this while `fit` runs. It is no parameter of the estimator, since a model file
+    could not hold it.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 class Candidate(Protocol):
@@ -127,9 +148,11 @@ class Search:
             return
         try:
             for trial in self.trials:
+                self._show(trial)
                 self._try(trial, limited=bool(self.done))
                 if trial.status == "done":
                     self.history.append(self.score(self.mixed()))
+                self._show(trial)
                 self.report(f"{trial.candidate.name}: {_tell(trial)}")
         except KeyboardInterrupt:
             if not self.done:
@@ -138,6 +161,11 @@ class Search:
             for trial in self.trials:
                 if trial.status != "done" and not trial.reason:
                     trial.reason = "the search was interrupted"
+
+    def _show(self, trial: Trial) -> None:
+        watcher = _watcher.get()
+        if watcher is not None:
+            watcher(self, trial)
 
     def _take_first(self) -> None:
         """Without folds, the first candidate is taken as it is."""
@@ -176,6 +204,12 @@ class Search:
         """Held-out log-loss of the average."""
         score = negative_log_loss(self.training.y[self.folds.row], self.folds.weight)
         return -score(self.mixed())
+
+    @property
+    def accuracy(self) -> float:
+        """Held-out accuracy of the average."""
+        score = accuracy(self.training.y[self.folds.row], self.folds.weight)
+        return score(self.mixed())
 
     # ---------------------------------------------------------------- one candidate
 

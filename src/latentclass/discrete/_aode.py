@@ -143,6 +143,11 @@ class AODE(AsPublished, CountClassifier):
     array([1, 0])
     """
 
+    _about = (
+        "Average of networks in each of which one column, with the class, is the parent of "
+        "all others."
+    )
+
     _model: AODEModel
 
     # section 4.1 of the latent tree classifier's paper

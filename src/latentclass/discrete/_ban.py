@@ -133,6 +133,8 @@ class BAN(NetworkClassifier):
     array([1, 0])
     """
 
+    _about = "Augmented naive Bayes: each column depends on the class and on a few other columns."
+
     def __init__(
         self,
         *,

@@ -136,6 +136,8 @@ class HiddenNaiveBayes(CountClassifier):
     array([1, 0])
     """
 
+    _about = "Each column depends on the class and on a hidden parent that mixes all other columns."
+
     _model: HiddenNaiveBayesModel
 
     def __init__(

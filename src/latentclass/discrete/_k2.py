@@ -131,6 +131,8 @@ class K2(AsPublished, NetworkClassifier):
     {'x0': (), 'x1': ('x0',)}
     """
 
+    _about = "A network of the class and the columns, searched for by K2."
+
     # BayesNet of Weka, as in Table 2 of the binary LCM's paper (see its Appendix D)
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "alpha": 0.5,

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -64,6 +65,9 @@ class NetworkClassifier(CountClassifier):
         return NetworkModel(prior, rows.coding, structure, params.log_theta), result
 
     # ------------------------------------------------------------------ reading
+
+    def _structure(self) -> dict[str, Any]:
+        return {"arcs between columns": sum(map(len, self.parents_.values()))}
 
     @property
     def parents_(self) -> dict[str, tuple[str, ...]]:

@@ -135,6 +135,11 @@ class TAN(NetworkClassifier):
     {'x0': (), 'x1': ('x0',)}
     """
 
+    _about = (
+        "Tree-augmented naive Bayes: each column depends on the class and on at most one "
+        "other column."
+    )
+
     def __init__(
         self,
         *,

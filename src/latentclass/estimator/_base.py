@@ -31,8 +31,9 @@ from latentclass.estimator._calibration import N_FOLDS, HeldOutRows
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._decision import check_names, least_loss
-from latentclass.estimator._explanation import Explanation
+from latentclass.estimator._explanation import Cells, Explanation
 from latentclass.estimator._fitted import FitRecord, FittedModel, Learned, to_log_posterior
+from latentclass.estimator._importance import Importance
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._parted import PartedTraining, read_parts
 from latentclass.estimator._parts import Parts, refuse_beside_parts
@@ -54,10 +55,12 @@ from latentclass.estimator._unlabelled import (
     weigh_unlabelled,
     weights_without_unlabelled,
 )
+from latentclass.estimator._verbs import FittedVerbs
 
 
 class GenerativeClassifier(
     TableReader,
+    FittedVerbs,
     CallbackSupportMixin,
     ClassifierMixin,
     TransformerMixin,
@@ -168,7 +171,11 @@ class GenerativeClassifier(
             learned = self._fit_model(parted.sample, progress)
         else:
             learned = self._fit_parted(parted, progress)
-        facts = {**learned.attributes, "n_unlabelled_": parted.n_unlabelled}
+        facts = {
+            **learned.attributes,
+            "n_unlabelled_": parted.n_unlabelled,
+            "_n_rows": parted.n_rows,
+        }
         return parted.sample, replace(learned, attributes=facts), tuned
 
     def _choose_unlabelled_weight(self, training: Training) -> Tuned:
@@ -486,6 +493,38 @@ class GenerativeClassifier(
         """
         return self._explain(X, self._read(X), y, priors)[0]
 
+    @computation
+    def importance(
+        self, X: Any, y: Any = None, *, max_rows: int = 1000, random_state: Any = None
+    ) -> Importance:
+        """How much each column says about the class: its mean absolute weight of evidence.
+
+        Parameters
+        ----------
+        X : table with the columns of `fit`
+        y : label or array-like of labels, optional
+            The class to explain, for all rows or for each; by default the predicted one.
+        max_rows : int, default=1000
+            If X has more rows, so many are drawn from them.
+        random_state : int, RandomState or None
+            None takes the estimator's own, and seed 0 if that is None too.
+
+        Returns
+        -------
+        Importance
+            `print` it, or call its `to_frame` or `plot`.
+        """
+        check_number("max_rows", max_rows, low=1, whole=True)
+        table = self._read(X)
+        n_rows = table.n_rows
+        target = None if y is None else self.classes_[label_codes(y, self.classes_, n_rows)]
+        if n_rows > max_rows:
+            drawn = self._draw_generator(random_state).choice(n_rows, int(max_rows), replace=False)
+            rows = np.sort(drawn)
+            table, target = table.take(rows), None if target is None else target[rows]
+        told, _ = self._explain(None, table, target, None)
+        return Importance.of(told, self.classes_, n_rows)
+
     def _explain(
         self, X: Any, table: Table, y: Any, priors: Any, sets: BoolArray | None = None
     ) -> tuple[Explanation, FloatArray]:
@@ -510,6 +549,7 @@ class GenerativeClassifier(
             log_odds(log_normalise(prior), target),
             self.schema_.names,
             np.asarray(X.index if hasattr(X, "iloc") else range(n_rows)),
+            Cells(self.schema_, table),
         )
         return told, found[:, n_columns:]
 
@@ -550,6 +590,9 @@ class GenerativeClassifier(
         return np.concatenate(list(map_blocks(visit, spans, self.n_jobs)))
 
     # ---------------------------------------------------------------- helpers
+
+    def _shares(self) -> dict[Any, float]:
+        return dict(zip(self.classes_.tolist(), self.class_prior_.tolist(), strict=True))
 
     def _posterior(self, table: Table) -> FloatArray:
         """P(class | observed cells) of all rows."""

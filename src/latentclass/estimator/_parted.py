@@ -103,7 +103,8 @@ class PartedTraining:
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes about the table and its labels."""
-        return {**self.sample.attributes(), "n_unlabelled_": self.n_unlabelled}
+        own = {"n_unlabelled_": self.n_unlabelled, "_n_rows": self.n_rows}
+        return {**self.sample.attributes(), **own}
 
 
 def _turned(

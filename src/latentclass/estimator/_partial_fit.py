@@ -78,7 +78,8 @@ class PartialFitMixin(GenerativeClassifier):
         learned = self._learn_sums(sums, about)
         self._warn(learned)
         # `fit` drops names that end with an underscore, and so forgets the sums
-        kept = {**learned.attributes, "_sums_": (about, sums)}
+        n_rows = rows.table.n_rows + (self._n_rows if "_sums_" in vars(self) else 0)
+        kept = {**learned.attributes, "_sums_": (about, sums), "_n_rows": n_rows}
         self._store(about, replace(learned, attributes=kept))
         return self
 

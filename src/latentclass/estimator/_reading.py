@@ -98,6 +98,7 @@ class Training:
             "classes_": self.classes,
             "schema_": self.schema,
             "n_unlabelled_": int(np.count_nonzero(~self.labelled)),
+            "_n_rows": int(self.table.n_rows),
         }
 
 
@@ -113,6 +114,8 @@ class TableReader(VersionedPickle):
     classes_: npt.NDArray[Any]
     schema_: Schema
     n_unlabelled_: int
+    _n_rows: int
+    """Number of training rows of positive weight."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

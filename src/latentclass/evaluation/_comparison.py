@@ -86,6 +86,9 @@ class Comparison(Results):
     def __str__(self) -> str:
         return f"{self.table()}\n\n{self.summary()}"
 
+    def _repr_html_(self) -> str:
+        return self.table().to_html() + self.summary().to_html()
+
     def __repr__(self) -> str:
         n_folds = sum(map(len, self.folds.values())) * len(self.classifiers)
         leak = f" {LEAK}" if self.leaks else ""

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from latentclass._show import html_table
+from latentclass._spreadsheet import guarded
+
 LEAK = (
     'protocol="paper": the continuous columns were discretised once, on all rows with their '
     "classes. The test folds leaked into this discretisation, so the scores are too high."
@@ -29,10 +32,6 @@ _LATEX = {
 }
 
 
-FORMULA = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\n")
-"""Text that begins so would be computed by a spreadsheet; some do so with signs of full width."""
-
-
 class Cell(NamedTuple):
     """A cell: a number as text, and what is shown with it."""
 
@@ -47,7 +46,8 @@ class Cell(NamedTuple):
 class TextTable:
     """A table to print or to put into a document.
 
-    `print(table)` shows it. `to_markdown`, `to_latex`, `to_csv` and `to_frame` convert it.
+    `print(table)` shows it. `to_markdown`, `to_html`, `to_latex`, `to_csv` and `to_frame` convert
+    it.
 
     Attributes
     ----------
@@ -108,6 +108,16 @@ class TextTable:
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+        columns = [_plain_column(cells) for cells in zip(*self.rows, strict=True)]
+        return html_table(
+            [one_line(name) for name in self.header],
+            [[cell.strip() for cell in row] for row in zip(*columns, strict=True)],
+            caption=one_line(self.caption),
+            notes="\n".join(map(one_line, self.all_notes(">"))),
+        )
+
     def to_latex(self) -> str:
         """Return the table as a LaTeX float. It needs the package booktabs."""
         lines = [
@@ -152,14 +162,10 @@ def csv_text(columns: dict[str, list[Any]]) -> str:
 
 
 def _csv_cell(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula, by a leading apostrophe if need be."""
+    """Return a cell that no spreadsheet takes for a formula."""
     if isinstance(cell, float) and math.isnan(cell):
         return ""
-    if not isinstance(cell, str):
-        return cell
-    # Python's writer puts a field in quotes for a line feed, but not for a carriage return
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return guarded(cell) if isinstance(cell, str) else cell
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
@@ -168,7 +174,7 @@ def data_frame(columns: dict[str, list[Any]]) -> Any:
         import pandas as pd
     except ImportError:
         raise ImportError(
-            'Data frames need pandas: pip install "latentclass[cli]". Or use to_csv instead.'
+            "Data frames need pandas: pip install pandas. Or use to_csv instead."
         ) from None
     return pd.DataFrame(columns)
 

@@ -46,6 +46,7 @@ PRIVATE = {
     "_gaps",
     "_members",
     "_model",
+    "_n_rows",
     "_searched",
     "_sklearn_output_config",
     "_sums_",

@@ -66,13 +66,17 @@ class Encoder:
     """Collects the arrays of trees that it makes.
 
     `foreign` turns an object of another library into bytes; by default all such are refused.
+    Without `seconds`, what the clock said is stored as 0, so that equal fits give equal files.
     """
 
-    def __init__(self, foreign: Callable[[Any], bytes] | None = None) -> None:
+    def __init__(
+        self, foreign: Callable[[Any], bytes] | None = None, *, seconds: bool = True
+    ) -> None:
         self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in TYPES}
         self._seen: dict[int, tuple[int, Any]] = {}
         self._n_seen = 0
         self._foreign = foreign
+        self._seconds = seconds
 
     @property
     def arrays(self) -> Arrays:
@@ -97,7 +101,9 @@ class Encoder:
             return {"tuple": self._items(value)}
         if kind is dict:
             if all(type(key) is str for key in value):
-                return {"dict": {key: self.encode(one) for key, one in value.items()}}
+                return {
+                    "dict": {key: self.encode(self._timeless(key, value[key])) for key in value}
+                }
             return {"map": [[self.encode(key), self.encode(one)] for key, one in value.items()]}
         if kind is np.ndarray:
             return self._array(value)
@@ -120,11 +126,20 @@ class Encoder:
         fields = {}
         for field in stored_fields(type(value)):
             try:
-                fields[field] = self.encode(_dense(getattr(value, field)))
+                part = self._timeless(field, getattr(value, field))
+                fields[field] = self.encode(_dense(part))
             except Unstorable as error:
                 raise Unstorable(f"{name}.{field}: {error}") from None
         self._remember(value)
         return {name: fields}
+
+    def _timeless(self, name: str, value: Any) -> Any:
+        """A value as it is; 0 for each number of seconds if they are not to be stored."""
+        if self._seconds or name not in CLOCK:
+            return value
+        if isinstance(value, list):
+            return [0.0] * len(value)
+        return np.zeros_like(value) if isinstance(value, np.ndarray) else 0.0
 
     def _remember(self, value: Any) -> None:
         self._seen[id(value)] = (self._n_seen, value)  # kept, so that its id stays its own
@@ -187,7 +202,7 @@ class Encoder:
         """Many values of one class, field by field: a table has one column for each of its own."""
         fields = {}
         for field in stored_fields(type(values[0])):
-            mine = [_dense(getattr(value, field)) for value in values]
+            mine = [_dense(self._timeless(field, getattr(value, field))) for value in values]
             if _all_plain_and_equal(mine):
                 fields[field] = {"repeat": self.encode(mine[0])}
             else:
@@ -218,6 +233,9 @@ class Encoder:
         self._parts[stored].append(part)
         return len(flat)
 
+
+CLOCK = {"seconds", "fit_seconds", "predict_seconds"}
+"""Fields and entries that say how long something took."""
 
 NOT_STORED = {"_metadata_request", "_skl_callbacks"}
 """Settings of scikit-learn for a session, which are not part of a model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from latentclass.files._classes import ESTIMATORS
@@ -60,11 +60,13 @@ class FileDescription:
     versions : dict of str to str
         Of latentclass and other libraries when the file was written.
     date : str
-        When it was written, in UTC.
+        When it was written, in UTC; empty if the file leaves it out.
     n_bytes : int
         Size of the file.
     sha256 : str
         Checksum of its contents, which has been compared with them.
+    about : dict
+        What was given to `save` as `about`; empty if nothing was.
     """
 
     models: dict[str, ModelDescription]
@@ -72,12 +74,13 @@ class FileDescription:
     date: str
     n_bytes: int
     sha256: str
+    about: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         lines = [f"{name}: {model}" if name else str(model) for name, model in self.models.items()]
         lines += [
-            f"written {self.date} by {versions}",
+            f"written {self.date} by {versions}" if self.date else f"written by {versions}",
             f"{self.n_bytes:,} bytes, sha256 {self.sha256}",
         ]
         return "\n".join(lines)
@@ -124,7 +127,12 @@ def describe_file(path: str | os.PathLike[str]) -> FileDescription:
     except Exception as error:  # as in `load`
         raise invalid(name, error) from error
     return FileDescription(
-        models, document["versions"], document["date"], contents.n_bytes, contents.sha256
+        models,
+        document["versions"],
+        document["date"],
+        contents.n_bytes,
+        contents.sha256,
+        document.get("about", {}),
     )
 
 

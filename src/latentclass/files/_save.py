@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +22,18 @@ from latentclass.files._container import Arrays, read_contents, write_contents
 
 Path = str | os.PathLike[str]
 
+MOST_ABOUT, MOST_ABOUT_DEPTH = 2**16, 6
+"""Largest size of `about` as JSON, and its deepest nesting."""
 
-def save(model: Any, path: Path, *, foreign: str | None = None) -> None:
+
+def save(
+    model: Any,
+    path: Path,
+    *,
+    about: Mapping[str, Any] | None = None,
+    reproducible: bool = False,
+    foreign: str | None = None,
+) -> None:
     """Save a fitted estimator, or several by name, to one file.
 
     The file holds arrays and plain values, no code: `load` cannot be made to run anything. It is
@@ -34,6 +46,13 @@ def save(model: Any, path: Path, *, foreign: str | None = None) -> None:
         A pipeline of scikit-learn is not an estimator of this library: save its last step.
     path : str or path
         By habit it ends in ".lc".
+    about : dict of str to plain values, optional
+        What you want to keep beside the model, such as where the rows came from: text, numbers,
+        booleans, None, and lists and dicts of these. `describe_file` shows it. The command line
+        keeps the name of the target here.
+    reproducible : bool, default=False
+        Leave out what the clock said: the date, and the seconds that steps of the fit took. Equal
+        models then give equal files.
     foreign : "skops" or None, default=None
         How parts of other libraries are stored, such as the classifiers that
         `LatentVariableClassifier(estimator=...)` was given. None: they are refused. "skops": by
@@ -61,7 +80,9 @@ def save(model: Any, path: Path, *, foreign: str | None = None) -> None:
         raise ValueError("A dict of models needs at least one, and text as their names.")
     for one in models.values():
         _check_estimator(one)
-    encoder = Encoder(_dump_foreign if foreign else None)
+    if about is not None:
+        _check_own_about(about)
+    encoder = Encoder(_dump_foreign if foreign else None, seconds=not reproducible)
     try:
         trees = {name: encoder.encode(one) for name, one in models.items()}
     except Unstorable as error:
@@ -69,11 +90,13 @@ def save(model: Any, path: Path, *, foreign: str | None = None) -> None:
     except RecursionError:
         raise ModelFileError("The model cannot be saved: it is nested too deeply.") from None
     document = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": "" if reproducible else datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
         "several": several,
         "models": trees,
     }
+    if about is not None:
+        document["about"] = dict(about)
     arrays = encoder.arrays
     if foreign is None:
         _check_loads(trees, arrays)
@@ -163,15 +186,49 @@ def invalid(name: str, error: Exception) -> ModelFileError:
 
 def check_document(document: Any) -> dict[str, Any]:
     wanted = {"date": str, "versions": dict, "several": bool, "models": dict}
-    fits = isinstance(document, dict) and set(document) == set(wanted)
+    fits = isinstance(document, dict) and set(document) - {"about"} == set(wanted)
     if not fits or not all(type(document[key]) is kind for key, kind in wanted.items()):
         raise ValueError("its document has not the parts of one")
     if not document["models"] or not all(
         type(value) is str for value in document["versions"].values()
     ):
         raise ValueError("its document has not the parts of one")
+    if "about" in document:
+        check_about(document["about"])
     found: dict[str, Any] = document
     return found
+
+
+def check_about(about: Any) -> None:
+    """Refuse what is not a dict of plain values of moderate size."""
+    if type(about) is not dict or not _is_plain(about, MOST_ABOUT_DEPTH):
+        raise ValueError("its note is not a dict of plain values")
+    if len(json.dumps(about)) > MOST_ABOUT:
+        raise ValueError("its note is too long")
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    if value is None or type(value) in (str, bool, int):
+        return True
+    if type(value) is float:
+        return math.isfinite(value)
+    if not depth:
+        return False
+    if type(value) is list:
+        return all(_is_plain(one, depth - 1) for one in value)
+    return type(value) is dict and all(
+        type(key) is str and _is_plain(one, depth - 1) for key, one in value.items()
+    )
+
+
+def _check_own_about(about: Any) -> None:
+    try:
+        check_about(dict(about) if isinstance(about, Mapping) else about)
+    except ValueError:
+        raise ValueError(
+            "about must be a dict of text, finite numbers, booleans, None, and lists and dicts of "
+            f"these, {MOST_ABOUT_DEPTH} levels deep and {MOST_ABOUT:,} characters long at most."
+        ) from None
 
 
 def _check_estimator(model: Any) -> None:

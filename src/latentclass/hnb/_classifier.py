@@ -215,6 +215,11 @@ class HNBClassifier(AsPublished, CountClassifier):
     ['x0 = x1', 'x0 != x1']
     """
 
+    _about = (
+        "Hierarchical naive Bayes: latent variables, whose states are rules, join pairs of "
+        "columns below the class."
+    )
+
     _model: Any  # a HierarchyModel, or AveragedHierarchies of several
     _members: list[HNBClassifier]  # of an average; none for a single model
 
@@ -407,6 +412,14 @@ class HNBClassifier(AsPublished, CountClassifier):
 
     # ------------------------------------------------------------------ reading
 
+    def _structure(self) -> dict[str, Any]:
+        readers = self._readers()
+        sizes: dict[str, Any] = {"hierarchies": len(readers)} if len(readers) > 1 else {}
+        sizes["latent variables"] = sum(len(one.n_states) for one in readers)
+        sizes["states"] = sum(sum(one.n_states.values()) for one in readers)
+        sizes["variables below the class"] = sum(len(one.top_variables) for one in readers)
+        return sizes
+
     @property
     def models_(self) -> list[HNBClassifier]:
         """The fitted models that are averaged; with `n_models=1` this model alone."""
@@ -512,8 +525,9 @@ class HNBClassifier(AsPublished, CountClassifier):
             by_column.prior_log_odds,
             by_column.feature_names,
             by_column.index,
-            weights,
-            parts,
+            by_column.cells,
+            variable_weights=weights,
+            parts=parts,
         )
 
     # ------------------------------------------------------------------ other programs

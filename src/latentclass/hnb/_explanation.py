@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,11 +20,12 @@ class RuleExplanation(Explanation):
     variable_weights : array of shape (n_rows, n_variables)
         How much the log-odds fall when all columns below the variable are hidden.
     parts : list of TopPart
-        What is known of each variable; `part.condition(state)` is the rule of a state.
+        What is known of each variable; `part.rule(row)` is what holds in a row, and
+        `part.condition(state)` the whole rule of a state.
     """
 
-    variable_weights: FloatArray
-    parts: list[TopPart]
+    variable_weights: FloatArray = field(kw_only=True)
+    parts: list[TopPart] = field(kw_only=True)
 
     @property
     def variables(self) -> list[str]:
@@ -40,13 +41,19 @@ class RuleExplanation(Explanation):
     def describe(self, row: int = 0, *, n_top: int = 5) -> str:
         """One row (by position) in words: its strongest columns, then its strongest rules."""
         text = super().describe(row, n_top=n_top)
-        weights = self.variable_weights[row]
-        rules = []
-        for v in np.argsort(-np.abs(weights), kind="stable")[:n_top]:
-            part = self.parts[v]
-            state = int(part.states[row])
-            if weights[v] == 0.0 and state < 0:
-                continue
-            rule = part.condition(state) if state >= 0 else f"{part.name} left open"
-            rules.append(f"{rule}: {weights[v]:+.2f}")
+        rules = [f"{rule}: {weight:+.2f}" for rule, weight in self.evidence(row)[:n_top]]
         return f"{text}; by rule: {'; '.join(rules)}" if rules else text
+
+    def evidence(self, row: int = 0) -> list[tuple[str, float]]:
+        """The rules that hold in a row and the weight of each, the strongest first.
+
+        Of a rule with several ways to hold, the one that the row takes is written. Variables of
+        a single state, and what missing cells leave open without any weight, are left out.
+        """
+        row = self._check_row(row)
+        weights = self.variable_weights[row]
+        return [
+            (self.parts[v].rule(row), float(weights[v]))
+            for v in np.argsort(-np.abs(weights), kind="stable")
+            if self.parts[v].n_states > 1 and (weights[v] != 0.0 or self.parts[v].states[row] >= 0)
+        ]

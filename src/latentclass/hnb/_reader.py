@@ -15,10 +15,13 @@ from latentclass.estimator._bif import BifVariable, free_name
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._model import HierarchyModel
 from latentclass.hnb._network import enlarged_network
-from latentclass.hnb._rules import RuleFinder, write
+from latentclass.hnb._rules import RuleFinder, part_that_holds, write
 
 MAX_LENGTH = 300
 """Characters up to which a rule is written out over the columns, unless asked otherwise."""
+
+MANY_NAMES = 3
+"""Columns that are named where missing cells leave open which rule holds."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,11 @@ class HierarchyReader:
             return self._write(short, variable, state)
         return text
 
+    def rule_of(self, variable: int, levels: Sequence[int]) -> str:
+        """The part of a variable's rule that holds for a row with these levels and states."""
+        rule = self._finders[0].find(variable, frozenset([levels[variable]]))
+        return write(part_that_holds(rule, levels), self.names, self.condition)
+
     def _write(self, finder: RuleFinder, variable: int, state: int) -> str:
         return write(finder.find(variable, frozenset([state])), self.names, self.condition)
 
@@ -151,22 +159,45 @@ class HierarchyReader:
 class TopPart(NamedTuple):
     """A variable directly below the class: its columns, its state in each row, and its rules.
 
-    `model` is the number of its hierarchy, if there are several.
+    `levels` (n_rows, n_variables) are the levels and states of all variables of its hierarchy, and
+    `model` is the number of that hierarchy, if there are several.
     """
 
     name: str
     leaves: tuple[int, ...]
-    states: CodeArray
+    levels: CodeArray
     reader: HierarchyReader
     variable: int
     model: int | None
+
+    @property
+    def states(self) -> CodeArray:
+        """State of the variable in each row; -1 where missing cells leave it open."""
+        return np.asarray(self.levels[:, self.variable])
+
+    @property
+    def n_states(self) -> int:
+        """Number of states; with a single one the variable says nothing."""
+        return int(self.reader.hierarchy.sizes[self.variable])
 
     def condition(self, state: int) -> str:
         """What a state says, over the columns."""
         if self.reader.hierarchy.latent(self.variable) is None:
             return self.reader.condition(self.variable, (state,))
-        text = self.reader.rule(self.variable, state, MAX_LENGTH)
-        return text if self.model is None else f"{text} (model {self.model})"
+        return self._of_model(self.reader.rule(self.variable, state, MAX_LENGTH))
+
+    def rule(self, row: int) -> str:
+        """What holds in a row, over the columns: the part of the rule that its cells satisfy."""
+        levels = self.levels[row].tolist()
+        if levels[self.variable] >= 0:
+            return self._of_model(self.reader.rule_of(self.variable, levels))
+        names = [self.reader.names[leaf] for leaf in self.leaves]
+        rest = f" and {len(names) - MANY_NAMES} more" if len(names) > MANY_NAMES else ""
+        return self._of_model(f"{', '.join(names[:MANY_NAMES])}{rest}: left open")
+
+    def _of_model(self, text: str) -> str:
+        latent = self.reader.hierarchy.latent(self.variable) is not None
+        return f"{text} (model {self.model})" if latent and self.model is not None else text
 
 
 def top_parts(readers: Sequence[HierarchyReader], codes: CodeArray) -> list[TopPart]:
@@ -177,7 +208,7 @@ def top_parts(readers: Sequence[HierarchyReader], codes: CodeArray) -> list[TopP
         for v, name in zip(one.hierarchy.tops, one.top_variables, strict=True):
             if one.hierarchy.latent(v) is not None and model is not None:
                 name = f"model{m}_{name}"
-            part = TopPart(name, one.hierarchy.leaves(v), states[:, v], one, v, model)
+            part = TopPart(name, one.hierarchy.leaves(v), states, one, v, model)
             found.setdefault(name, part)
     return list(found.values())
 

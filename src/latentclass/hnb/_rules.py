@@ -8,7 +8,7 @@ proposition holds exactly where the state does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -191,6 +191,35 @@ def _shortest_cover(region: BoolArray, rectangles: list[tuple[BoolArray, float]]
         if rest and np.logical_or.reduce(rest)[region].all():
             chosen_list.remove(i)
     return sorted(chosen_list)
+
+
+def truth(proposition: Proposition, levels: Sequence[int]) -> bool | None:
+    """Whether a proposition holds for a row; None if missing levels, -1, leave it open."""
+    if isinstance(proposition, In):
+        level = levels[proposition.variable]
+        return None if level < 0 else level in proposition.levels
+    if isinstance(proposition, Same):
+        first, second = levels[proposition.first], levels[proposition.second]
+        return None if min(first, second) < 0 else (first == second) == proposition.equal
+    found = {truth(part, levels) for part in proposition.parts}
+    decisive = isinstance(proposition, Any)  # one such part settles it
+    if decisive in found:
+        return decisive
+    return None if None in found else not decisive
+
+
+def part_that_holds(proposition: Proposition, levels: Sequence[int]) -> Proposition:
+    """The shortest part of a proposition that makes it true for a row.
+
+    It is the whole proposition where missing levels leave open which part holds.
+    """
+    if isinstance(proposition, All):
+        return _flat(All, [part_that_holds(part, levels) for part in proposition.parts])
+    if isinstance(proposition, Any):
+        held = [part for part in proposition.parts if truth(part, levels)]
+        if held:
+            return min((part_that_holds(part, levels) for part in held), key=length)
+    return proposition
 
 
 def write(

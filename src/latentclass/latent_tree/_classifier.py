@@ -225,6 +225,8 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
     1.0
     """
 
+    _about = "A tree of latent variables for each class, with the columns as its leaves."
+
     # section 4.1 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "calibrate": False,
@@ -464,6 +466,14 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
 
     # ------------------------------------------------------------------ inspection
 
+    def _structure(self) -> dict[str, Any]:
+        trees = self.trees_.values()
+        return {
+            "sets of cut points": len(self._model.cut_sets),
+            "latent variables": sum(len(tree.latent_cardinalities) for tree in trees),
+            "states": sum(sum(tree.latent_cardinalities) for tree in trees),
+        }
+
     @property
     def cut_points_(self) -> dict[str, FloatArray]:
         """Cut points of each continuous column by name, in the first set."""
@@ -512,15 +522,16 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         names = [column.name for column in columns]
         return ClassTree(model.first_trees[k], model.names[k], names, levels)
 
-    def latent_groups(self, y: Any, *, n_columns: int | None = None) -> Any:
+    def latent_groups(self, y: Any = None, *, top: int | None = None) -> Any:
         """The groups into which each latent variable of a class splits its rows.
 
         Parameters
         ----------
-        y : label
-            The class.
-        n_columns : int, optional
-            Number of columns to show for each latent variable; by default all.
+        y : label, optional
+            The class; by default all of them.
+        top : int, optional
+            Number of columns to show for each latent variable, those that say most about it; by
+            default all.
 
         Returns
         -------
@@ -529,15 +540,25 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
             the `probability` of the level in the group. `size` is the share of the group in the
             class, and `information` the mutual information of latent variable and column in nats.
             The columns with the most information come first. The levels of a continuous column are
-            its bins (`cut_points_`).
+            its bins (`cut_points_`). Without `y` the first column is the `class`.
         """
         import pandas as pd
 
+        check_is_fitted(self)
+        if top is not None:
+            check_number("top", top, low=1, whole=True)
+        if y is not None:
+            return pd.DataFrame(self._group_rows(y, top), columns=list(GROUP_HEADS))
+        rows = [
+            (label, *row)
+            for label in self.classes_.tolist()
+            for row in self._group_rows(label, top)
+        ]
+        return pd.DataFrame(rows, columns=["class", *GROUP_HEADS])
+
+    def _group_rows(self, y: Any, top: int | None) -> list[tuple[Any, ...]]:
         shown = self._class_tree(y)
-        if n_columns is not None:
-            check_number("n_columns", n_columns, low=1, whole=True)
-        rows = [] if shown is None else tree_groups(shown, n_columns)
-        return pd.DataFrame(rows, columns=list(GROUP_HEADS))
+        return [] if shown is None else tree_groups(shown, top)
 
     def tree_edges(self, y: Any) -> list[tuple[str, str, float]]:
         """The edges of a class's tree.

@@ -84,12 +84,12 @@ def renamed_latents(names: Names, changes: Mapping[str, str], column_names: Sequ
 GROUP_HEADS = ("latent", "group", "size", "column", "information", "level", "probability")
 
 
-def tree_groups(shown: ClassTree, n_columns: int | None) -> list[tuple[Any, ...]]:
+def tree_groups(shown: ClassTree, top: int | None) -> list[tuple[Any, ...]]:
     """Rows of the table that `LatentTreeClassifier.latent_groups` returns, as in `GROUP_HEADS`."""
     rows = []
     for name, node in zip(shown.latent, shown.tree.latent, strict=True):
         size = marginals(shown.tree)[node].tolist()
-        for part in separations(shown.tree, node)[:n_columns]:
+        for part in separations(shown.tree, node)[:top]:
             column, levels = shown.columns[part.column], shown.levels[part.column]
             for group, shares in enumerate(part.shares):
                 rows += [

@@ -21,6 +21,11 @@ class LatentClassifier(GenerativeClassifier):
     The attributes describe the best start.
     """
 
+    _about = (
+        "Latent classification model: the columns depend on each other only through "
+        "continuous latent variables, whose means the class shifts."
+    )
+
     n_latent: Any
     n_components: Any
     noise: str
@@ -83,6 +88,12 @@ class LatentClassifier(GenerativeClassifier):
         return int(check_random_state(self.random_state).randint(2**31))
 
     # ------------------------------------------------------ learned attributes
+
+    def _structure(self) -> dict[str, Any]:
+        return {
+            "latent variables": int(self.latent_means_.shape[1]),
+            "components": int(self.component_prior_.shape[1]),
+        }
 
     @property
     def component_prior_(self) -> FloatArray:

@@ -283,6 +283,8 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
            [1., 0.]])
     """
 
+    _about = "A mixture of components, with a classifier in each of them."
+
     # the parameters are estimated as those of a mixture: see `LatentMixture`
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "estimator": None,
@@ -584,6 +586,15 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         )
 
     # ------------------------------------------------------------- attributes
+
+    def _structure(self) -> dict[str, Any]:
+        chosen = self.chosen_estimator_
+        named = chosen if isinstance(chosen, str) else type(chosen).__name__
+        return {
+            "components": self.n_components_,
+            "models averaged": self.n_models_,
+            "classifier": "naive Bayes" if chosen is None else named,
+        }
 
     @property
     def n_components_(self) -> int:

@@ -8,8 +8,9 @@ from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -38,6 +39,7 @@ from latentclass.estimator._reading import (
     review_columns,
     store_fitted,
 )
+from latentclass.estimator._verbs import FittedVerbs
 from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
 from latentclass.mixture._compiled_em import suit_size
 from latentclass.mixture._hard_assignment import MixtureSearch
@@ -57,9 +59,19 @@ class ReadRows(NamedTuple):
     schema: Schema
     columns: Mapping[str, Any]
     """scikit-learn's attributes about the columns."""
+    n_rows: int
+    """Number of rows, equal ones counted each."""
 
 
-class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin, BaseEstimator):
+class LatentMixture(
+    AsPublished,
+    TableReader,
+    FittedVerbs,
+    CallbackSupportMixin,
+    DensityMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     """Mixture of components in which the columns are independent: a latent class model.
 
         p(x) = sum_c p(c) prod_j p(x_j | c)
@@ -205,6 +217,8 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     array([[5.5, 6.1]])
     """
 
+    _about = "Mixture of components in which the columns are independent."
+
     # "Experimental Methodology for Mixture Models" of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "search": "era",
@@ -336,6 +350,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         )
         sample = parted.sample
         read = self._join(sample.schema, sample.table, sample.weight, sample.columns)
+        read = read._replace(n_rows=parted.n_rows)
         if parted.whole:
             return self._fit_rows(read, numbers, progress)
         whole = mixture_parts(parted, alpha=float(self.alpha), strength=self._strength)
@@ -425,7 +440,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         rows, first = join_rows(
             *table.block(slice(None)), nothing, weight, schema.n_levels, self._seed()
         )
-        return ReadRows(rows, table.take(first), schema, columns)
+        return ReadRows(rows, table.take(first), schema, columns, table.n_rows)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
@@ -536,6 +551,7 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         return {
             **read.columns,
             "schema_": read.schema,
+            "_n_rows": read.n_rows,
             "_model": model,
             "history_": found.history,
             "traces_": found.histories,
@@ -554,6 +570,15 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
     def _read(self, X: Any) -> Table:
         refuse_sparse(X)
         return super()._read(X)
+
+    def _shares(self) -> dict[Any, float]:
+        return dict(enumerate(self.weights_.tolist()))
+
+    def _structure(self) -> dict[str, Any]:
+        return {"components": self.n_components_, "free parameters": int(self.n_parameters_)}
+
+    def _fit_facts(self) -> dict[str, Any]:
+        return {**super()._fit_facts(), "relative entropy": float(self.entropy_)}
 
     @property
     def n_components_(self) -> int:
@@ -591,6 +616,18 @@ class LatentMixture(AsPublished, TableReader, CallbackSupportMixin, DensityMixin
         """Probability of each component given the observed cells, shape (n_samples, K)."""
         table = self._read(X)
         return self._model.latent(table, one_class, self.n_jobs)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Probability of each component given the observed cells, as `predict_proba` gives it."""
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns that `transform` gives; `input_features` is not used."""
+        del input_features  # scikit-learn's signature: ours depend on the model alone
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        names = [f"{prefix}_component{k}" for k in range(self.n_components_)]
+        return np.array(names, dtype=object)
 
     @computation
     def predict(self, X: Any) -> IndexArray:

@@ -166,6 +166,11 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     array(['same', 'different', 'same'], dtype='<U9')
     """
 
+    _about = (
+        "Each class is a mixture: the columns are independent given the class and a "
+        "hidden component."
+    )
+
     def __init__(
         self,
         *,
@@ -263,6 +268,9 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         return self._run_em(problem, spread_starts(problem, rngs), rngs, progress), problem
 
     # ------------------------------------------------------------- attributes
+
+    def _structure(self) -> dict[str, Any]:
+        return {"components": self.n_components_}
 
     @property
     def n_components_(self) -> int:

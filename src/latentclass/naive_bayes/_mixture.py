@@ -156,6 +156,8 @@ class MixtureNaiveBayes(ProductClassifier):
     array([[-2.9,  3. ]])
     """
 
+    _about = "Naive Bayes in which a continuous column is a mixture of Gaussians in each class."
+
     def __init__(
         self,
         *,
@@ -245,6 +247,9 @@ class MixtureNaiveBayes(ProductClassifier):
         )
 
     # ------------------------------------------------------------- attributes
+
+    def _structure(self) -> dict[str, Any]:
+        return {"Gaussians per column and class, at most": int(self.n_components_.max(initial=0))}
 
     @property
     def n_components_(self) -> IndexArray:

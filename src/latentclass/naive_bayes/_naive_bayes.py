@@ -138,6 +138,8 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
     array([[5.0, 'red']], dtype=object)
     """
 
+    _about = "The columns are independent given the class."
+
     def __init__(
         self,
         *,

@@ -169,6 +169,11 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     (0.59, 0.99)
     """
 
+    _about = (
+        "Naive Bayes along axes of the data: the coordinates, not the columns, are "
+        "independent given the class."
+    )
+
     _model: ProjectedModel
 
     _most_levels = None
@@ -269,6 +274,9 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         return fit_principal(fit, overall, leading=self.axes == "leading")
 
     # ------------------------------------------------------------- attributes
+
+    def _structure(self) -> dict[str, Any]:
+        return {"axes": int(self.n_axes_), "sets of axes": int(self.n_components_)}
 
     @property
     def axes_(self) -> FloatArray:

@@ -3,8 +3,10 @@
 from latentclass.plots._boundary import BoundaryDisplay
 from latentclass.plots._components import ComponentsDisplay
 from latentclass.plots._disclosure import DisclosureDisplay
+from latentclass.plots._evidence import EvidenceDisplay
 from latentclass.plots._hierarchy import HierarchyDisplay
 from latentclass.plots._images import ImagesDisplay
+from latentclass.plots._importance import ImportanceDisplay
 from latentclass.plots._latent_space import LatentSpaceDisplay
 from latentclass.plots._latent_tree import LatentTreeDisplay
 from latentclass.plots._loadings import LoadingsDisplay
@@ -16,8 +18,10 @@ __all__ = [
     "BoundaryDisplay",
     "ComponentsDisplay",
     "DisclosureDisplay",
+    "EvidenceDisplay",
     "HierarchyDisplay",
     "ImagesDisplay",
+    "ImportanceDisplay",
     "LatentSpaceDisplay",
     "LatentTreeDisplay",
     "LoadingsDisplay",

@@ -71,6 +71,11 @@ def draw_image(ax: Any, pixels: FloatArray, shape: tuple[int, int]) -> None:
     ax.set_yticks([])
 
 
+def plain_text(text: str) -> str:
+    """Return a text that matplotlib writes as it is: dollar signs begin no formula."""
+    return text.replace("$", r"\$")
+
+
 def is_upright(names: Sequence[str]) -> bool:
     """Whether the names of columns are written upright because they need much room."""
     return len(names) > MANY_COLUMNS or max(map(len, names), default=0) > LONG_NAME

@@ -1,0 +1,36 @@
+"""Results as text and as HTML, written in one way for all of them. All text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in columns of equal width: the first one begins at the left, the others end right."""
+    lines = [list(heads), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def html_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "", notes: str = ""
+) -> str:
+    """A table in HTML, with a sentence above it and one below."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return html_lines(caption) + table + html_lines(notes)
+
+
+def html_lines(text: str) -> str:
+    """Lines of text as paragraphs."""
+    return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines() if line)

@@ -1,0 +1,381 @@
+"""`latentclass fit`: from a table to a model file, with held-out scores beside other methods."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from latentclass.cli._app import INTERRUPTED, PARTIAL, CommandError, Partial, command
+from latentclass.cli._console import Console, console
+from latentclass.cli._input import as_text, labels_of, need_column, open_file, table_options
+from latentclass.cli._models import ModelName, make_model, read_settings
+from latentclass.cli._output import check_output, force_option
+from latentclass.cli._progress import Progress
+
+SEARCH_SHARE = 0.8
+"""Share of the budget for the search; the rest is for the methods that are shown beside it."""
+
+OWN_SCORE = "this model"
+"""The name of the model itself among the held-out scores."""
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """A time such as 60s, 2m, 1h or a number of seconds; "none" for no limit."""
+
+    name = "TIME"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        """Seconds of a text."""
+        if str(value).lower() == "none":
+            return None
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(s|m|min|h)?", str(value).strip().lower())
+        if found is None or float(found[1]) <= 0:
+            self.fail(f"{value!r} is not a time. Write 60s, 2m, 1h, or none.", param, ctx)
+        return float(found[1]) * {"m": 60, "min": 60, "h": 3600}.get(found[2] or "s", 1)
+
+
+@dataclass
+class Job:
+    """What a fit needs, read and checked.
+
+    Attributes
+    ----------
+    X : pyarrow.Table
+        The columns that the model learns from.
+    y : array
+        Labels; None where a row has none.
+    weight : array or None
+    folds : list of (train, test)
+    end : float or None
+        When the comparison ends (`time.monotonic`).
+    scores : dict of str to Score
+        Held-out scores, as they are found.
+    interrupted : bool
+        Whether Ctrl-C ended the work before all of it was done.
+    """
+
+    X: Any
+    y: Any
+    weight: Any
+    folds: Any
+    end: float | None
+    scores: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    out_of_time: list[str] = field(default_factory=list)
+
+
+@command
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.option("--target", "-t", required=True, help="The column that holds the classes.")
+@click.option(
+    "--model", "-m", type=ModelName(), default="auto", show_default=True,
+    help="auto tries the families that suit the table and averages the best; or one of them: "
+    "hybrid, lcm, hnb, latent-tree, lvc, naive-bayes, tan, aode, ...",
+)  # fmt: skip
+@click.option(
+    "--budget", type=Duration(), default="60s", show_default=True,
+    help="Time for the search and the comparison, such as 60s or 2m; none for no limit.",
+)  # fmt: skip
+@click.option("--drop", multiple=True, help="A column to leave out; may be repeated.")
+@click.option("--categorical", multiple=True, help="A column of numbers that are codes.")
+@click.option("--continuous", multiple=True, help="A column of text that holds numbers.")
+@click.option("--weights", metavar="COLUMN", help="A column with the weight of each row.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+              help="A parameter of the model, such as n_latent=3.")  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1),
+    help="Seed of all that is drawn; 0 without it. With it the file holds no date and no times, so "
+    "that the same seed gives the same bytes.",
+)  # fmt: skip
+@click.option("--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
+              help="The model file; by default the name of the data with .lc.")  # fmt: skip
+@force_option
+@table_options
+def fit(
+    data: str,
+    target: str,
+    model: str,
+    budget: float | None,
+    drop: Sequence[str],
+    categorical: Sequence[str],
+    continuous: Sequence[str],
+    weights: str | None,
+    settings: Sequence[str],
+    seed: int | None,
+    output: str | None,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Fit a model to a table and write it to a file.
+
+    Says what was read and what looks wrong, shows what is tried, and ends with held-out scores
+    beside a majority guess, logistic regression and gradient boosting on the same folds. Rows
+    without a class are learned from too. Ctrl-C keeps the best model so far.
+    """
+    began = time.monotonic()
+    out = console()
+    if output is None:
+        if data == "-":
+            raise click.UsageError("Give -o FILE for a table from standard input.",
+                                   click.get_current_context())  # fmt: skip
+        output = f"{Path(data).name.split('.')[0]}.lc"
+    check_output(output, force, endings=())
+    parameters = read_settings(model, settings)
+    estimator = make_model(model, seed or 0, parameters)
+
+    file = open_file(data, text=categorical, **options)
+    out.say(file.describe())
+    for name in (target, *drop, *categorical, *continuous, *([weights] if weights else [])):
+        need_column(name, file.names, data)
+    with Progress(out, "reading"):
+        table = file.read()
+    X = declare(table.drop_columns([target]), categorical, continuous, data)
+    left_out = list(dict.fromkeys([*drop, *([weights] if weights else [])]))
+    X = X.drop_columns([name for name in left_out if name != target])
+    if not X.column_names:
+        raise CommandError(f"{data!r} has no column left to learn from. Drop fewer columns.")
+    tell_flags(out, X, table.column(target), target)
+
+    y = labels_of(table.column(target))
+    weight = read_weights(table.column(weights), weights, data) if weights else None
+    from latentclass.cli._held_out import make_folds
+
+    folds = make_folds(y, seed or 0)
+    end = None if budget is None else began + budget
+    job = Job(X, y, weight, folds, end)
+    if model == "auto":
+        search = None if end is None else max(SEARCH_SHARE * (end - time.monotonic()), 0.01)
+        fitted = fit_auto(out, estimator, job, search).set_params(time_budget=budget)
+    else:
+        fitted = fit_one(out, model, estimator, job)
+    if end is not None and budget is not None:  # also if the search took longer than planned
+        job.end = max(end, time.monotonic() + (1 - SEARCH_SHARE) * budget)
+    compare_with_peers(out, job, seed or 0)
+
+    about = note(job, fitted, target, data, left_out, weights, seed)
+    import latentclass
+
+    latentclass.save(fitted, output, about=about, reproducible=seed is not None)
+    tell_result(out, fitted, job)
+    out.say(f"Model written to {output!r}.")
+    if out.json:
+        out.show_json({"model": output, "class": type(fitted).__name__, **about,
+                       "why": getattr(fitted, "why_", None), "interrupted": job.interrupted,
+                       "partial": is_partial(fitted)})  # fmt: skip
+    if job.interrupted:
+        out.say("Interrupted: the model is the best that was finished.")
+        raise Partial(INTERRUPTED)
+    if is_partial(fitted):
+        raise Partial(PARTIAL)
+
+
+# ---------------------------------------------------------------------------- table
+
+
+def declare(table: Any, categorical: Sequence[str], continuous: Sequence[str], path: str) -> Any:
+    """The table with the declared columns as text or as numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    both = set(categorical) & set(continuous)
+    if both:
+        raise click.UsageError(
+            f"Column {sorted(both)[0]!r} is declared both categorical and continuous.",
+            click.get_current_context(),
+        )
+    for name in [*categorical, *continuous]:
+        if name not in table.column_names:  # the target
+            raise click.UsageError(
+                f"{name!r} is the target: its values are classes anyway.",
+                click.get_current_context(),
+            )
+        place, cells = table.column_names.index(name), table.column(name)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if name in categorical:
+            new = as_text(cells)
+        else:
+            try:
+                text = pa.types.is_string(cells.type)
+                new = (pc.utf8_trim_whitespace(cells) if text else cells).cast(pa.float64())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise CommandError(
+                    f"{path!r}, column {name!r} is declared continuous, but "
+                    f"{_first_text(cells)} is no number. Correct the cell, or leave it empty."
+                ) from None
+        table = table.set_column(place, name, new)
+    return table
+
+
+def _first_text(cells: Any) -> str:
+    for row, cell in enumerate(cells.to_pylist()):
+        try:
+            float(cell if cell is not None else 0)
+        except (ValueError, TypeError):
+            return f"{cell!r} in row {row + 1}"
+    return "a cell"
+
+
+def read_weights(cells: Any, name: str, path: str) -> Any:
+    """The weights of the rows."""
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        weight = cells.cast(pa.float64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise CommandError(
+            f"{path!r}, column {name!r} holds no numbers, so it cannot be the rows' weights."
+        ) from None
+    wrong = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if wrong.size:
+        raise CommandError(
+            f"{path!r}, row {wrong[0] + 1}, column {name!r}: a weight must be a number that is not "
+            "negative. Correct the cell; 0 leaves the row out."
+        )
+    return weight
+
+
+def tell_flags(out: Console, X: Any, y: Any, target: str) -> None:
+    """Say what looks wrong in the table."""
+    try:  # TEMPORARY: until branch tables has it
+        from latentclass import check_table
+    except ImportError:
+        return
+
+    with Progress(out, "checking the table"):
+        found = check_table(X, y, target=target)
+    for flag in found.flags:
+        out.warn(flag)
+    if found.options:
+        out.say(f"Suggested: {found.options}")
+
+
+# ---------------------------------------------------------------------------- models
+
+
+def fit_auto(out: Console, estimator: Any, job: Job, search_seconds: float | None) -> Any:
+    """Search among the families, shown as it goes."""
+    from latentclass.auto._search import watched
+    from latentclass.cli._held_out import Score
+    from latentclass.cli._search_view import SearchView
+
+    cv = job.folds or 5
+    estimator.set_params(time_budget=search_seconds, cv=cv)
+    with SearchView(out) as view, watched(view.see):
+        estimator.fit(job.X, job.y, sample_weight=job.weight)
+    job.interrupted = estimator.interrupted_
+    if view.search is not None and job.folds:
+        search = view.search
+        job.scores[OWN_SCORE] = Score(search.log_loss, search.accuracy, 0.0)
+    return estimator.set_params(cv=len(job.folds) or 5)  # a file needs no row numbers
+
+
+def fit_one(out: Console, name: str, estimator: Any, job: Job) -> Any:
+    """Fit one model to all rows, and score it on the folds."""
+    from latentclass.cli._held_out import OutOfTimeError, score_on_folds
+
+    with Progress(out, f"fitting {name}"):
+        fitted = estimator.fit(job.X, job.y, sample_weight=job.weight)
+    if not job.folds:
+        return fitted
+    try:
+        with Progress(out, f"scoring {name} on {len(job.folds)} folds"):
+            job.scores[OWN_SCORE] = score_on_folds(
+                estimator, job.X, job.y, job.weight, job.folds, end=job.end
+            )
+    except OutOfTimeError:
+        job.out_of_time.append(OWN_SCORE)
+    except KeyboardInterrupt:
+        job.interrupted = True
+    return fitted
+
+
+def compare_with_peers(out: Console, job: Job, seed: int) -> None:
+    """Score the usual methods on the same folds, while there is time."""
+    if not job.folds or job.interrupted:
+        return
+    from latentclass.cli._held_out import OutOfTimeError, score_on_folds
+    from latentclass.cli._peers import PEERS, SHOWN
+
+    for name, shown in SHOWN.items():
+        try:
+            with Progress(out, f"comparing with {shown}"):
+                job.scores[shown] = score_on_folds(
+                    PEERS[name](seed), job.X, job.y, job.weight, job.folds, end=job.end
+                )
+        except OutOfTimeError:
+            job.out_of_time.append(shown)
+        except KeyboardInterrupt:
+            job.interrupted = True
+            return
+
+
+def is_partial(fitted: Any) -> bool:
+    """Whether the budget ended before all candidates were tried."""
+    board = getattr(fitted, "leaderboard_", ())
+    return any(row.status in ("not started", "too slow") for row in board)
+
+
+# ---------------------------------------------------------------------------- result
+
+
+def note(
+    job: Job,
+    fitted: Any,
+    target: str,
+    data: str,
+    left_out: Sequence[str],
+    weights: str | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    """What the model file keeps for later commands."""
+    from latentclass.cli._training_rows import mark_rows, note_rows
+
+    about: dict[str, Any] = {
+        "target": target,
+        "source": "standard input" if data == "-" else Path(data).name,
+        "rows": len(job.y),
+        "unlabelled": int(fitted.n_unlabelled_),
+        "dropped": [name for name in left_out if name != weights],
+        "weights": weights,
+        "seed": seed or 0,
+        "training_rows": note_rows(mark_rows(fitted, job.X, job.y.tolist())),
+    }
+    if job.scores:
+        about["held_out"] = {
+            "folds": len(job.folds),
+            "scores": {name: score.to_dict() for name, score in job.scores.items()},
+        }
+    return about
+
+
+def tell_result(out: Console, fitted: Any, job: Job) -> None:
+    """Say what was chosen and why, beside the usual methods."""
+    if hasattr(fitted, "why_"):
+        out.say("", fitted.why_.partition(" Left out:")[0])  # the table above shows these
+    if job.scores:
+        out.say("", f"Held-out scores, {len(job.folds)} folds, the same for all:")
+        out.say_table(
+            ("", "log-loss", "accuracy"),
+            [
+                (name, f"{score.log_loss:.4f}", f"{100 * score.accuracy:.1f} %")
+                for name, score in job.scores.items()
+            ],
+        )
+    if job.out_of_time:
+        out.say(f"No time was left to compare with: {', '.join(job.out_of_time)}.")
+    if job.weight is not None and len(job.scores) > 1:
+        out.say("The other methods learned without the weights; all scores are weighted.")
+    if not job.folds:
+        out.say("There are too few labelled rows for held-out scores.")
+    if is_partial(fitted):
+        out.say("The budget ended before all candidates were tried: give more with --budget.")

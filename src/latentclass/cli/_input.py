@@ -1,0 +1,275 @@
+"""Tables and models that a command reads: files, columns by name, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latentclass.cli._app import CommandError, unknown
+from latentclass.cli._console import Console
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+MOST_NAMED = 5
+"""Columns that a message names."""
+
+
+def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a file is to be read, if what is detected is wrong."""
+    options = (
+        click.option(
+            "--separator", help="What separates cells, if it is not detected; \\t for tab."
+        ),
+        click.option("--decimal", help="Decimal sign, '.' or ',', if it is not detected."),
+        click.option("--encoding", help="Encoding of the text, if it is not detected."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def open_file(path: str, **options: Any) -> Any:
+    """Open a table file, or standard input as "-"; options that are None are detected."""
+    from latentclass.tables import open_table
+
+    check_input(path)
+    given = {key: value for key, value in options.items() if value is not None}
+    if "separator" in given:
+        given["separator"] = given["separator"].replace("\\t", "\t")
+    return open_table(path, **given)
+
+
+def check_input(path: str) -> None:
+    """Refuse a table file that is not there, before anything else is done."""
+    if path != "-" and not Path(path).exists():
+        raise CommandError(f"There is no file {path!r}. Check its name and the folder.")
+
+
+def load_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """A fitted model of this library from its file, and what was noted about it."""
+    from latentclass import describe_file, load
+
+    model = load(path)
+    if isinstance(model, dict):
+        raise CommandError(
+            f"{path!r} holds {len(model)} models. Save the one that you want in a file of its own: "
+            f"latentclass.save(latentclass.load({path!r})[{next(iter(model))!r}], ...)."
+        )
+    if "schema_" not in vars(model):
+        raise CommandError(f"{path!r} holds a model that is not fitted. Use `latentclass fit`.")
+    return model, describe_file(path).about
+
+
+def load_classifier(path: str) -> tuple[Any, dict[str, Any]]:
+    """As `load_model`, but it must have classes."""
+    model, about = load_model(path)
+    if not hasattr(model, "classes_") or not hasattr(model, "explain"):
+        raise CommandError(
+            f"{path!r} holds a {type(model).__name__}, which is no classifier: it has no classes."
+        )
+    return model, about
+
+
+def text_columns(schema: Any) -> list[str]:
+    """Columns that a model learned as text: in a file, codes such as 007 must stay so."""
+    return [
+        column.name
+        for column in schema.columns
+        if column.kind != "continuous" and all(type(one) is str for one in column.categories)
+    ]
+
+
+def need_column(name: str, names: Sequence[str], path: str) -> None:
+    """Refuse a column that a file does not have."""
+    if name not in names:
+        raise CommandError(f"{path!r}: {unknown('column', name, list(names))}")
+
+
+# ----------------------------------------------------------------------- prediction
+
+
+@dataclass(frozen=True)
+class ColumnsByName:
+    """Gives a model its columns, whatever their order in a file.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the model.
+    names : list of str
+        Columns of the file.
+    """
+
+    schema: Any
+    names: list[str]
+
+    @property
+    def lacking(self) -> list[str]:
+        """Columns that the file has not: they count as missing."""
+        return [name for name in self.schema.names if name not in self.names]
+
+    def extra(self, expected: Sequence[str] = ()) -> list[str]:
+        """Columns that the model does not know; `expected` ones are not counted."""
+        known = {*self.schema.names, *expected}
+        return [name for name in self.names if name not in known]
+
+    def tell(self, console: Console, path: str, expected: Sequence[str] = ()) -> None:
+        """Say which columns are lacking or ignored; refuse a file that has none of them."""
+        lacking, extra = self.lacking, self.extra(expected)
+        if len(lacking) == len(self.schema.names):
+            raise CommandError(
+                f"{path!r} has none of the model's columns {_some(self.schema.names)}; it has "
+                f"{_some(self.names)}. Is it the right file, and is its first line a header?"
+            )
+        if lacking:
+            console.warn(
+                f"{path!r} lacks {_count(lacking)}, which {_verb(lacking)} as missing: "
+                f"{_some(lacking)}."
+            )
+        if extra:
+            console.say(f"Ignored, because the model does not know them: {_some(extra)}.")
+
+    def select(self, table: Any, first_row: int, path: str) -> Any:
+        """The model's columns of some rows, in its order and with the types that it learned."""
+        import pyarrow as pa
+
+        columns = []
+        for column in self.schema.columns:
+            if column.name in table.column_names:
+                cells = table.column(column.name)
+                columns.append(as_learned(cells, column, partial(_refuse, path, first_row)))
+            else:
+                columns.append(pa.nulls(table.num_rows, type_of(column)))
+        return pa.table(columns, names=self.schema.names)
+
+
+def type_of(column: Any) -> Any:
+    """The type of a model's column in a file."""
+    import pyarrow as pa
+
+    if column.kind == "continuous":
+        return pa.float64()
+    kinds = {type(category) for category in column.categories}
+    if kinds == {bool}:
+        return pa.bool_()
+    return pa.string() if kinds <= {str} else pa.float64()
+
+
+def as_learned(cells: Any, column: Any, refuse: Callable[[Any, Any], None]) -> Any:
+    """Cells as the model learned them: a file may hold codes as numbers, or numbers as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = type_of(column)
+    kind = cells.type
+    if pa.types.is_null(kind):
+        return pa.nulls(len(cells), wanted)
+    if pa.types.is_dictionary(kind):
+        cells = cells.cast(kind.value_type)
+        kind = cells.type
+    if wanted == pa.string() and not _is_text(kind):
+        return as_text(cells)
+    if wanted == pa.float64() and _is_text(kind):
+        try:
+            return pc.utf8_trim_whitespace(cells).cast(pa.float64())
+        except pa.ArrowInvalid:
+            refuse(cells, column)
+    if wanted == pa.bool_() and (_is_text(kind) or pa.types.is_integer(kind)):
+        try:
+            return cells.cast(pa.bool_())
+        except pa.ArrowInvalid:
+            refuse(cells, column)
+    return cells
+
+
+def as_text(cells: Any) -> Any:
+    """Cells as text; whole numbers without a decimal point."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(cells.type):
+        seen = cells.filter(pc.is_finite(cells))
+        if pc.all(pc.equal(pc.floor(seen), seen)).as_py() is not False:
+            nan = pc.fill_null(pc.is_nan(cells), False)
+            cells = pc.if_else(nan, pa.scalar(None, cells.type), cells).cast(pa.int64())
+    return cells.cast(pa.string())
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _refuse(path: str, first_row: int, cells: Any, column: Any) -> None:
+    for place, cell in enumerate(cells.to_pylist()):
+        try:
+            float(cell if cell is not None else 0)
+        except ValueError:
+            raise CommandError(
+                f"{path!r}, row {first_row + place + 1}, column {column.name!r} holds {cell!r}, "
+                f"but the model learned {_word(column)} there. Correct the cell, or leave it empty."
+            ) from None
+
+
+def _word(column: Any) -> str:
+    return "numbers" if column.kind == "continuous" else "true and false"
+
+
+def chunks(
+    file: Any, schema: Any, path: str, n_rows: int = 65536
+) -> Iterator[tuple[int, Any, Any]]:
+    """The rows of a file, some at a time: number of rows before, all columns, the model's."""
+    by_name = ColumnsByName(schema, list(file.names))
+    before = 0
+    for table in file.read_chunks(n_rows):
+        yield before, table, by_name.select(table, before, path)
+        before += table.num_rows
+
+
+# --------------------------------------------------------------------------- labels
+
+
+def labels_of(column: Any) -> npt.NDArray[Any]:
+    """Class labels of a column of a file; None where a row has none."""
+    import numpy as np
+    import pyarrow as pa
+
+    cells = column
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    values = cells.to_pylist()
+    if -1 in values:  # a class like any other: in a file, an empty cell marks a missing label
+        values = [None if value is None else str(value) for value in values]
+    if None not in values:
+        return np.array(values)
+    labels = np.empty(len(values), dtype=object)
+    labels[:] = values
+    return labels
+
+
+def label_text(label: Any) -> str:
+    """A label as text, the same for 1, 1.0 and "1"."""
+    value = label.item() if hasattr(label, "item") else label
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(repr, names[:MOST_NAMED])) + more
+
+
+def _count(names: Sequence[str]) -> str:
+    return "a column" if len(names) == 1 else f"{len(names)} columns"
+
+
+def _verb(names: Sequence[str]) -> str:
+    return "counts" if len(names) == 1 else "count"

@@ -1,0 +1,207 @@
+"""`rules`, `groups` and `export`: what a model has found, to be read by people and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from latentclass.cli._app import CommandError, command
+from latentclass.cli._console import console
+from latentclass.cli._input import label_text, load_model
+from latentclass.cli._output import (
+    check_output,
+    force_option,
+    output_option,
+    row_writer,
+    write_text,
+)
+from latentclass.cli._sample import as_columns, find_label
+
+
+def _part_with(path: str, attributes: tuple[str, ...], what: str, which: str) -> Any:
+    """A model that has something to show: the one in the file, or the best of an average."""
+    model, _ = load_model(path)
+    for one in (model, getattr(model, "best_estimator_", None)):
+        if any(hasattr(one, attribute) for attribute in attributes):
+            if one is not model:
+                console().say(f"Of the average, its best member: {type(one).__name__}.")
+            return one
+    raise CommandError(
+        f"{path!r} holds a {type(model).__name__}, which has no {what}. Fit a model that has: "
+        f"{which}."
+    )
+
+
+def _show(columns: dict[str, Any], output: str | None) -> None:
+    """Write a table as text for people, or to a file, or as JSON."""
+    out = console()
+    if output is not None or out.json:
+        with row_writer(output, as_json=out.json and output is None) as write:
+            write(columns)
+        if output is not None:
+            out.say(f"Written to {output!r}.")
+            if out.json:
+                out.show_json({"output": output})
+        return
+    lists = [[_number(cell) for cell in column] for column in columns.values()]
+    out.show_table(list(columns), zip(*lists, strict=True))
+
+
+def _number(cell: Any) -> Any:
+    if isinstance(cell, float):
+        return f"{cell:.3f}" if cell == cell else "-"
+    return cell
+
+
+@command
+@click.argument("model", type=click.Path())
+@output_option
+@force_option
+def rules(model: str, output: str | None, force: bool) -> None:
+    """Show the rules of a model.
+
+    Hierarchical naive Bayes (--model hnb) has them. One line for each state of each latent
+    variable: the rule that holds for exactly the rows in this state, the number of training rows in
+    it, and the share of each class among them.
+    """
+    check_output(output, force)
+    found = _part_with(model, ("rules",), "rules", "--model hnb")
+    frame = found.rules()
+    if not len(frame):
+        console().say("The model has no latent variable, so it has no rules.")
+    _show(as_columns(frame, list(frame.columns)), output)
+
+
+@command
+@click.argument("model", type=click.Path())
+@click.option("--class", "label", help="For latent trees: only the groups of this class.")
+@click.option("--columns", "n_columns", type=click.IntRange(1), default=3, show_default=True,
+              help="For latent trees: columns to show for each latent variable.")  # fmt: skip
+@output_option
+@force_option
+def groups(model: str, label: str | None, n_columns: int, output: str | None, force: bool) -> None:
+    """Show the groups that a model has found.
+
+    Latent trees: the groups into which each latent variable splits the rows of a class, by the
+    columns that tell them apart best. Latent variable classifiers and mixtures: share, classes,
+    means and categories of each component. Hierarchical naive Bayes: the columns that each latent
+    variable joins.
+    """
+    check_output(output, force)
+    which = tuple(SHOWN)
+    found = _part_with(model, which, "groups", "--model latent-tree, lvc or hnb")
+    show = next(SHOWN[name] for name in which if hasattr(found, name))
+    columns = show(found, label, n_columns)
+    if not next(iter(columns.values())):
+        console().say("The model has found no groups.")
+    _show(columns, output)
+
+
+def _tree_groups(model: Any, label: str | None, n_columns: int) -> dict[str, list[Any]]:
+    labels = model.classes_.tolist() if label is None else [find_label(model, label)]
+    found: dict[str, list[Any]] = {"class": []}
+    for one in labels:
+        frame = model.latent_groups(one, n_columns=n_columns)
+        for name, cells in as_columns(frame, list(frame.columns)).items():
+            found.setdefault(name, []).extend(cells)
+        found["class"] += [label_text(one)] * len(frame)
+    return found
+
+
+def _components(model: Any, label: str | None, n_columns: int) -> dict[str, list[Any]]:  # noqa: ARG001
+    names = ("component", "share", "about", "value")
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for line in _component_lines(model):
+        for name, cell in zip(names, line, strict=True):
+            found[name].append(cell)
+    return found
+
+
+def _component_lines(model: Any) -> Iterator[tuple[int, float, str, float]]:
+    # the classifier has a name of its own for the shares, since it may average models too
+    shares = getattr(model, "component_weights_", None)
+    shares = model.weights_ if shares is None else shares
+    schema = model.schema_
+    numbers = [schema.columns[j].name for j in schema.continuous]
+    categories = {column.name: column.categories for column in schema.columns}
+    for k, share in enumerate(shares.tolist()):
+        if hasattr(model, "class_shares_"):
+            for label, value in zip(model.classes_.tolist(), model.class_shares_[k], strict=True):
+                yield k, share, f"P(class {label_text(label)})", float(value)
+        for name, mean in zip(numbers, model.means_[k], strict=True):
+            yield k, share, f"mean of {name}", float(mean)
+        for name, table in model.probabilities_.items():
+            for category, value in zip(categories[name], table[k], strict=True):
+                yield k, share, f"P({name} = {category})", float(value)
+
+
+def _hierarchy(model: Any, label: str | None, n_columns: int) -> dict[str, list[Any]]:  # noqa: ARG001
+    one = model.models_[0] if getattr(model, "n_models", 1) > 1 else model
+    children = one.latent_children_
+    tops = set(one.top_variables_)
+    return {
+        "latent": list(children),
+        "states": [one.n_states_[name] for name in children],
+        "joins": [" and ".join(pair) for pair in children.values()],
+        "below_the_class": [name in tops for name in children],
+    }
+
+
+SHOWN: dict[str, Callable[[Any, str | None, int], dict[str, list[Any]]]] = {
+    "latent_groups": _tree_groups,
+    "means_": _components,
+    "latent_children_": _hierarchy,
+}
+"""How the groups of a model are shown, by what the model has."""
+
+
+def _network(found: Any, path: str) -> str:
+    numbers = [found.schema_.columns[j].name for j in found.schema_.continuous]
+    if numbers and not hasattr(found, "cut_points_"):
+        raise CommandError(
+            f"{path!r} holds a {type(found).__name__} with columns of numbers, such as "
+            f"{numbers[0]!r}, which BIF cannot hold. Fit a model that cuts them into bins: --model "
+            "tan, ban, k2 or hnb."
+        )
+    return str(found.to_bif())
+
+
+@command
+@click.argument("model", type=click.Path())
+@click.option("--bif", is_flag=True, required=True, help="As a Bayesian network in BIF.")
+@click.option("--class", "label", help="For latent trees: the class whose tree is written.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Where to write. Without it, to standard output.")  # fmt: skip
+@force_option
+def export(model: str, bif: bool, label: str | None, output: str | None, force: bool) -> None:  # noqa: ARG001
+    """Write a model for other programs.
+
+    It becomes a Bayesian network.
+
+    TAN, BAN, K2, hierarchical naive Bayes and latent trees are such networks, with numbers cut into
+    bins. So is naive Bayes without columns of numbers.
+    """
+    out = console()
+    check_output(output, force, endings=())
+    found = _part_with(
+        model, ("to_bif",), "form as a discrete network",
+        "--model naive-bayes, tan, ban, k2, hnb or latent-tree",
+    )  # fmt: skip
+    if hasattr(found, "latent_groups"):
+        if label is None:
+            names = ", ".join(map(label_text, found.classes_))
+            raise CommandError(
+                f"A latent tree has one network per class: give --class, of {names}."
+            )
+        text = found.to_bif(find_label(found, label))
+    else:
+        text = _network(found, model)
+    if out.json:
+        out.show_json({"bif": text} if output is None else {"output": output})
+        if output is None:
+            return
+    write_text(output, text if text.endswith("\n") else f"{text}\n")
+    if output is not None:
+        out.say(f"Network written to {output!r}.")

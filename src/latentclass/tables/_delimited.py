@@ -1,0 +1,236 @@
+"""Read CSV, TSV and their like.
+
+pyarrow parses, and every cell comes as text. `_kinds` then decides what each column means from all
+of its cells. Only if pyarrow refuses a file does Python's slow parser look for the line at fault.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from latentclass.tables._chunks import rechunk
+from latentclass.tables._dialect import MISSING, Dialect
+from latentclass.tables._kinds import (
+    TYPES,
+    Kind,
+    convert,
+    join_kinds,
+    kind_of,
+    read_as,
+    settle_decimal,
+    understand,
+)
+from latentclass.tables._scan import LONGEST_LINE, Scan
+from latentclass.tables._shown import shown
+from latentclass.tables._source import Source, system_faults
+
+BLOCK_SIZE = 2 * LONGEST_LINE
+"""Bytes that are parsed at once. A row must fit into them."""
+
+SMALL_BLOCK = 2**20
+"""The same, for files without quotes: blocks are parsed in parallel, and small ones stay in the
+cache. A row still fits, since pyarrow joins two of them."""
+
+BLANK = 16
+"""Cells of up to so many spaces are missing, as the empty cell is."""
+
+NULLS = [*MISSING, *(" " * width for width in range(1, BLANK + 1)), *(f" {m}" for m in MISSING[1:])]
+
+
+@dataclass
+class DelimitedReader:
+    """The rows of a text file.
+
+    Attributes
+    ----------
+    names : list of str
+        Columns that are read.
+    text : collection of str
+        Columns that stay text, whatever they hold.
+    given_decimal : str or None
+    """
+
+    source: Source
+    scan: Scan
+    dialect: Dialect
+    names: list[str]
+    text: Collection[str] = ()
+    given_decimal: str | None = None
+    _kinds: list[Kind] | None = None
+
+    def __post_init__(self) -> None:
+        self.text = frozenset(self.text)
+        if not self.dialect.rows and self.scan.whole:
+            self._refuse_odd_quote()
+            raise self.source.fault("there are names of columns, but no rows below them.")
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark: of the whole file if it has been read, of its first rows until then."""
+        if self.given_decimal is not None:
+            return self.given_decimal
+        return settle_decimal(self._kinds or self._sample_kinds(), self.dialect.separator)
+
+    def _sample_kinds(self) -> list[Kind]:
+        width = len(self.dialect.names)
+        rows = [row for row in self.dialect.rows if len(row) == width]
+        columns = [[None if cell in NULLS else cell for cell in col] for col in zip(*rows)]  # noqa: B905
+        return [kind_of(pa.array(column, pa.string())) for column in columns]
+
+    def read(self) -> Any:
+        """All rows as one pyarrow table."""
+        with self._faults():
+            options = self._options()
+            with self._stream() as stream:
+                table = pacsv.read_csv(stream, *options)
+            self._refuse_no_rows(table.num_rows)
+            with ThreadPoolExecutor(pa.cpu_count()) as pool:
+                columns = list(pool.map(self._tidy, table.columns))
+                understood = list(pool.map(understand, columns))
+                self._kinds = [kind for kind, _ in understood]
+                known = [values for _, values in understood]
+                arrays = list(pool.map(convert, columns, self._read_as(), known))
+            return pa.table(arrays, names=self.names)
+
+    def read_chunks(self, n_rows: int) -> Iterator[Any]:
+        """All rows in tables of `n_rows`, the last one shorter, all of one schema."""
+        with self._faults():
+            if self._kinds is None:
+                self._kinds = self._find_kinds()
+            kinds = self._read_as()
+            schema = pa.schema(
+                [(name, TYPES[kind]) for name, kind in zip(self.names, kinds, strict=True)]
+            )
+            for table in rechunk(self._batches(), n_rows):
+                columns = [self._tidy(column) for column in table.columns]
+                yield pa.table(list(map(convert, columns, kinds)), schema=schema)
+
+    def _find_kinds(self) -> list[Kind]:
+        kinds: list[Kind] = ["empty"] * len(self.names)
+        total = 0
+        for batch in self._batches():
+            total += batch.num_rows
+            for place, cells in enumerate(batch.columns):
+                if kinds[place] != "text":
+                    kinds[place] = join_kinds([kinds[place], kind_of(self._tidy(cells))])
+        self._refuse_no_rows(total)
+        return kinds
+
+    def _read_as(self) -> list[Kind]:
+        decimal = self.decimal
+        return [
+            "text" if name in self.text else read_as(kind, decimal)
+            for name, kind in zip(self.names, self._kinds or [], strict=True)
+        ]
+
+    def _tidy(self, cells: Any) -> Any:
+        if not self.dialect.spaced:
+            return cells
+        trimmed = pc.utf8_trim_whitespace(cells)
+        return pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, trimmed)
+
+    def _batches(self) -> Iterator[Any]:
+        options = self._options()
+        with self._stream() as stream, pacsv.open_csv(stream, *options) as reader:
+            yield from reader
+
+    @contextmanager
+    def _stream(self) -> Iterator[Any]:
+        """The bytes of the file in UTF-8."""
+        if self.scan.encoding not in ("utf-8", "utf-8-sig"):  # pyarrow skips a byte order mark
+            with self.source.open() as raw:
+                stream = pa.PythonFile(raw, mode="r")
+                yield pa.transcoding_input_stream(stream, self.scan.encoding, "utf-8")
+        elif self.source.path is not None and not self.source.packed:
+            with pa.OSFile(str(self.source.path)) as plain:
+                yield plain
+        else:
+            with self.source.open() as raw:
+                yield raw
+
+    def _options(self) -> tuple[Any, Any, Any]:
+        places = {name: str(place) for place, name in enumerate(self.dialect.names)}
+        quoted = self.scan.n_quotes > 0
+        self._refuse_odd_quote()
+        read = pacsv.ReadOptions(
+            column_names=list(places.values()),
+            skip_rows=self.dialect.header_lines,
+            block_size=BLOCK_SIZE if quoted else SMALL_BLOCK,
+        )
+        parse = pacsv.ParseOptions(
+            delimiter=self.dialect.separator,
+            quote_char='"' if quoted else False,
+            newlines_in_values=quoted,
+        )
+        convert_options = pacsv.ConvertOptions(
+            column_types=dict.fromkeys(places.values(), pa.string()),
+            include_columns=[places[name] for name in self.names],
+            null_values=NULLS,
+            strings_can_be_null=True,
+            check_utf8=False,  # the scan has done it
+        )
+        return read, parse, convert_options
+
+    def _refuse_no_rows(self, n_rows: int) -> None:
+        if not n_rows:
+            raise self.source.fault("there are names of columns, but no rows below them.")
+
+    def _refuse_odd_quote(self) -> None:
+        """Look for a quote that is not closed, which pyarrow may take as the end of the file."""
+        if self.scan.n_quotes % 2:
+            self._find_fault(only_quotes=True)
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        with system_faults(self.source.name):
+            try:
+                yield
+            except pa.ArrowInvalid as error:
+                self._find_fault()
+                raise self.source.fault(f"the rows cannot be read ({shown(error, 120)}).") from None
+
+    def _find_fault(self, *, only_quotes: bool = False) -> None:
+        """Read the file again with Python's parser and refuse the first line at fault."""
+        width = len(self.dialect.names)
+        with (
+            self.source.open() as stream,
+            io.TextIOWrapper(stream, encoding=self.scan.encoding, newline="") as lines,
+        ):
+            reader = csv.reader(lines, delimiter=self.dialect.separator, strict=True)
+            line = 1
+            try:
+                for row in reader:
+                    if row and len(row) != width and not only_quotes:
+                        self._refuse_ragged(row, line)
+                    line = reader.line_num + 1
+            except csv.Error as error:
+                self._refuse_quote(str(error), line)
+
+    def _refuse_ragged(self, row: Sequence[str], line: int) -> NoReturn:
+        expected, found = len(self.dialect.names), len(row)
+        cells = f"{found} cell{'s' * (found != 1)}"
+        raise self.source.fault(
+            f"{cells} instead of {expected}, which is the number of names in line "
+            f"{self.dialect.header_lines}. Mend the line, put quotes around cells that contain the "
+            f"separator, or name another separator than {shown(self.dialect.separator)}.",
+            line,
+        )
+
+    def _refuse_quote(self, error: str, line: int) -> NoReturn:
+        if "expected after" in error:
+            raise self.source.fault(
+                "text follows a closing quote. Write a quote inside a cell as two quotes.", line
+            )
+        raise self.source.fault(
+            'a quote (") opens here and is never closed. Close or remove it.', line
+        )

@@ -1,0 +1,271 @@
+"""`latentclass fit`: what it says, writes, refuses and keeps."""
+
+import json
+
+import numpy as np
+import pytest
+from command_runs import draw_customers, run, write_csv
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import log_loss
+
+import latentclass
+from latentclass.cli._held_out import make_folds, score_on_folds
+
+
+def test_a_fit_says_what_it_read_and_how_well_it_does(customers, tmp_path):
+    ended = run("fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    assert ended.code == 0
+    assert ended.out == ""
+    lines = ended.err.splitlines()
+    assert lines[0] == f"{customers}: CSV, separator ',', UTF-8"
+    assert "Held-out scores, 5 folds, the same for all:" in lines
+    shown = "\n".join(lines)
+    for name in ("this model", "majority guess", "logistic regression", "gradient boosting"):
+        assert f"\n{name} " in shown
+    assert lines[-1] == f"Model written to {str(tmp_path / 'm.lc')!r}."
+    model = latentclass.load(tmp_path / "m.lc")
+    assert model.schema_.names == ["income", "visits", "plan", "zone"]
+    assert model.classes_.tolist() == ["no", "yes"]
+
+
+def test_a_file_keeps_what_later_commands_need(customers, tmp_path):
+    run("fit", customers, "-t", "churn", "-m", "naive-bayes", "--drop", "zone", "-o",
+        tmp_path / "m.lc")  # fmt: skip
+    about = latentclass.describe_file(tmp_path / "m.lc").about
+    assert {key: about[key] for key in ("target", "source", "rows", "dropped", "seed")} == {
+        "target": "churn",
+        "source": "customers.csv",
+        "rows": 120,
+        "dropped": ["zone"],
+        "seed": 0,
+    }
+    assert list(about["held_out"]["scores"])[0] == "this model"
+    assert latentclass.load(tmp_path / "m.lc").schema_.names == ["income", "visits", "plan"]
+
+
+def test_json_on_standard_output(customers, tmp_path):
+    ended = run("fit", customers, "-t", "churn", "-m", "tan", "-o", tmp_path / "m.lc", "--json")
+    found = ended.json
+    assert found["class"] == "TAN"
+    assert found["model"] == str(tmp_path / "m.lc")
+    assert 0 < found["held_out"]["scores"]["this model"]["log_loss"] < 0.7
+    assert ended.out.count("\n") == 1
+
+
+def test_auto_shows_the_families_and_chooses(customers, tmp_path):
+    ended = run("fit", customers, "-t", "churn", "--budget", "2s", "--set", "families=['NaiveBayes',"
+                "'TAN']", "-o", tmp_path / "m.lc")  # fmt: skip
+    assert ended.code in (0, 3)
+    assert (
+        "\nfamily                              log-loss  accuracy  seconds\nNaiveBayes "
+        in ended.err
+    )
+    assert "candidates were compared on the same 5 folds." in ended.err
+    model = latentclass.load(tmp_path / "m.lc")
+    assert type(model).__name__ == "AutoLatentClassifier"
+    assert model.cv == 5
+
+
+def test_a_budget_that_ends_gives_a_model_and_exit_code_3(customers, tmp_path):
+    ended = run("fit", customers, "-t", "churn", "--budget", "0.05s", "-o", tmp_path / "m.lc")
+    assert ended.code == 3
+    assert (
+        "The budget ended before all candidates were tried: give more with --budget." in ended.err
+    )
+    assert latentclass.load(tmp_path / "m.lc").classes_.tolist() == ["no", "yes"]
+
+
+def test_ctrl_c_keeps_the_best_so_far(customers, tmp_path, monkeypatch):
+    from latentclass.discrete._tan import TAN
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TAN, "_fit_model", interrupt)
+    ended = run("fit", customers, "-t", "churn", "--set", "families=['NaiveBayes', 'TAN']", "-o",
+                tmp_path / "m.lc")  # fmt: skip
+    assert ended.code == 130
+    assert ended.err.endswith("Interrupted: the model is the best that was finished.\n")
+    assert latentclass.load(tmp_path / "m.lc").weights_ == {"NaiveBayes": 1.0}
+
+
+def test_ctrl_c_before_anything_is_finished_writes_nothing(customers, tmp_path, monkeypatch):
+    from latentclass.baselines import NaiveBayes
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NaiveBayes, "_fit_model", interrupt)
+    ended = run("fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    assert (ended.code, ended.out) == (130, "")
+    assert ended.err.endswith("Interrupted.\n")
+    assert not (tmp_path / "m.lc").exists()
+
+
+def test_ctrl_c_during_the_comparison_keeps_the_model(customers, tmp_path, monkeypatch):
+    from sklearn.linear_model import LogisticRegression
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LogisticRegression, "fit", interrupt)
+    ended = run("fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    assert ended.code == 130
+    scores = latentclass.describe_file(tmp_path / "m.lc").about["held_out"]["scores"]
+    assert list(scores) == ["this model", "majority guess"]
+
+
+@pytest.mark.parametrize("model", ["naive-bayes", "auto"])
+def test_the_same_seed_gives_the_same_bytes(customers, tmp_path, model):
+    more = ["--set", "families=['NaiveBayes', 'TAN']", "--budget", "none"] * (model == "auto")
+    for name in ("one.lc", "two.lc"):
+        path = tmp_path / name
+        run("fit", customers, "-t", "churn", "-m", model, "--seed", "3", *more, "-o", path)
+    assert (tmp_path / "one.lc").read_bytes() == (tmp_path / "two.lc").read_bytes()
+
+
+def test_codes_are_text_if_declared_categorical(fitted, tmp_path):
+    model = latentclass.load(fitted())
+    assert model.schema_.kinds["zone"] == "nominal"
+    assert model.schema_.columns[3].categories == ("1", "2", "3")
+
+
+def test_text_is_numbers_if_declared_continuous(tmp_path):
+    rows = draw_customers()
+    for row in rows[1:]:
+        row[1] = f" {row[1]}" if row[1] != "" else ""
+    rows[5][1] = "many"
+    path = write_csv(tmp_path / "c.csv", rows)
+    arguments = ["fit", path, "-t", "churn", "-m", "naive-bayes", "--continuous", "visits"]
+    ended = run(*arguments, "-o", tmp_path / "m.lc")
+    assert ended.code == 1
+    assert (
+        f"Error: {str(path)!r}, column 'visits' is declared continuous, but 'many' in row 5 is no "
+        "number. Correct the cell, or leave it empty.\n"
+    ) in ended.err
+
+
+def test_weights(customers, tmp_path):
+    rows = draw_customers()
+    for k, row in enumerate(rows):
+        row.append("weight" if k == 0 else 1 + k % 2)
+    path = write_csv(tmp_path / "w.csv", rows)
+    ended = run("fit", path, "-t", "churn", "-m", "naive-bayes", "--weights", "weight",
+                "--drop", "zone", "-o", tmp_path / "m.lc", "--json")  # fmt: skip
+    assert ended.json["weights"] == "weight"
+    assert ended.json["dropped"] == ["zone"]
+    model = latentclass.load(tmp_path / "m.lc")
+    assert model.schema_.names == ["income", "visits", "plan"]
+    n_left = sum(row[5] for row in rows[1:] if row[4] == "yes")
+    np.testing.assert_allclose(model.class_prior_[1], n_left / 180, rtol=0.02)
+    rows[7][5] = -1
+    ended = run("fit", write_csv(path, rows), "-t", "churn", "--weights", "weight", "-o",
+                tmp_path / "n.lc")  # fmt: skip
+    assert ended.code == 1
+    assert (
+        f"Error: {str(path)!r}, row 7, column 'weight': a weight must be a number that is not "
+        "negative. Correct the cell; 0 leaves the row out.\n"
+    ) in ended.err
+
+
+def test_a_class_may_be_called_minus_1(tmp_path):
+    rows = draw_customers()
+    for row in rows[1:]:
+        row[4] = {"yes": -1, "no": 1}[row[4]]
+    rows[1][4], rows[2][4] = 0, ""
+    rows[3][4] = rows[4][4] = 0
+    path = write_csv(tmp_path / "c.csv", rows)
+    run("fit", path, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    model = latentclass.load(tmp_path / "m.lc")
+    assert model.classes_.tolist() == ["-1", "0", "1"]
+    assert model.n_unlabelled_ == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["-t", "chrn"], 1, "There is no column 'chrn'. Did you mean 'churn'? There are: income, "),
+        (["-t", "churn", "--drop", "town"], 1, "There is no column 'town'. There are: "),
+        (["-t", "churn", "--categorical", "churn"], 2, "'churn' is the target: its values are "),
+        (["-t", "churn", "--categorical", "zone", "--continuous", "zone"], 2,
+         "Column 'zone' is declared both categorical and continuous."),
+        (["-t", "churn", *(f"--drop={name}" for name in ("income", "visits", "plan", "zone"))], 1,
+         "has no column left to learn from. Drop fewer columns."),
+    ],
+)  # fmt: skip
+def test_refusals(customers, tmp_path, arguments, code, message):
+    ended = run("fit", customers, *arguments, "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert not (tmp_path / "m.lc").exists()
+
+
+def test_an_existing_file_is_kept_without_force(customers, tmp_path):
+    (tmp_path / "m.lc").write_text("precious")
+    arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
+    ended = run(*arguments)
+    assert ended.code == 1
+    path = str(tmp_path / "m.lc")
+    assert ended.err == (
+        f"Error: {path!r} exists. Give another name, or --force to overwrite it.\n"
+    )
+    assert (tmp_path / "m.lc").read_text() == "precious"
+    assert run(*arguments, "--force").code == 0
+
+
+def test_the_name_of_the_model_follows_the_data(customers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("fit", customers, "-t", "churn", "-m", "naive-bayes")
+    assert (tmp_path / "customers.lc").exists()
+    ended = run("fit", "-", "-t", "churn", stdin=customers.read_text())
+    assert ended.code == 2
+    assert "Give -o FILE for a table from standard input." in ended.err
+
+
+def test_a_table_from_standard_input(customers, tmp_path):
+    ended = run("fit", "-", "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc",
+                stdin=customers.read_text())  # fmt: skip
+    assert ended.code == 0
+    assert latentclass.describe_file(tmp_path / "m.lc").about["source"] == "standard input"
+
+
+# ----------------------------------------------------------------- held-out scores
+
+
+def test_scores_on_folds_are_those_of_scikit_learn(customers):
+    import pyarrow.csv
+
+    table = pyarrow.csv.read_csv(customers)
+    y = np.array(table.column("churn").to_pylist())
+    X = table.select(["income"])
+    folds = make_folds(y, 0)
+    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(120))
+    from latentclass.evaluation import TableClassifier
+
+    found = score_on_folds(
+        TableClassifier(DummyClassifier(strategy="prior")), X, y, None, folds, end=None
+    )
+    expected = []
+    for train, test in folds:
+        share = np.mean(y[train] == "yes")
+        expected.append(log_loss(y[test], np.tile([1 - share, share], (len(test), 1))))
+    np.testing.assert_allclose(found.log_loss, np.mean(expected), rtol=1e-9)
+
+
+def test_few_labels_give_no_folds():
+    y = np.array(["a", "b", None, None], dtype=object)
+    assert make_folds(y, 0) == []
+    y = np.array(["a", "a", "b", None], dtype=object)
+    assert len(make_folds(y, 0)) == 2
+
+
+def test_too_few_labels_are_said(tmp_path):
+    rows = draw_customers(30)
+    for row in rows[3:]:
+        row[4] = ""
+    rows[1][4], rows[2][4] = "yes", "no"
+    path = write_csv(tmp_path / "c.csv", rows)
+    ended = run("fit", path, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc", "--json")
+    assert ended.code == 0
+    assert "There are too few labelled rows for held-out scores." in ended.err
+    assert "held_out" not in json.loads(ended.out)
