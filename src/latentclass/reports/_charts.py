@@ -72,10 +72,10 @@ def score_plot(scores: Sequence[Score]) -> str:
 
 def reliability_plot(bins: Sequence[ReliabilityBin]) -> str:
     """Share of right answers against confidence; on the diagonal both agree."""
-    drawing = Drawing(WIDTH, 300, "Reliability: share of right answers against confidence")
+    drawing = Drawing(WIDTH, 312, "Reliability: share of right answers against confidence")
     low = min([0.5, *(one.confidence for one in bins), *(one.accuracy.low for one in bins)])
     low = math.floor(low * 5) / 5
-    x, y = Axis(low, 1.0, 46, WIDTH - 14), Axis(low, 1.0, 254, 12)
+    x, y = Axis(low, 1.0, 46, WIDTH - 14), Axis(low, 1.0, 266, 26)
     _frame(drawing, x, y, percent_ticks=True)
     drawing.line(x(low), y(low), x(1), y(1), "ideal")
     for one in bins:
@@ -88,20 +88,20 @@ def reliability_plot(bins: Sequence[ReliabilityBin]) -> str:
             f"{percent(one.accuracy.value)} right"
         )
         drawing.add("circle", "dot c0", told, cx=x(one.confidence), cy=y(one.accuracy.value), r=4)
-    drawing.text(WIDTH / 2 + 16, 290, "how sure the model is", "small", "middle")
-    drawing.text(4, 8, "share that is right", "small")
+    drawing.text(WIDTH / 2 + 16, 302, "how sure the model is", "small", "middle")
+    drawing.text(4, 10, "share that is right", "small")
     return str(drawing)
 
 
 def roc_plot(points: Sequence[tuple[float, float]], name: str) -> str:
     """Share of a class that is found against the share of false alarms."""
-    drawing = Drawing(WIDTH, 300, f"ROC curve of {cut(name)}")
-    x, y = Axis(0, 1, 46, WIDTH - 14), Axis(0, 1, 254, 16)
+    drawing = Drawing(WIDTH, 312, f"ROC curve of {cut(name)}")
+    x, y = Axis(0, 1, 46, WIDTH - 14), Axis(0, 1, 266, 26)
     _frame(drawing, x, y, percent_ticks=True)
     drawing.line(x(0), y(0), x(1), y(1), "ideal")
     drawing.path([(x(a), y(b)) for a, b in points], "curve c0")
-    drawing.text(WIDTH / 2 + 16, 290, "false alarms", "small", "middle")
-    drawing.text(4, 9, f"{cut(name, 30)} found", "small", title=name)
+    drawing.text(WIDTH / 2 + 16, 302, "false alarms", "small", "middle")
+    drawing.text(4, 10, f"{cut(name, 30)} found", "small", title=name)
     return str(drawing)
 
 
@@ -113,7 +113,7 @@ def space_plot(space: SpaceFinding) -> str:
         xs += [a - 2.1 * da, a + 2.1 * da]
         ys += [b - 2.1 * db, b + 2.1 * db]
     drawing = Drawing(WIDTH, 330, f"Rows by {space.axes[0]} and {space.axes[1]}")
-    x, y = Axis(min(xs), max(xs), 34, WIDTH - 8), Axis(min(ys), max(ys), 292, 12)
+    x, y = Axis(min(xs), max(xs), 34, WIDTH - 8), Axis(min(ys), max(ys), 292, 24)
     _frame(drawing, x, y)
     for a, b, code in sorted(space.points, key=lambda point: point[2]):
         told = space.classes[code] if code >= 0 else "without a class"
@@ -129,7 +129,7 @@ def space_plot(space: SpaceFinding) -> str:
             ry=abs(y(b + 2 * db) - y(b)),
         )
     drawing.text(WIDTH / 2, 324, space.axes[0], "small", "middle")
-    drawing.text(4, 9, space.axes[1], "small")
+    drawing.text(4, 10, space.axes[1], "small")
     return str(drawing)
 
 
@@ -198,7 +198,7 @@ def spread_plot(spread: Distribution, name: str) -> str:
     drawing = Drawing(WIDTH, height, f"{cut(name, 60)} by group")
     for g, group in enumerate(spread.groups):
         base = band * (g + 1) - 2
-        about = f", middle {spread.middles[g]}" if spread.middles else ""
+        about = f", median {spread.middles[g]}" if spread.middles else ""
         told = f"{cut(group, 26)} ({plural(spread.n_rows[g], 'row')}{about})"
         drawing.text(x0, base - 46, told, "small", title="" if len(group) <= 26 else group)
         for k, share in enumerate(spread.shares[g]):

@@ -47,7 +47,7 @@ def _column(rows: Rows, j: int) -> ColumnFacts:
         return ColumnFacts(*facts, missing / len(values), "no value")
     if j in rows.schema.continuous:
         low, middle, high = (rows.cell(j, float(v)) for v in np.quantile(seen, [0, 0.5, 1]))
-        text = f"{low} to {high}, middle {middle}"
+        text = f"{low} to {high}, median {middle}"
     else:
         counts = np.bincount(seen.astype(int))
         top = np.argsort(-counts, kind="stable")[:TOP_LEVELS]

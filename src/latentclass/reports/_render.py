@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -50,8 +51,9 @@ def render(summary: Summary) -> str:
         css=Markup(_read("report.css")),
         js=Markup(script),
         row_data=Markup(row_data(summary)),
-        row_groups=[(*words, group) for words, group in zip(GROUPS, groups, strict=True)],
-        most_weight=most_weight(summary),
+        row_groups=[
+            (*words, group, most_weight(group)) for words, group in zip(GROUPS, groups, strict=True)
+        ],
         mistakes=_mistakes(summary),
     )
     return page
@@ -89,7 +91,7 @@ def row_data(summary: Summary) -> str:
             "columns": [text.cut(name, ROW_TEXT) for name in columns],
             "classes": [text.cut(name, ROW_TEXT) for name in classes],
             "n_rows": summary.rows.n_rows,
-            "most": _rounded(most_weight(summary), 3),
+            "most": _rounded(most_weight(summary.rows.listed), 3),
         },
         ensure_ascii=False,
         separators=(",", ":"),
@@ -100,11 +102,9 @@ def row_data(summary: Summary) -> str:
     return found
 
 
-def most_weight(summary: Summary) -> float:
-    """The largest weight of a cell in the rows shown: bars of all rows have one scale."""
-    rows = summary.rows
-    shown = (*rows.hardest, *rows.oddest, *rows.typical)
-    sizes = [abs(cell.weight) for row in shown for cell in row.evidence]
+def most_weight(rows: Sequence[RowView]) -> float:
+    """The largest weight of a cell in some rows: their bars have one scale."""
+    sizes = [abs(cell.weight) for row in rows for cell in row.evidence]
     finite = sorted(size for size in sizes if math.isfinite(size))
     # one huge weight must not make all other bars invisible
     return finite[int(0.95 * (len(finite) - 1))] if finite else 1.0
@@ -124,6 +124,11 @@ def _mistakes(summary: Summary) -> list[tuple[int, str, str]]:
     return sorted(found, key=lambda one: -one[0])[:MOST_MISTAKES]
 
 
+def unbroken(sentence: str) -> str:
+    """A sentence in which no line ends between a number and its sign."""
+    return sentence.replace(" %", "\u00a0%").replace("> ", ">\u00a0").replace("< ", "<\u00a0")
+
+
 def _rounded(value: float | None, digits: int) -> float | None:
     if value is None:
         return None
@@ -137,7 +142,7 @@ def _formatted(value: Any, kind: str) -> str:
     if value is None:
         return "–"
     if kind in ("percent", "bar"):
-        return text.percent(value)
+        return unbroken(text.percent(value))
     if kind == "count":
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
     return f"{value:.2g} s" if kind == "seconds" else text.loss(value)
@@ -178,7 +183,8 @@ def _environment() -> Any:
         "formatted": _formatted,
         "loss": text.loss,
         "number": text.number,
-        "percent": text.percent,
+        "percent": lambda share: unbroken(text.percent(share)),
+        "unbroken": unbroken,
         "plural": text.plural,
         "signed": text.signed,
     }

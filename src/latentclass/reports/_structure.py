@@ -86,7 +86,7 @@ def _average(model: Any, rows: Rows) -> Structure:
         tuple(lines),
     )
     weights = sorted(model.weights_.items(), key=lambda item: -item[1])
-    named = listed([f"{plain(name)} ({percent(weight)})" for name, weight in weights], 4)
+    named = listed([f"{plain(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
     if len(weights) == 1:
         sentence = f"Of {plural(len(lines), 'candidate')}, {plain(weights[0][0])} alone is used."
     else:
@@ -95,8 +95,9 @@ def _average(model: Any, rows: Rows) -> Structure:
     if leading is None or not hasattr(leading, "schema_"):
         return Structure(sentence, (board,))
     below = describe_structure(leading, rows)
+    best = f"The best single one is {type(leading).__name__}. " if len(weights) > 1 else ""
     return Structure(
-        f"{sentence} The best single one is {type(leading).__name__}. {below.sentence}",
+        f"{sentence} {best}{below.sentence}",
         (board, *below.findings),
     )
 
@@ -423,7 +424,6 @@ def _components(model: Any, rows: Rows) -> Structure:
         "The mean of a column, or the share of a category, in each component. The shade shows how "
         "far this is from the whole table.",
     )  # fmt: skip
-    largest = int(np.argmax(shares[0]))
     sentence = (
         f"It sorts the rows into {plural(len(weights), 'component')}."
         if len(weights) > 1
@@ -435,7 +435,7 @@ def _components(model: Any, rows: Rows) -> Structure:
             f"({percent(float(shares[c].max()))})"
             for c in range(min(len(weights), 3))
         ]
-        sentence += f" By class, {listed(mixed, 3)}." if largest >= 0 else ""
+        sentence += f" By class, {listed(mixed, 3, 200)}."
     return Structure(sentence, (table, profile))
 
 
@@ -468,7 +468,7 @@ def _profile_map(
         names.append(rows.columns[j])
         values.append(means[:, place])
         spread.append(scales[:, place] ** 2)
-        digits = rows.decimals[j] + (1 if rows.decimals[j] == 0 else 0)
+        digits = rows.decimals[j] + 1  # a mean has one more
         texts.append([number(float(v), digits) for v in means[:kept, place]])
     kinds = {column.name: column for column in rows.schema.columns}
     for name, table in model.probabilities_.items():

@@ -72,10 +72,10 @@ class Rows:
         for place, j in enumerate(self.schema.continuous):
             values = self.block.numeric[:, place]
             seen = values[~np.isnan(values)]
-            spread = float(seen.std()) if seen.size else 0.0
-            found[j] = decimals_for(spread)
-            if seen.size and np.all(seen == np.rint(seen)):
-                found[j] = 0  # whole numbers stay whole
+            most = decimals_for(float(seen.std()) if seen.size else 0.0)
+            # no more than the numbers have: whole numbers stay whole
+            fits = (d for d in range(most) if np.allclose(seen, np.round(seen, d), rtol=1e-12))
+            found[j] = next(fits, most)
         return found
 
     def take(self, rows: IndexArray) -> Any:

@@ -73,9 +73,9 @@ def decimals_for(spread: float) -> int:
     return min(max(2 - math.floor(math.log10(spread)), 0), 9)
 
 
-def listed(names: list[str], most: int = 3) -> str:
+def listed(names: list[str], most: int = 3, longest: int = LONGEST) -> str:
     """Names as part of a sentence: "a, b and c"."""
-    shown = [cut(name) for name in names[:most]]
+    shown = [cut(name, longest) for name in names[:most]]
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     if len(shown) <= 1:

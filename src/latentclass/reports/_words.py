@@ -40,18 +40,18 @@ def first_words(
 def _how_good(quality: Quality) -> list[str]:
     ours, others = quality.scores[0], quality.scores[1:]
     words = [
-        f"On {plural(quality.n_rows, 'row')} that it had not seen, it was right in "
-        f"{_share(ours)} (95 % interval {percent(ours.accuracy.low)} to "
+        f"On {plural(quality.n_rows, 'row')} that it had not seen, it was right for "
+        f"{_share(ours)} of them (95 % interval {percent(ours.accuracy.low)} to "
         f"{percent(ours.accuracy.high)}), with a log-loss of {loss(ours.log_loss.value)} "
         f"({loss(ours.log_loss.low)} to {loss(ours.log_loss.high)}; lower is better, and 0 is "
         "perfect)."
     ]
     if others:
-        words.append(f"Guessing the most common class is right in {_share(others[0])}.")
+        words.append(f"Guessing the most common class is right for {_share(others[0])}.")
     peers = [f"{_share(one)} (log-loss {loss(one.log_loss.value)})" for one in others[1:]]
     if peers:
-        named = [f"{one.name.lower()} in" for one in others[1:]]
-        named[0] = named[0].replace(" in", " is right in")
+        named = [f"{one.name.lower()} for" for one in others[1:]]
+        named[0] = named[0].replace(" for", " is right for")
         both = [f"{name} {figures}" for name, figures in zip(named, peers, strict=True)]
         words.append(f"On the same rows, {' and '.join(both)}.")
         words.append(_verdict(others[1:]))
@@ -100,7 +100,7 @@ def beware(
         found += _of_quality(quality)
     small = [one for one in subject.classes if quality is not None and one.n_rows < FEW_ROWS]
     if small:
-        names = listed([f"{cut(one.name)} ({one.n_rows})" for one in small])
+        names = listed([f"{cut(one.name)} ({one.n_rows})" for one in small], longest=60)
         found.append(f"Few labelled rows, so scores are uncertain: {names}.")
     total = sum(column.weight for column in importance.columns)
     top = importance.columns[0] if importance.columns else None
