@@ -47,6 +47,9 @@ ALLOWED = {
     "files": SHARED | {"auto", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
     "plots": BASE | {"data"},
+    "reports": SHARED
+    | {"auto", "baselines", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"}
+    | {"evaluation", "plots", "tables"},
     "tables": BELOW,
 }
 ALLOWED["cli"] = BASE | set(ALLOWED) - {"plots"}
@@ -75,6 +78,7 @@ KNOW_SCIKIT_LEARN = {
         "baselines/*.py",
         "evaluation/*.py",
         "mixture/_classifier_presets.py",
+        "reports/_quality.py",
         "mixture/_plain_conversion.py",
         "mixture/_component_classifiers.py",
         "auto/_families.py",
@@ -85,6 +89,7 @@ KNOW_SCIKIT_LEARN = {
         "data/_read.py",
         "data/_labels.py",
         "plots/_model.py",
+        "reports/_table.py",
     ],
     "data sets that come with it or that it downloads": [
         "datasets/_sources.py",

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.reports._report import Report, report
+    from latentclass.reports._summary import ReportSummary
     from latentclass.tables._files import read_table
 
 __all__ = [
@@ -55,6 +57,8 @@ __all__ = [
     "ModelSummary",
     "Parts",
     "Plan",
+    "Report",
+    "ReportSummary",
     "__version__",
     "baselines",
     "datasets",
@@ -63,12 +67,16 @@ __all__ = [
     "load",
     "plots",
     "read_table",
+    "report",
     "save",
     "warmup",
 ]
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
+    "Report": "latentclass.reports._report",
+    "ReportSummary": "latentclass.reports._summary",
+    "report": "latentclass.reports._report",
     "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",

@@ -188,8 +188,11 @@ def tree_plot(tree: TreeFinding) -> str:
     return str(drawing)
 
 
-def spread_plot(spread: Distribution, name: str) -> str:
-    """How a column is spread in each group: one row of bars for each group, one scale for all."""
+def spread_plot(spread: Distribution, name: str, coloured: bool) -> str:
+    """How a column is spread in each group: one row of bars for each group, one scale for all.
+
+    Classes have their colours; components have none, so that they are not taken for classes.
+    """
     n = len(spread.bins)
     top = max((max(row, default=0.0) for row in spread.shares), default=0.0) or 1.0
     band, x0 = 62.0, 8.0
@@ -205,13 +208,23 @@ def spread_plot(spread: Distribution, name: str) -> str:
             tall = 40 * share / top
             words = f"{cut(group, 40)}, {cut(spread.bins[k], 60)}: {percent(share)}"
             x, w = x0 + wide * k + 1, wide - 2
-            drawing.add("rect", colour(g), words, x=x, y=base - tall, width=w, height=tall)
+            drawing.add(
+                "rect",
+                colour(g) if coloured else "grey",
+                words,
+                x=x,
+                y=base - tall,
+                width=w,
+                height=tall,
+            )
         drawing.line(x0, base, WIDTH - x0, base)
     _bin_names(drawing, spread, x0, wide, height)
     return str(drawing)
 
 
-def _bin_names(drawing: Drawing, spread: Distribution, x0: float, wide: float, height: float) -> None:
+def _bin_names(
+    drawing: Drawing, spread: Distribution, x0: float, wide: float, height: float
+) -> None:
     """Names below the bars: bounds between the bars of numbers, as many categories as fit."""
     y = height - 14
     if spread.middles and len(spread.bins) > 2:

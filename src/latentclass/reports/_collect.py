@@ -1,4 +1,4 @@
-"""From a fitted model and a table to the `Summary` of a report."""
+"""From a fitted model and a table to the `ReportSummary` of a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from latentclass.reports._making import describe_making
 from latentclass.reports._quality import measure
 from latentclass.reports._rows import choose_listed, find_rows
 from latentclass.reports._structure import describe_structure
-from latentclass.reports._summary import ClassFacts, Subject, Summary
+from latentclass.reports._summary import ClassFacts, ReportSummary, Subject
 from latentclass.reports._table import Rows, read_rows
 from latentclass.reports._text import cut, plain
 from latentclass.reports._words import beware, first_words
@@ -29,7 +29,7 @@ def collect(
     folds: int,
     new_rows: bool,
     command: str | None,
-) -> Summary:
+) -> ReportSummary:
     """Everything that a report says. The same inputs give the same summary."""
     rows = read_rows(model, X, y, index)
     subject = describe_subject(model, rows, _target_name(y, target), title)
@@ -45,7 +45,7 @@ def collect(
     importance = weigh_columns(model, rows, told, proba.argmax(axis=1))
     found = find_rows(model, rows, held_out, listed, told, proba)
     data = describe_data(rows)
-    return Summary(
+    return ReportSummary(
         subject,
         first_words(subject, quality, structure, importance),
         beware(model, subject, quality, importance, found, data),

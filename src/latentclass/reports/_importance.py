@@ -20,9 +20,7 @@ MOST_GROUPS, MOST_BINS, MOST_LEVELS = 8, 12, 10
 """Classes or groups of a chart, bins of a continuous column, categories of another."""
 
 
-def weigh_columns(
-    model: Any, rows: Rows, told: Explanation, predicted: IndexArray
-) -> Importance:
+def weigh_columns(model: Any, rows: Rows, told: Explanation, predicted: IndexArray) -> Importance:
     """Mean absolute weight of each column over the explained rows, and how it is spread."""
     size = np.abs(told.weights)
     weights = np.where(np.isfinite(size), size, 0.0).mean(axis=0)

@@ -27,13 +27,13 @@ from latentclass.reports._table import SEED, Rows, draw
 from latentclass.reports._text import plural
 
 PEERS: dict[str, Callable[[], Any]] = {
-    "Guessing the most common class": lambda: TableClassifier(majority()),
+    "Guessing": lambda: TableClassifier(majority()),
     "Logistic regression": lambda: TableClassifier(LogisticRegression(max_iter=1000)),
     "Gradient boosting": lambda: TableClassifier(
         HistGradientBoostingClassifier(random_state=SEED), scale=False
     ),
 }
-"""What the model is shown beside, on the same folds."""
+"""What the model is shown beside, on the same folds. Guessing means the most common class."""
 
 N_DRAWS = 1000
 """Draws of the bootstrap."""

@@ -1,4 +1,4 @@
-"""From the `Summary` of a report to one HTML page that loads nothing."""
+"""From the `ReportSummary` of a report to one HTML page that loads nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from latentclass.reports import _charts as charts
 from latentclass.reports import _text as text
-from latentclass.reports._summary import RowView, Summary
+from latentclass.reports._summary import ReportSummary, RowView
 
 ROW_TEXT, CELL_TEXT = 60, 40
 """Characters of a name of a row, and of a cell, in the list that rows are looked up in."""
@@ -33,7 +33,7 @@ GROUPS = (
 )
 
 
-def render(summary: Summary) -> str:
+def render(summary: ReportSummary) -> str:
     """The page as text."""
     environment = _environment()
     from markupsafe import Markup
@@ -59,7 +59,7 @@ def render(summary: Summary) -> str:
     return page
 
 
-def row_data(summary: Summary) -> str:
+def row_data(summary: ReportSummary) -> str:
     """The rows that can be looked up, as JSON that cannot end the element it stands in."""
     columns: dict[str, int] = {}
     classes = [one.name for one in summary.subject.classes]
@@ -110,7 +110,7 @@ def most_weight(rows: Sequence[RowView]) -> float:
     return finite[int(0.95 * (len(finite) - 1))] if finite else 1.0
 
 
-def _mistakes(summary: Summary) -> list[tuple[int, str, str]]:
+def _mistakes(summary: ReportSummary) -> list[tuple[int, str, str]]:
     """The most common mistakes: number of rows, true class, predicted class."""
     if summary.quality is None:
         return []

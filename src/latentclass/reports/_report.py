@@ -12,7 +12,7 @@ from typing import Any
 
 from latentclass._files import replacing
 from latentclass._validation import check_number, check_option
-from latentclass.reports._summary import Summary
+from latentclass.reports._summary import ReportSummary
 
 MOST_FOLDS = 20
 
@@ -23,11 +23,11 @@ class Report:
 
     Attributes
     ----------
-    summary : Summary
+    summary : ReportSummary
         What the page says, as plain values. `summary.to_dict()` is ready for JSON.
     """
 
-    summary: Summary = field(repr=False)
+    summary: ReportSummary = field(repr=False)
 
     @cached_property
     def html(self) -> str:
@@ -50,9 +50,7 @@ class Report:
         """
         target = Path(path)
         if not target.parent.is_dir():
-            raise FileNotFoundError(
-                f"The folder of {str(target)!r} does not exist. Make it first."
-            )
+            raise FileNotFoundError(f"The folder of {str(target)!r} does not exist. Make it first.")
         page = self.html.encode()
         with replacing(target) as file:
             file.write(page)
@@ -131,11 +129,12 @@ def report(
     >>> print(page.summary.words[0])
     This model (NaiveBayes) predicts species (0, 1 and 2) from 4 columns. The table has 150 rows.
     """
-    if importlib.util.find_spec("jinja2") is None:
-        raise ImportError(
-            "report needs jinja2, which is not installed: python -m pip install "
-            '"latentclass[report]".'
-        )
+    for package in ("jinja2", "pandas"):
+        if importlib.util.find_spec(package) is None:
+            raise ImportError(
+                f"report needs {package}, which is not installed: python -m pip install "
+                '"latentclass[report]".'
+            )
     if not hasattr(model, "explain") or not hasattr(model, "unusual"):
         raise TypeError(
             f"model is a {type(model).__name__}, but report needs a classifier of latentclass. "

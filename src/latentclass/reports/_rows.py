@@ -15,7 +15,7 @@ from latentclass.reports._summary import Rows as RowsFound
 from latentclass.reports._table import Rows, draw
 from latentclass.reports._text import plain
 
-N_SHOWN = 6
+N_SHOWN = 4
 """Rows of each sort."""
 
 MOST_RATED, N_DRAWS = 2000, 500
@@ -24,7 +24,7 @@ MOST_RATED, N_DRAWS = 2000, 500
 MOST_LISTED, MOST_EXPLAINED_CELLS = 1000, 100_000
 """Rows that can be looked up; fewer if they have many cells."""
 
-TOP_CELLS, FEW_CELLS = 10, 5
+TOP_CELLS, FEW_CELLS = 6, 5
 """Cells shown of a row worth a look, and of one that is looked up."""
 
 

@@ -156,9 +156,9 @@ def _tree_nodes(
     nodes: list[TreeNode] = []
     waiting: list[tuple[str, int, float | None]] = [(edges[0][0], -1, None)]
     while waiting:
-        name, parent, info = waiting.pop()
+        name, above, shared = waiting.pop()
         place = len(nodes)
-        nodes.append(TreeNode(plain(name), parent, int(states.get(name, 0)), info))
+        nodes.append(TreeNode(plain(name), above, int(states.get(name, 0)), shared))
         below = sorted(children.get(name, []), key=lambda one: one[1])
         waiting += [(child, place, float(value)) for child, value in below]
     return tuple(nodes), len(dropped)
@@ -176,9 +176,7 @@ def _groups(model: Any, label: Any, name: str) -> TableFinding | None:
             level = max(shares, key=lambda one: shares[one] - usual[one])
             where = _level_text(model, column, level)
             marks.append(f"{cut(plain(column))} {where} ({percent(shares[level])})")
-        lines.append(
-            (plain(latent), int(group), float(part["size"].iloc[0]), "; ".join(marks))
-        )
+        lines.append((plain(latent), int(group), float(part["size"].iloc[0]), "; ".join(marks)))
     if not lines:
         return None
     return TableFinding(
@@ -186,7 +184,7 @@ def _groups(model: Any, label: Any, name: str) -> TableFinding | None:
         "Each latent variable sorts the rows of the class into groups. The last column shows "
         "what is more common in a group than in the others, with its share in the group.",
         ("latent variable", "group", "share of class", "what sets it apart"),
-        ("text", "count", "bar", "text"),
+        ("text", "count", "bar", "rule"),
         tuple(lines[:MOST_LINES]),
         max(len(lines) - MOST_LINES, 0),
     )
@@ -306,9 +304,7 @@ def _latent_space(model: Any, rows: Rows) -> Structure:
     components = len(model.component_prior_[0])
     also = f", in {components} components" if components > 1 else ""
     apart = _apart(means, deviations, rows.classes)
-    sentence = (
-        f"It sums up the columns in {plural(n_latent, 'latent variable')}{also}. {apart}"
-    )
+    sentence = f"It sums up the columns in {plural(n_latent, 'latent variable')}{also}. {apart}"
     return Structure(sentence.strip(), tuple(findings))
 
 
@@ -362,7 +358,9 @@ def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
     several = len(loadings) > 1
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
-    some = f" The first {shown} of {n_latent} latent variables are shown." if shown < n_latent else ""
+    some = (
+        f" The first {shown} of {n_latent} latent variables are shown." if shown < n_latent else ""
+    )
     which = f" Of {len(loadings)} components the largest is shown." if several else ""
     return MapFinding(
         "Loadings: what the latent variables stand for",
@@ -409,7 +407,11 @@ def _components(model: Any, rows: Rows) -> Structure:
         "Components and their classes",
         "The rows fall into components, found together with the classes. Each has a classifier of "
         "its own.",
-        ("component", "share of rows", *(f"share of {cut(name)}" for name in rows.classes[:MOST_SIZES])),
+        (
+            "component",
+            "share of rows",
+            *(f"share of {cut(name)}" for name in rows.classes[:MOST_SIZES]),
+        ),
         ("text", "bar", *["bar"] * min(len(rows.classes), MOST_SIZES)),
         tuple(
             (f"component {c}", float(weights[c]), *map(float, shares[c, :MOST_SIZES]))
@@ -491,9 +493,7 @@ def _profile_map(
         heads,
         tuple(names[k] for k in order),
         tuple(tuple(texts[k]) for k in order),
-        tuple(
-            tuple(float(v) for v in np.clip(np.nan_to_num(far[k, :kept]), -1, 1)) for k in order
-        ),
+        tuple(tuple(float(v) for v in np.clip(np.nan_to_num(far[k, :kept]), -1, 1)) for k in order),
         max(len(names) - MOST_LINES, 0),
     )
 

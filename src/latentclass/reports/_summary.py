@@ -455,7 +455,7 @@ class Making:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ReportSummary:
     """All that a report says.
 
     Attributes

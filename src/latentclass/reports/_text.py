@@ -14,7 +14,9 @@ LONGEST = 28
 """Characters of a name before it is cut."""
 
 # control characters, halves of surrogate pairs, and code points that HTML forbids
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 
 
 def plain(value: Any) -> str:

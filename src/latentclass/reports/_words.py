@@ -32,7 +32,9 @@ def first_words(
     words.append(structure.sentence)
     strongest = [column.name for column in importance.columns[:3] if column.weight > 0]
     if strongest:
-        few = "column that matters most is" if len(strongest) == 1 else "columns that matter most are"
+        few = (
+            "column that matters most is" if len(strongest) == 1 else "columns that matter most are"
+        )
         words.append(f"The {few} {listed(strongest)}.")
     return tuple(words)
 
@@ -115,9 +117,7 @@ def beware(
     constant = [column.name for column in data.columns if column.n_distinct == 1]
     if constant:
         found.append(f"These columns hold a single value and say nothing: {listed(constant)}.")
-    odd = sum(
-        1 for row in rows.listed if row.unusual is not None and row.unusual < ODD
-    )
+    odd = sum(1 for row in rows.listed if row.unusual is not None and row.unusual < ODD)
     rated = sum(1 for row in rows.listed if row.unusual is not None)
     if rated and odd > 5 * ODD * rated and odd > 3:
         found.append(
@@ -145,15 +145,15 @@ def _of_quality(quality: Quality) -> list[str]:
             "or try AutoLatentClassifier."
         )
     if quality.calibration_error > OFF:
-        sure = sum(one.n_rows * (one.confidence - one.accuracy.value) for one in quality.reliability)
+        sure = sum(
+            one.n_rows * (one.confidence - one.accuracy.value) for one in quality.reliability
+        )
         word = "too sure of itself" if sure > 0 else "too unsure of itself"
         found.append(
             f"The model is {word}: its probabilities are off by {percent(quality.calibration_error)}"
             " on average."
         )
-    lost = [
-        one.name for one in quality.per_class if one.recall is not None and one.recall < 0.2
-    ]
+    lost = [one.name for one in quality.per_class if one.recall is not None and one.recall < 0.2]
     if lost:
         found.append(f"Fewer than one in five rows are found of {listed(lost)}.")
     return found
