@@ -165,7 +165,7 @@ def tree_plot(tree: TreeFinding) -> str:
             continue
         parent = node.parent
         share = (node.information or 0.0) / top if top > 0 else 0.2
-        told = f"{cut(nodes[parent].name, 60)} – {cut(node.name, 60)}"
+        told = f"{cut(nodes[parent].name, 60)} and {cut(node.name, 60)}"
         if node.information is not None:
             told += f": {node.information:.3f} nats"
         x1, y1, x2, y2 = x_of[parent], y_of[parent], x_of[place], y_of[place]

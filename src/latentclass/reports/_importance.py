@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def number_bins(values: FloatArray, decimals: int) -> tuple[list[str], IndexArra
     if step < 1 and not decimals:
         digits = 1
     text = [number(float(cut), digits) for cut in cuts]
-    inner = [f"{a} to {b}" for a, b in zip(text[:-1], text[1:], strict=True)]
+    inner = [f"{a} to {b}" for a, b in pairwise(text)]
     bins = [f"below {text[0]}", *inner, f"{text[-1]} or more"]
     return bins, np.searchsorted(cuts, values, side="right")
 

@@ -140,7 +140,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
 def _formatted(value: Any, kind: str) -> str:
     """A number of a table of findings."""
     if value is None:
-        return "–"
+        return text.NOTHING
     if kind in ("percent", "bar"):
         return unbroken(text.percent(value))
     if kind == "count":

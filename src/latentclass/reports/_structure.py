@@ -18,7 +18,16 @@ from latentclass.reports._summary import (
     TreeNode,
 )
 from latentclass.reports._table import Rows, draw
-from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, plural
+from latentclass.reports._text import (
+    NOTHING,
+    cut,
+    decimals_for,
+    listed,
+    number,
+    percent,
+    plain,
+    plural,
+)
 
 MOST_LINES, MOST_POINTS, MOST_LEAVES, MOST_TREES = 60, 600, 60, 8
 """Lines of a table, points of a scatter plot, columns of a tree, and trees on a page."""
@@ -241,7 +250,7 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
                 plain(row["latent"]),
                 plain(row["rule"]),
                 float(row["support"]),
-                rows.classes[best] if known else "–",
+                rows.classes[best] if known else NOTHING,
                 float(shares[best]) if known else None,
             )
         )

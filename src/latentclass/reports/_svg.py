@@ -29,10 +29,8 @@ class Drawing:
 
     def add(self, tag: str, style: str = "", title: str = "", **numbers: float | str) -> None:
         """Add a shape with attributes; `style` is its class, `title` is shown on hover."""
-        attributes = "".join(
-            f' {name.replace("_", "-")}="{escape(value) if isinstance(value, str) else fixed(value)}"'
-            for name, value in numbers.items()
-        )
+        texts = {k: escape(v) if isinstance(v, str) else fixed(v) for k, v in numbers.items()}
+        attributes = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in texts.items())
         kind = f' class="{style}"' if style else ""
         inside = f"<title>{escape(title)}</title>" if title else ""
         end = f">{inside}</{tag}>" if inside else "/>"

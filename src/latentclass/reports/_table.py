@@ -112,8 +112,6 @@ def read_rows(model: Any, X: Any, y: Any, index: Any) -> Rows:
     """Read the table of a report with the schema of its model."""
     X = listed_to_array(X)
     table = model.schema_.encode(X, owner="report")
-    if not table.n_rows:
-        raise ValueError("X has no rows. Pass the rows that the report is to be about.")
     if index is None:
         index = X.index if hasattr(X, "iloc") else range(table.n_rows)
     names = [plain(name) for name in index]

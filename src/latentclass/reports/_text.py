@@ -13,6 +13,9 @@ from typing import Any
 LONGEST = 28
 """Characters of a name before it is cut."""
 
+NOTHING, MINUS = "\u2013", "\u2212"
+"""What stands where there is no number, and a minus sign as wide as a plus."""
+
 # control characters, halves of surrogate pairs, and code points that HTML forbids
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -32,7 +35,7 @@ def cut(text: str, most: int = LONGEST) -> str:
 def percent(share: float | None) -> str:
     """A share in percent; very small and very large shares keep a digit that tells something."""
     if share is None:
-        return "–"
+        return NOTHING
     value = 100.0 * share
     if 0 < value < 0.05:
         return "< 0.1 %"
@@ -48,24 +51,24 @@ def count(number: int) -> str:
 
 def loss(value: float | None) -> str:
     """A log-loss."""
-    return "–" if value is None else f"{value:.3f}"
+    return NOTHING if value is None else f"{value:.3f}"
 
 
 def signed(value: float | None) -> str:
     """A weight of evidence."""
     if value is None or not math.isfinite(value):
-        return "–" if value is None else ("+∞" if value > 0 else "−∞")
+        return NOTHING if value is None else ("+∞" if value > 0 else f"{MINUS}∞")
     rounded = round(value, 2) + 0.0
-    return f"{rounded:+.2f}".replace("-", "−")
+    return f"{rounded:+.2f}".replace("-", MINUS)
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
     """A number of a column, with decimals that suit the column."""
     if value is None or math.isnan(value):
-        return "–"
+        return NOTHING
     if decimals is None or not math.isfinite(value) or abs(value) >= 1e9:
-        return f"{value:.4g}".replace("-", "−")
-    return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "−")
+        return f"{value:.4g}".replace("-", MINUS)
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", MINUS)
 
 
 def decimals_for(spread: float) -> int:

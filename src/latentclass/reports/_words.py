@@ -150,8 +150,8 @@ def _of_quality(quality: Quality) -> list[str]:
         )
         word = "too sure of itself" if sure > 0 else "too unsure of itself"
         found.append(
-            f"The model is {word}: its probabilities are off by {percent(quality.calibration_error)}"
-            " on average."
+            f"The model is {word}: its probabilities are off by "
+            f"{percent(quality.calibration_error)} on average."
         )
     lost = [one.name for one in quality.per_class if one.recall is not None and one.recall < 0.2]
     if lost:
