@@ -88,7 +88,9 @@ def test_nothing_hostile_runs_when_the_page_is_used(browser, pages):
         page = visit.page
         for place in range(page.locator("#pick option").count()):
             page.select_option("#pick", index=place)
-        name = page.evaluate("JSON.parse(document.getElementById('row-data').textContent).rows[1][0]")
+        name = page.evaluate(
+            "JSON.parse(document.getElementById('row-data').textContent).rows[1][0]"
+        )
         page.fill("#find", name)
         page.press("#find", "Enter")
         assert page.locator("#found-row table.evidence tbody tr").count() == 5

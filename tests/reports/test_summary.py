@@ -46,7 +46,11 @@ def page(toy):
 def test_subject_and_data_are_counted(page, toy):
     X, _ = toy
     found = page.summary
-    assert (found.subject.target, found.subject.n_rows, found.subject.n_columns) == ("answer", 40, 2)
+    assert (found.subject.target, found.subject.n_rows, found.subject.n_columns) == (
+        "answer",
+        40,
+        2,
+    )
     assert [(one.name, one.n_rows, one.share) for one in found.subject.classes] == [
         ("no", 20, 0.5),
         ("yes", 20, 0.5),
@@ -143,7 +147,10 @@ def test_rows_show_their_cells_and_what_would_be_filled_in(toy):
     odd = rows.oddest[0]
     assert odd.name == "r3"
     assert odd.unusual == model.unusual(X, n_draws=500).min()
-    assert [(cell.column, cell.cell) for cell in odd.evidence] == [("size", "40.00"), ("colour", "")]
+    assert [(cell.column, cell.cell) for cell in odd.evidence] == [
+        ("size", "40.00"),
+        ("colour", ""),
+    ]
     np.testing.assert_allclose(odd.evidence[0].weight, model.explain(X).weights[3, 0], rtol=1e-12)
     assert odd.evidence[1].filled == model.complete(X).loc["r3", "colour"]
     assert {row.label for row in rows.typical} == {"no", "yes"}
@@ -195,6 +202,14 @@ def test_large_tables_are_scored_on_a_sample(toy, monkeypatch):
     found = report(NaiveBayes().fit(X, y), X, y).summary.quality
     assert found.n_rows == 24
     assert "with 24 rows drawn from 40" in found.source
+
+
+def test_a_large_table_is_split_once(toy, monkeypatch):
+    X, y = toy
+    monkeypatch.setattr(quality, "FEW_CELLS", 79)
+    found = report(NaiveBayes().fit(X, y), X, y).summary.quality
+    assert (found.n_folds, found.n_rows) == (1, 14)  # a third of 20 rows in each class
+    assert found.source.startswith("To save time, one third of the rows was kept back once")
 
 
 # -------------------------------------------------------------------------- families

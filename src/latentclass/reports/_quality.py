@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,11 +39,11 @@ PEERS: dict[str, Callable[[], Any]] = {
 N_DRAWS = 1000
 """Draws of the bootstrap."""
 
-MOST_CELLS = 250_000
+MOST_CELLS = 500_000
 """Cells of the table that the folds are made of; a model with a weight in `COSTLY` gets fewer."""
 
 FEW_CELLS = 100_000
-"""Above this number of cells there are 3 folds, otherwise as many as asked for."""
+"""Above this number of cells one third of the rows is held out once; there are no folds."""
 
 LEAST_ROWS = 300
 """Rows that are used even if they have more cells."""
@@ -61,7 +62,11 @@ COSTLY = {
 not ask the clock, so that the page is the same on every machine."""
 
 LONG_FIT = 60.0
-"""Seconds that `AutoLatentClassifier` noted for one fold, above which there are only 2 folds."""
+"""Seconds that `AutoLatentClassifier` noted for one fold, above which it is fitted again only
+once."""
+
+ONCE = 3
+"""If the model is fitted again only once, one of so many parts is held out."""
 
 LEAST_BIN = 15
 """Rows of a bin of the reliability diagram."""
@@ -104,19 +109,17 @@ def measure(model: Any, rows: Rows, *, folds: int, new_rows: bool) -> tuple[Qual
 
 
 def choose_rows(model: Any, rows: Rows, folds: int) -> tuple[IndexArray, int]:
-    """The rows that the folds are made of, and the number of folds."""
+    """The rows that the folds are made of, and the number of folds; 1 is a single hold-out."""
     n_columns = max(len(rows.schema.columns), 1)
     most = int(max(MOST_CELLS / COSTLY.get(type(model).__name__, 1) / n_columns, LEAST_ROWS))
     used = draw(np.arange(rows.n_rows), most)
     if not (rows.codes[used] >= 0).any():
         used = draw(rows.labelled, most)
     counts = np.bincount(rows.codes[used][rows.codes[used] >= 0])
-    if len(used) * n_columns > FEW_CELLS:
-        folds = min(folds, 3)
-    board = getattr(model, "leaderboard_", ())
-    if sum(row.fit_seconds for row in board) > LONG_FIT:
-        folds = 2
-    return used, max(min(folds, int(counts.max())), 2)
+    seconds = sum(row.fit_seconds for row in getattr(model, "leaderboard_", ()))
+    folds = max(min(folds, int(counts.max())), 2)
+    once = len(used) * n_columns > FEW_CELLS or seconds > LONG_FIT
+    return used, 1 if once and counts.max() >= ONCE else folds
 
 
 def refit(
@@ -127,13 +130,14 @@ def refit(
     contenders |= {name: make() for name, make in PEERS.items()}
     labels = np.empty(rows.n_rows, dtype=object)
     labels[rows.labelled] = model.classes_[rows.codes[rows.labelled]].tolist()
-    splitter = LabelledKFold(n_folds, shuffle=True, random_state=SEED)
+    splitter = LabelledKFold(n_folds if n_folds > 1 else ONCE, shuffle=True, random_state=SEED)
     asked: list[IndexArray] = []
     answers: dict[str, list[FloatArray]] = {name: [] for name in contenders}
     with recorded_warnings(), threadpool_limits(1):
         # one thread: sums are then the same on every machine
         strata = [None if code < 0 else f"{code:06d}" for code in rows.codes[used]]
-        for train, test in splitter.split(np.zeros((len(used), 1)), strata):
+        folds = splitter.split(np.zeros((len(used), 1)), strata)
+        for train, test in islice(folds, n_folds):
             X_train, X_test = rows.take(used[train]), rows.take(used[test])
             y_train = as_labels(labels[used[train]], model.classes_)
             asked.append(used[test])
@@ -168,14 +172,24 @@ def tell_source(rows: Rows, used: IndexArray, n_folds: int, model: Any) -> str:
             "The rows are new to the model, so its own predictions are scored. There are no rows "
             "to fit other classifiers to; the guess knows the class shares of the fit."
         )
-    text = (
-        f"The rows were dealt into {n_folds} parts. Each part was predicted by a model fitted to "
-        "the other parts only, with the same settings; so were the other classifiers. The model "
-        "itself has seen all rows, and its own answers to them would look better than they are."
+    if n_folds == 1:
+        text = (
+            "To save time, one third of the rows was kept back once, and predicted by a model "
+            "fitted to the others only, with the same settings. The other classifiers were treated "
+            "alike."
+        )
+    else:
+        text = (
+            f"The rows were dealt into {n_folds} parts. Each part was predicted by a model fitted "
+            "to the other parts only, with the same settings; so were the other classifiers."
+        )
+    text += (
+        " The model itself has seen all rows, and its own answers to them would look better than "
+        "they are."
     )
     if len(used) < rows.n_rows:
         text += (
-            f" To save time this was done with {plural(len(used), 'row')} drawn from "
+            f" This was done with {plural(len(used), 'row')} drawn from "
             f"{rows.n_rows:,}. With more rows to learn from, scores are usually a little better."
         )
     if getattr(model, "n_unlabelled_", 0) and (rows.codes < 0).any():

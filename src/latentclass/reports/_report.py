@@ -101,7 +101,8 @@ def report(
         Names of the rows; by default the index of the data frame, otherwise 0, 1, ...
     folds : int, default=5
         Parts into which the rows are dealt. For each, the model is fitted again to the other parts.
-        Large tables get fewer folds or a sample of the rows, and the page says so.
+        In large tables a third of the rows is held out once instead, or the folds are made of a
+        sample of the rows. The page says so.
     new_rows : bool, default=False
         Whether the rows are new to the model. It is then scored as it is, without fitting again.
     command : str, optional

@@ -18,7 +18,7 @@ from latentclass.reports._text import plain
 N_SHOWN = 4
 """Rows of each sort."""
 
-MOST_RATED, N_DRAWS = 2000, 500
+MOST_RATED, N_DRAWS = 1000, 500
 """Rows that are rated by how unusual they are, and rows drawn from the model for it."""
 
 MOST_LISTED, MOST_EXPLAINED_CELLS = 1000, 100_000

@@ -122,7 +122,8 @@ class Quality:
     source : str
         Where the numbers come from, in plain words.
     n_rows, n_folds : int
-        Held-out rows, and folds; 0 folds if the rows are new to the model.
+        Held-out rows, and folds; 1 if a third of the rows was held out once, 0 if the rows are
+        new to the model.
     scores : tuple of Score
         The model first, then the classifiers it is compared with.
     confusion : tuple of tuple of int
