@@ -48,6 +48,9 @@ ALLOWED = {
     "evaluation": SHARED | {"datasets"},
     "monitoring": SHARED,
     "plots": BASE | {"data"},
+    "reports": SHARED
+    | {"auto", "baselines", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"}
+    | {"evaluation", "plots", "tables"},
     "tables": BELOW,
 }
 ALLOWED["cli"] = BASE | set(ALLOWED) - {"plots"}
@@ -76,6 +79,7 @@ KNOW_SCIKIT_LEARN = {
         "baselines/*.py",
         "evaluation/*.py",
         "mixture/_classifier_presets.py",
+        "reports/_quality.py",
         "mixture/_plain_conversion.py",
         "mixture/_component_classifiers.py",
         "auto/_families.py",
@@ -86,6 +90,7 @@ KNOW_SCIKIT_LEARN = {
         "data/_read.py",
         "data/_labels.py",
         "plots/_model.py",
+        "reports/_table.py",
     ],
     "data sets that come with it or that it downloads": [
         "datasets/_sources.py",

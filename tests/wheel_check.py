@@ -30,6 +30,8 @@ golden = sorted(pathlib.Path(sys.argv[1]).rglob("*.lc"))  # written where all ex
 assert len(golden) > 20
 for path in golden:
     latentclass.load(path)
+for name in ("report.html", "report.css", "report.js"):  # files that are not Python
+    assert (pathlib.Path(latentclass.__file__).parent / "reports" / name).is_file(), name
 foreign = {"pandas", "polars", "pyarrow", "matplotlib"} & set(sys.modules)
 assert not foreign, foreign
 print("the wheel works in an empty environment")

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from latentclass.mixture._latent_mixture import LatentMixture
     from latentclass.monitoring._drift import drift
     from latentclass.monitoring._summary import ColumnDrift, DriftSummary
+    from latentclass.reports._report import Report, report
+    from latentclass.reports._summary import ReportSummary
     from latentclass.tables._check import check_table
     from latentclass.tables._files import read_table
     from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
@@ -62,6 +64,8 @@ __all__ = [
     "ModelSummary",
     "Parts",
     "Plan",
+    "Report",
+    "ReportSummary",
     "RowCheck",
     "TableCheck",
     "TableFlag",
@@ -75,12 +79,16 @@ __all__ = [
     "load",
     "plots",
     "read_table",
+    "report",
     "save",
     "warmup",
 ]
 
 _SUBMODULES = ("baselines", "datasets", "evaluation", "plots")
 _HOMES = {
+    "Report": "latentclass.reports._report",
+    "ReportSummary": "latentclass.reports._summary",
+    "report": "latentclass.reports._report",
     "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",

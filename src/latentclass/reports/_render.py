@@ -1,0 +1,195 @@
+"""From the `ReportSummary` of a report to one HTML page that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+from latentclass.reports import _charts as charts
+from latentclass.reports import _text as text
+from latentclass.reports._summary import ReportSummary, RowView
+
+ROW_TEXT, CELL_TEXT = 60, 40
+"""Characters of a name of a row, and of a cell, in the list that rows are looked up in."""
+
+MOST_MISTAKES = 15
+
+GROUPS = (
+    (
+        "The hardest rows",
+        "Rows whose class a model that had not seen them found least probable. Wrong labels are "
+        "often among them.",
+    ),
+    (
+        "The oddest rows",
+        "Rows that the model finds least probable as a whole, whatever their class.",
+    ),
+    ("The most typical rows", "Rows that look most like their class, one class after the other."),
+)
+
+
+def render(summary: ReportSummary) -> str:
+    """The page as text."""
+    environment = _environment()
+    from markupsafe import Markup
+
+    script = _read("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rows = summary.rows
+    groups = [rows.hardest, rows.oddest, rows.typical]
+    page: str = environment.from_string(_read("report.html")).render(
+        s=summary,
+        policy=(
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+            f"form-action 'none'; script-src 'sha256-{digest}'"
+        ),
+        css=Markup(_read("report.css")),
+        js=Markup(script),
+        row_data=Markup(row_data(summary)),
+        row_groups=[
+            (*words, group, most_weight(group)) for words, group in zip(GROUPS, groups, strict=True)
+        ],
+        mistakes=_mistakes(summary),
+    )
+    return page
+
+
+def row_data(summary: ReportSummary) -> str:
+    """The rows that can be looked up, as JSON that cannot end the element it stands in."""
+    columns: dict[str, int] = {}
+    classes = [one.name for one in summary.subject.classes]
+    place = {name: k for k, name in enumerate(classes)}
+
+    def row(one: RowView) -> list[Any]:
+        cells = [
+            [
+                columns.setdefault(cell.column, len(columns)),
+                text.cut(cell.cell, CELL_TEXT),
+                _rounded(cell.weight, 3),
+            ]
+            for cell in one.evidence
+        ]
+        return [
+            text.cut(one.name, ROW_TEXT),
+            place.get(one.label, -1),
+            place[one.predicted],
+            _rounded(one.probability, 4),
+            _rounded(one.held_out, 4),
+            _rounded(one.unusual, 4),
+            cells,
+        ]
+
+    listed = [row(one) for one in summary.rows.listed]
+    found = json.dumps(
+        {
+            "rows": listed,
+            "columns": [text.cut(name, ROW_TEXT) for name in columns],
+            "classes": [text.cut(name, ROW_TEXT) for name in classes],
+            "n_rows": summary.rows.n_rows,
+            "most": _rounded(most_weight(summary.rows.listed), 3),
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+    for mark in "<>&\u2028\u2029":
+        found = found.replace(mark, f"\\u{ord(mark):04x}")
+    return found
+
+
+def most_weight(rows: Sequence[RowView]) -> float:
+    """The largest weight of a cell in some rows: their bars have one scale."""
+    sizes = [abs(cell.weight) for row in rows for cell in row.evidence]
+    finite = sorted(size for size in sizes if math.isfinite(size))
+    # one huge weight must not make all other bars invisible
+    return finite[int(0.95 * (len(finite) - 1))] if finite else 1.0
+
+
+def _mistakes(summary: ReportSummary) -> list[tuple[int, str, str]]:
+    """The most common mistakes: number of rows, true class, predicted class."""
+    if summary.quality is None:
+        return []
+    names = [one.name for one in summary.subject.classes]
+    found = [
+        (n, names[truth], names[said])
+        for truth, line in enumerate(summary.quality.confusion)
+        for said, n in enumerate(line)
+        if truth != said and n
+    ]
+    return sorted(found, key=lambda one: -one[0])[:MOST_MISTAKES]
+
+
+def unbroken(sentence: str) -> str:
+    """A sentence in which no line ends between a number and its sign."""
+    return sentence.replace(" %", "\u00a0%").replace("> ", ">\u00a0").replace("< ", "<\u00a0")
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    if value is None:
+        return None
+    if math.isinf(value):
+        return math.copysign(1e6, value)
+    return round(value, digits)
+
+
+def _formatted(value: Any, kind: str) -> str:
+    """A number of a table of findings."""
+    if value is None:
+        return text.NOTHING
+    if kind in ("percent", "bar"):
+        return unbroken(text.percent(value))
+    if kind == "count":
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return f"{value:.2g} s" if kind == "seconds" else text.loss(value)
+
+
+def _environment() -> Any:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pictures = (
+        charts.score_plot,
+        charts.reliability_plot,
+        charts.roc_plot,
+        charts.space_plot,
+        charts.tree_plot,
+        charts.spread_plot,
+    )
+
+    def picture(draw: Any) -> Any:
+        # the drawing functions escape every text that they get
+        return lambda value, *more: Markup(draw(value, *more))
+
+    made.filters |= {draw.__name__: picture(draw) for draw in pictures}
+    made.filters["bar"] = lambda value, most, both_ways=False: Markup(
+        charts.bar(value, most, both_ways=both_ways)
+    )
+    made.filters |= {
+        "colour": charts.colour,
+        "count": text.count,
+        "cut": text.cut,
+        "formatted": _formatted,
+        "loss": text.loss,
+        "number": text.number,
+        "percent": lambda share: unbroken(text.percent(share)),
+        "unbroken": unbroken,
+        "plural": text.plural,
+        "signed": text.signed,
+    }
+    return made
+
+
+def _read(name: str) -> str:
+    return resources.files("latentclass.reports").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,536 @@
+"""What a model found, by family: trees, rules, latent space, components, leaderboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latentclass._types import FloatArray, IndexArray
+from latentclass.plots._model import continuous_names, standardised_loadings
+from latentclass.reports._summary import (
+    Finding,
+    MapFinding,
+    SpaceFinding,
+    Structure,
+    TableFinding,
+    TreeFinding,
+    TreeNode,
+)
+from latentclass.reports._table import Rows, draw
+from latentclass.reports._text import (
+    NOTHING,
+    cut,
+    decimals_for,
+    listed,
+    number,
+    percent,
+    plain,
+    plural,
+)
+
+MOST_LINES, MOST_POINTS, MOST_LEAVES, MOST_TREES = 60, 600, 60, 8
+"""Lines of a table, points of a scatter plot, columns of a tree, and trees on a page."""
+
+TOP_COLUMNS = 4
+"""Columns that set the groups of a latent variable apart."""
+
+MOST_SIZES = 12
+"""Latent variables, components or classes that are columns of a map."""
+
+
+def describe_structure(model: Any, rows: Rows) -> Structure:
+    """What a model found, in words and in findings."""
+    if hasattr(model, "leaderboard_"):
+        return _average(model, rows)
+    if hasattr(model, "tree_edges"):
+        return _trees(model, rows)
+    if hasattr(model, "latent_children_") or hasattr(model, "models_"):
+        return _hierarchy(model, rows)
+    if hasattr(model, "loadings_"):
+        return _latent_space(model, rows)
+    if hasattr(model, "component_weights_"):
+        return _components(model, rows)
+    if hasattr(model, "parents_"):
+        return _network(model, rows)
+    if hasattr(model, "means_") and hasattr(model, "probabilities_"):
+        return _profiles(model, rows)
+    return Structure(f"{model.summary().about}", ())
+
+
+def groups_of(model: Any, rows: Rows) -> tuple[list[str], IndexArray] | None:
+    """Names of the groups that a model sorts rows into, and the group of each row."""
+    if not hasattr(model, "component_weights_"):
+        return None
+    names = [
+        f"component {c} ({percent(float(weight))})"
+        for c, weight in enumerate(model.component_weights_)
+    ]
+    return names, np.asarray(model.transform(rows.X)).argmax(axis=1)
+
+
+# ------------------------------------------------------------------------ the average
+
+
+def _average(model: Any, rows: Rows) -> Structure:
+    heads = ("candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status")
+    lines = [
+        (
+            plain(row.family),
+            float(row.weight),
+            row.log_loss,
+            row.accuracy,
+            float(row.fit_seconds),
+            plain(f"{row.status}: {row.reason}" if row.reason else row.status),
+        )
+        for row in model.leaderboard_
+    ]
+    board = TableFinding(
+        "Candidates and their weights",
+        "Each candidate was scored on held-out rows. The answer of the model is the average of "
+        "those with a weight. The weights were chosen on the same rows, so these scores are "
+        "slightly too good; section 2 has the honest ones.",
+        heads,
+        ("text", "bar", "loss", "percent", "seconds", "text"),
+        tuple(lines),
+    )
+    weights = sorted(model.weights_.items(), key=lambda item: -item[1])
+    named = listed([f"{plain(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
+    if len(weights) == 1:
+        sentence = f"Of {plural(len(lines), 'candidate')}, {plain(weights[0][0])} alone is used."
+    else:
+        sentence = f"It averages {plural(len(weights), 'model')}: {named}."
+    leading = getattr(model, "best_estimator_", None)
+    if leading is None or not hasattr(leading, "schema_"):
+        return Structure(sentence, (board,))
+    below = describe_structure(leading, rows)
+    best = f"The best single one is {type(leading).__name__}. " if len(weights) > 1 else ""
+    return Structure(
+        f"{sentence} {best}{below.sentence}",
+        (board, *below.findings),
+    )
+
+
+# ------------------------------------------------------------------------ latent trees
+
+
+def _trees(model: Any, rows: Rows) -> Structure:
+    findings: list[Finding] = []
+    n_latent, strongest = 0, []
+    labels = model.classes_.tolist()
+    for label, name in list(zip(labels, rows.classes, strict=True))[:MOST_TREES]:
+        edges = model.tree_edges(label)
+        if not edges:
+            continue
+        states = dict(
+            zip(model.latent_names_[label], model.trees_[label].latent_cardinalities, strict=True)
+        )
+        n_latent += len(states)
+        nodes, left = _tree_nodes(edges, states)
+        more = f" The {left} weakest columns are not drawn." if left else ""
+        findings.append(
+            TreeFinding(
+                f"Tree of class {cut(name)}",
+                "Circles are latent variables with their number of states; names at the ends are "
+                "columns. A wide line means that the two depend strongly on each other (mutual "
+                f"information, in nats).{more}",
+                nodes,
+            )
+        )
+        groups = _groups(model, label, name)
+        if groups is not None:
+            findings.append(groups)
+            strongest.append(groups)
+    if not findings:
+        return Structure("No column varies, so the model has no tree.", ())
+    sentence = (
+        f"In each class the columns hang on a tree of latent variables, {n_latent} in all. Each "
+        "of these splits the rows of its class into groups."
+    )
+    return Structure(sentence, tuple(findings))
+
+
+def _tree_nodes(
+    edges: list[tuple[str, str, float]], states: dict[str, int]
+) -> tuple[tuple[TreeNode, ...], int]:
+    """Nodes with parents first, the strongest branches first; and how many columns are left out."""
+    leaves = sorted(
+        ((info, child) for _, child, info in edges if child not in states), key=lambda e: -e[0]
+    )
+    dropped = {child for _, child in leaves[MOST_LEAVES:]}
+    children: dict[str, list[tuple[str, float]]] = {}
+    for parent, child, info in edges:
+        if child not in dropped:
+            children.setdefault(parent, []).append((child, info))
+    nodes: list[TreeNode] = []
+    waiting: list[tuple[str, int, float | None]] = [(edges[0][0], -1, None)]
+    while waiting:
+        name, above, shared = waiting.pop()
+        place = len(nodes)
+        nodes.append(TreeNode(plain(name), above, int(states.get(name, 0)), shared))
+        below = sorted(children.get(name, []), key=lambda one: one[1])
+        waiting += [(child, place, float(value)) for child, value in below]
+    return tuple(nodes), len(dropped)
+
+
+def _groups(model: Any, label: Any, name: str) -> TableFinding | None:
+    """The groups of each latent variable of a class, and what sets them apart."""
+    frame = model.latent_groups(label, top=TOP_COLUMNS)
+    lines = []
+    for (latent, group), part in frame.groupby(["latent", "group"], sort=False):
+        marks = []
+        for column, cells in part.groupby("column", sort=False):
+            usual = _usual(frame, latent, column)
+            shares = dict(zip(cells["level"], cells["probability"], strict=True))
+            level = max(shares, key=lambda one: shares[one] - usual[one])
+            where = _level_text(model, column, level)
+            marks.append(f"{cut(plain(column))} {where} ({percent(shares[level])})")
+        lines.append((plain(latent), int(group), float(part["size"].iloc[0]), "; ".join(marks)))
+    if not lines:
+        return None
+    return TableFinding(
+        f"Groups within class {cut(name)}",
+        "Each latent variable sorts the rows of the class into groups. The last column shows "
+        "what is more common in a group than in the others, with its share in the group.",
+        ("latent variable", "group", "share of class", "what sets it apart"),
+        ("text", "count", "bar", "rule"),
+        tuple(lines[:MOST_LINES]),
+        max(len(lines) - MOST_LINES, 0),
+    )
+
+
+def _usual(frame: Any, latent: Any, column: Any) -> dict[Any, float]:
+    """Share of each level of a column in the whole class."""
+    part = frame[(frame["latent"] == latent) & (frame["column"] == column)]
+    weighted = part["probability"] * part["size"]
+    return dict(weighted.groupby(part["level"], sort=False).sum())
+
+
+def _level_text(model: Any, column: Any, level: Any) -> str:
+    """A level in words: the interval of a bin, or "is" a category."""
+    cuts = model.cut_points_.get(column)
+    if cuts is None or not str(level).startswith("bin"):
+        return f"is {cut(plain(level))}"
+    k = int(str(level)[3:])
+    digits = decimals_for(float(np.ptp(cuts)) or abs(float(cuts[0])) or 1.0)
+    bounds = [number(float(value), digits) for value in cuts]
+    if k == 0:
+        return f"at most {bounds[0]}"
+    return f"above {bounds[-1]}" if k >= len(bounds) else f"{bounds[k - 1]} to {bounds[k]}"
+
+
+# ---------------------------------------------------------------- hierarchical naive Bayes
+
+
+def _hierarchy(model: Any, rows: Rows) -> Structure:
+    readers = model.models_
+    first = readers[0]
+    frame = model.rules()
+    several = len(readers) > 1
+    findings: list[Finding] = []
+    children = first.latent_children_
+    if children:
+        nodes = _hierarchy_nodes(first)
+        findings.append(
+            TreeFinding(
+                "How columns are joined" + (" in the first of several models" if several else ""),
+                "The class is predicted from the variables directly below it. A circle is a latent "
+                "variable: it joins two variables and keeps only what matters for the class.",
+                nodes,
+            )
+        )
+    lines = []
+    for row in frame.to_dict("records"):
+        shares = [row[f"P({label})"] for label in model.classes_.tolist()]
+        known = not any(np.isnan(share) for share in shares)
+        best = int(np.argmax(shares)) if known else -1
+        lines.append(
+            (
+                *((int(row["model"]),) if several else ()),
+                plain(row["latent"]),
+                plain(row["rule"]),
+                float(row["support"]),
+                rows.classes[best] if known else NOTHING,
+                float(shares[best]) if known else None,
+            )
+        )
+    lines.sort(key=lambda line: -line[-3] * ((line[-1] or 0.0) - 1 / len(rows.classes)))
+    if lines:
+        heads = (*(("model",) if several else ()), "latent variable", "when",
+                 "training rows", "mostly", "share")  # fmt: skip
+        formats = (*(("count",) if several else ()), "text", "rule", "count", "text", "bar")
+        findings.append(
+            TableFinding(
+                "Rules",
+                "Every state of a latent variable holds for the rows that fit its rule. A rule "
+                "with many rows and a large share of one class tells most; these come first.",
+                heads,
+                formats,
+                tuple(lines[:MOST_LINES]),
+                max(len(lines) - MOST_LINES, 0),
+            )
+        )
+    used = listed([plain(name) for name in first.selected_features_], 5)
+    if not children:
+        sentence = f"It joins no columns; it predicts the class from {used}."
+    else:
+        sentence = (
+            f"It joins columns into {plural(len(children), 'latent variable')} whose states read "
+            f"as rules, and predicts the class from {used}."
+        )
+    if several:
+        sentence = f"It averages {len(readers)} hierarchies. In the first one: {sentence}"
+    return Structure(sentence, tuple(findings))
+
+
+def _hierarchy_nodes(model: Any) -> tuple[TreeNode, ...]:
+    children, states = model.latent_children_, model.n_states_
+    nodes = [TreeNode("class", -1, -1, None)]
+    waiting = [(name, 0) for name in reversed(model.top_variables_)]
+    while waiting:
+        name, parent = waiting.pop()
+        place = len(nodes)
+        nodes.append(TreeNode(plain(name), parent, int(states.get(name, 0)), None))
+        waiting += [(child, place) for child in reversed(children.get(name, ()))]
+    return tuple(nodes)
+
+
+# ------------------------------------------------------------------------ latent space
+
+
+def _latent_space(model: Any, rows: Rows) -> Structure:
+    findings: list[Finding] = []
+    means, deviations = model.latent_means_, np.sqrt(model.latent_variances_)
+    n_latent = means.shape[1]
+    if n_latent >= 2:
+        findings.append(_plane(model, rows, means, deviations))
+    names = continuous_names(model)
+    if names:
+        findings.append(_loadings(model, names, n_latent))
+    discrete = _question_weights(model, n_latent)
+    if discrete is not None:
+        findings.append(discrete)
+    components = len(model.component_prior_[0])
+    also = f", in {components} components" if components > 1 else ""
+    apart = _apart(means, deviations, rows.classes)
+    sentence = f"It sums up the columns in {plural(n_latent, 'latent variable')}{also}. {apart}"
+    return Structure(sentence.strip(), tuple(findings))
+
+
+def separation(means: FloatArray, deviations: FloatArray) -> FloatArray:
+    """How far a latent variable separates the classes: spread of their means in deviations."""
+    within = np.sqrt(np.mean(deviations**2, axis=0))
+    return np.asarray(np.ptp(means, axis=0) / np.where(within > 0, within, 1.0))
+
+
+def _apart(means: FloatArray, deviations: FloatArray, classes: list[str]) -> str:
+    if not means.size:
+        return ""
+    k = int(np.argmax(separation(means, deviations)))
+    low, high = int(means[:, k].argmin()), int(means[:, k].argmax())
+    if low == high:
+        return ""
+    return (
+        f"Latent variable z{k} separates the classes most: it is low in "
+        f"{cut(classes[low])} and high in {cut(classes[high])}."
+    )
+
+
+def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) -> SpaceFinding:
+    """Rows in the plane of the two latent variables that separate the classes most."""
+    order = np.argsort(-separation(means, deviations), kind="stable")
+    first, second = sorted(order[:2].tolist())
+    shown = draw(np.arange(rows.n_rows), MOST_POINTS)
+    points = np.asarray(model.transform(rows.take(shown)))[:, [first, second]]
+    return SpaceFinding(
+        "Latent space",
+        "Each point is a row, placed by the two latent variables that separate the classes most. "
+        "An ellipse covers about 86 % of a class as the model sees it (two standard deviations). "
+        "Where ellipses overlap, rows are hard to tell apart by these two alone.",
+        (f"z{first}", f"z{second}"),
+        tuple(rows.classes),
+        tuple(
+            (round(float(a), 4), round(float(b), 4), int(code))
+            for (a, b), code in zip(points, rows.codes[shown], strict=True)
+        ),
+        tuple((float(row[first]), float(row[second])) for row in means),
+        tuple((float(row[first]), float(row[second])) for row in deviations),
+        rows.n_rows - len(shown),
+    )
+
+
+def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
+    loadings = standardised_loadings(model)
+    weights = np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)
+    biggest = int(np.argmax(weights))
+    values = loadings[biggest]
+    several = len(loadings) > 1
+    order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
+    shown = min(n_latent, MOST_SIZES)
+    some = (
+        f" The first {shown} of {n_latent} latent variables are shown." if shown < n_latent else ""
+    )
+    which = f" Of {len(loadings)} components the largest is shown." if several else ""
+    return MapFinding(
+        "Loadings: what the latent variables stand for",
+        "By how many of its standard deviations a column changes when the latent variable changes "
+        f"by one.{which}{some}",
+        tuple(f"z{k}" for k in range(shown)),
+        tuple(plain(names[j]) for j in order),
+        tuple(tuple(number(float(v), 2) for v in values[j, :shown]) for j in order),
+        tuple(tuple(float(np.clip(v, -1, 1)) for v in values[j, :shown]) for j in order),
+        max(len(names) - MOST_LINES, 0),
+    )
+
+
+def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
+    """Weights of the latent variables in the yes/no questions of discrete columns."""
+    if not hasattr(model, "questions_") or not model.questions_:
+        return None
+    weights = np.asarray(model.weights_)
+    biggest = int(np.argmax(np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)))
+    values = weights[biggest]
+    order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
+    shown = min(n_latent, MOST_SIZES)
+    top = float(np.abs(values).max()) or 1.0
+    names = [f"{cut(plain(name))} is {cut(plain(level))}" for name, level in model.questions_]
+    return MapFinding(
+        "Categories: what the latent variables stand for",
+        "By how much the log-odds of a category change when the latent variable changes by one.",
+        tuple(f"z{k}" for k in range(shown)),
+        tuple(names[j] for j in order),
+        tuple(tuple(number(float(v), 2) for v in values[j, :shown]) for j in order),
+        tuple(tuple(float(v / top) for v in values[j, :shown]) for j in order),
+        max(len(names) - MOST_LINES, 0),
+    )
+
+
+# ---------------------------------------------------------------------------- profiles
+
+
+def _components(model: Any, rows: Rows) -> Structure:
+    weights = np.asarray(model.component_weights_)
+    shares = np.asarray(model.class_shares_)
+    kept = min(len(weights), MOST_SIZES)
+    table = TableFinding(
+        "Components and their classes",
+        "The rows fall into components, found together with the classes. Each has a classifier of "
+        "its own.",
+        (
+            "component",
+            "share of rows",
+            *(f"share of {cut(name)}" for name in rows.classes[:MOST_SIZES]),
+        ),
+        ("text", "bar", *["bar"] * min(len(rows.classes), MOST_SIZES)),
+        tuple(
+            (f"component {c}", float(weights[c]), *map(float, shares[c, :MOST_SIZES]))
+            for c in range(kept)
+        ),
+        len(weights) - kept,
+    )
+    heads = tuple(f"component {c}" for c in range(kept))
+    profile = _profile_map(
+        model, rows, weights, heads,
+        "Profiles of the components",
+        "The mean of a column, or the share of a category, in each component. The shade shows how "
+        "far this is from the whole table.",
+    )  # fmt: skip
+    sentence = (
+        f"It sorts the rows into {plural(len(weights), 'component')}."
+        if len(weights) > 1
+        else "One component is enough: no split of the rows helps."
+    )
+    if len(weights) > 1:
+        mixed = [
+            f"component {c} is mostly {cut(rows.classes[int(shares[c].argmax())])} "
+            f"({percent(float(shares[c].max()))})"
+            for c in range(min(len(weights), 3))
+        ]
+        sentence += f" By class, {listed(mixed, 3, 200)}."
+    return Structure(sentence, (table, profile))
+
+
+def _profiles(model: Any, rows: Rows) -> Structure:
+    """Models with one Gaussian or table for each class: the classes are the profiles."""
+    weights = np.asarray(model.class_prior_)
+    kept = min(len(weights), MOST_SIZES)
+    heads = tuple(cut(name, 18) for name in rows.classes[:kept])
+    profile = _profile_map(
+        model, rows, weights, heads,
+        "Profiles of the classes",
+        "The mean of a column, or the share of a category, in each class as the model sees it. The "
+        "shade shows how far this is from the whole table.",
+    )  # fmt: skip
+    return Structure(
+        "It describes each class by the mean and spread of each number and the share of each "
+        "category, column by column.",
+        (profile,),
+    )
+
+
+def _profile_map(
+    model: Any, rows: Rows, weights: FloatArray, heads: tuple[str, ...], title: str, text: str
+) -> MapFinding:
+    """Means and shares in each group, shaded by their distance from the whole."""
+    kept = len(heads)
+    names, values, spread, texts = [], [], [], []
+    means, scales = np.asarray(model.means_), np.asarray(model.scales_)
+    for place, j in enumerate(rows.schema.continuous):
+        names.append(rows.columns[j])
+        values.append(means[:, place])
+        spread.append(scales[:, place] ** 2)
+        digits = rows.decimals[j] + 1  # a mean has one more
+        texts.append([number(float(v), digits) for v in means[:kept, place]])
+    kinds = {column.name: column for column in rows.schema.columns}
+    for name, table in model.probabilities_.items():
+        for level, category in enumerate(kinds[name].categories):
+            share = np.asarray(table)[:, level]
+            names.append(f"{cut(plain(name))} is {cut(plain(category))}")
+            values.append(share)
+            spread.append(share * (1 - share))
+            texts.append([percent(float(v)) for v in share[:kept]])
+    if not names:
+        return MapFinding(title, text, heads, (), (), ())
+    mean, variance = np.stack(values), np.stack(spread)
+    overall = (mean @ weights)[:, None]
+    whole = np.sqrt((variance + (mean - overall) ** 2) @ weights)[:, None]
+    far = np.divide(mean - overall, whole, out=np.zeros_like(mean), where=whole > 0)
+    order = np.argsort(-np.nan_to_num(np.abs(far)).max(axis=1), kind="stable")[:MOST_LINES]
+    return MapFinding(
+        title,
+        text,
+        heads,
+        tuple(names[k] for k in order),
+        tuple(tuple(texts[k]) for k in order),
+        tuple(tuple(float(v) for v in np.clip(np.nan_to_num(far[k, :kept]), -1, 1)) for k in order),
+        max(len(names) - MOST_LINES, 0),
+    )
+
+
+# ---------------------------------------------------------------------------- networks
+
+
+def _network(model: Any, rows: Rows) -> Structure:
+    arcs = [
+        (plain(name), listed([plain(parent) for parent in parents], 5))
+        for name, parents in model.parents_.items()
+        if parents
+    ]
+    sentence = (
+        f"Beside the class, {plural(len(arcs), 'column depends', 'columns depend')} on other "
+        "columns."
+        if arcs
+        else "No column depends on another one, given the class."
+    )
+    del rows
+    if not arcs:
+        return Structure(sentence, ())
+    table = TableFinding(
+        "Which columns depend on which",
+        "Given the class, a column on the left depends on those on the right.",
+        ("column", "depends on"),
+        ("text", "text"),
+        tuple(arcs[:MOST_LINES]),
+        max(len(arcs) - MOST_LINES, 0),
+    )
+    return Structure(sentence, (table,))

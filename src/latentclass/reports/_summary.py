@@ -1,0 +1,504 @@
+"""What a report says, as plain values: collected first, drawn afterwards."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """A class, its labelled rows in the table, and its share of the labelled rows."""
+
+    name: str
+    n_rows: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the report is about.
+
+    Attributes
+    ----------
+    title : str
+    model : str
+        Name of the estimator.
+    about : str
+        What the model assumes, in one sentence.
+    target : str
+        Name of what is predicted; empty if it has none.
+    n_rows, n_unlabelled, n_columns : int
+        Of the table of the report.
+    classes : tuple of ClassFacts
+        In the order of the model.
+    """
+
+    title: str
+    model: str
+    about: str
+    target: str
+    n_rows: int
+    n_unlabelled: int
+    n_columns: int
+    classes: tuple[ClassFacts, ...]
+
+
+# ------------------------------------------------------------------------ how good
+
+
+@dataclass(frozen=True)
+class Score:
+    """Held-out scores of one classifier.
+
+    Attributes
+    ----------
+    name : str
+    accuracy, log_loss : Interval
+        Means over the held-out rows. Intervals come from a bootstrap over rows.
+    brier : float
+        Brier score, from 0 to 2.
+    difference : Interval or None
+        Its log-loss less that of the model, on the same rows; None for the model itself.
+    """
+
+    name: str
+    accuracy: Interval
+    log_loss: Interval
+    brier: float
+    difference: Interval | None = None
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Rows of similar confidence: their mean confidence and the share that is predicted right."""
+
+    n_rows: int
+    confidence: float
+    accuracy: Interval
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How well one class is found.
+
+    Attributes
+    ----------
+    name : str
+    n_rows, n_predicted : int
+        Held-out rows of the class, and rows predicted to be of it.
+    recall : float or None
+        Share of its rows that are found.
+    precision : float or None
+        Share of the rows predicted to be of it that are.
+    auc : float or None
+        Area under its ROC curve against all other classes.
+    """
+
+    name: str
+    n_rows: int
+    n_predicted: int
+    recall: float | None
+    precision: float | None
+    auc: float | None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Held-out scores and where they come from.
+
+    Attributes
+    ----------
+    source : str
+        Where the numbers come from, in plain words.
+    n_rows, n_folds : int
+        Held-out rows, and folds; 1 if a third of the rows was held out once, 0 if the rows are
+        new to the model.
+    scores : tuple of Score
+        The model first, then the classifiers it is compared with.
+    confusion : tuple of tuple of int
+        Rows by true class (down) and predicted class (across).
+    reliability : tuple of ReliabilityBin
+    calibration_error : float
+        Mean gap between confidence and accuracy over 15 bins.
+    per_class : tuple of ClassScore
+    roc : tuple of (float, float)
+        With two classes: share of false alarms and share found, for the second class.
+    """
+
+    source: str
+    n_rows: int
+    n_folds: int
+    scores: tuple[Score, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    reliability: tuple[ReliabilityBin, ...]
+    calibration_error: float
+    per_class: tuple[ClassScore, ...]
+    roc: tuple[tuple[float, float], ...]
+
+
+# -------------------------------------------------------------------- what it found
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A variable of a tree.
+
+    Attributes
+    ----------
+    name : str
+    parent : int
+        Place of its parent; -1 for the root. Parents come first.
+    n_states : int
+        States of a latent variable; 0 for a column.
+    information : float or None
+        Mutual information with the parent in nats.
+    """
+
+    name: str
+    parent: int
+    n_states: int
+    information: float | None
+
+
+@dataclass(frozen=True)
+class TreeFinding:
+    """A tree of latent variables and columns."""
+
+    title: str
+    text: str
+    nodes: tuple[TreeNode, ...]
+    kind: str = "tree"
+
+
+@dataclass(frozen=True)
+class TableFinding:
+    """A table: text is shown as it is; numbers have a format: "percent", "loss", "count", ..."""
+
+    title: str
+    text: str
+    heads: tuple[str, ...]
+    formats: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    n_left_out: int = 0
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class MapFinding:
+    """A table of numbers whose shade shows how far each is from the usual.
+
+    Attributes
+    ----------
+    heads, names : tuple of str
+        Of the columns and the lines.
+    values : tuple of tuple of str
+        What is written into each cell.
+    shades : tuple of tuple of float
+        From -1 (far below) to 1 (far above).
+    n_left_out : int
+        Lines that are not shown.
+    """
+
+    title: str
+    text: str
+    heads: tuple[str, ...]
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    shades: tuple[tuple[float, ...], ...]
+    n_left_out: int = 0
+    kind: str = "map"
+
+
+@dataclass(frozen=True)
+class SpaceFinding:
+    """Rows in the plane of two latent variables.
+
+    Attributes
+    ----------
+    axes : tuple of str
+        Names of the two latent variables.
+    classes : tuple of str
+    points : tuple of (float, float, int)
+        Place and class of a row; -1 for a row without label.
+    centres, deviations : tuple of (float, float)
+        Of each class in the model.
+    n_left_out : int
+        Rows that are not drawn.
+    """
+
+    title: str
+    text: str
+    axes: tuple[str, str]
+    classes: tuple[str, ...]
+    points: tuple[tuple[float, float, int], ...]
+    centres: tuple[tuple[float, float], ...]
+    deviations: tuple[tuple[float, float], ...]
+    n_left_out: int = 0
+    kind: str = "space"
+
+
+Finding = TreeFinding | TableFinding | MapFinding | SpaceFinding
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What the model found.
+
+    Attributes
+    ----------
+    sentence : str
+        In plain words.
+    findings : tuple of Finding
+    """
+
+    sentence: str
+    findings: tuple[Finding, ...]
+
+
+# -------------------------------------------------------------------- what matters
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How the cells of a column are spread in some groups of rows.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        Classes or components.
+    bins : tuple of str
+        Intervals of a continuous column, categories of another.
+    shares : tuple of tuple of float
+        Share of each bin in each group, of the cells that are not missing.
+    middles : tuple of str
+        Median of a continuous column in each group; otherwise empty.
+    n_rows : tuple of int
+        Cells that are not missing in each group.
+    """
+
+    groups: tuple[str, ...]
+    bins: tuple[str, ...]
+    shares: tuple[tuple[float, ...], ...]
+    middles: tuple[str, ...]
+    n_rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ColumnWeight:
+    """How much a column says about the class.
+
+    Attributes
+    ----------
+    name, kind : str
+    weight : float
+        Mean absolute weight of evidence, in log-odds.
+    by_class : tuple of float or None
+        Mean weight of evidence for each class over the rows predicted to be of it.
+    by_label, by_group : Distribution or None
+        None for the weaker columns of a wide table, and where a model has no groups.
+    """
+
+    name: str
+    kind: str
+    weight: float
+    by_class: tuple[float | None, ...]
+    by_label: Distribution | None
+    by_group: Distribution | None
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Global weight of evidence: the columns, the most important first."""
+
+    n_rows: int
+    n_given: int
+    columns: tuple[ColumnWeight, ...]
+
+
+# ---------------------------------------------------------------------------- rows
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A cell of a row: what it holds, its weight, and what the model would fill in if missing."""
+
+    column: str
+    cell: str
+    weight: float
+    filled: str = ""
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the index of the table.
+    label : str
+        Its class; empty if it has none.
+    predicted : str
+    probability : float
+        Of the predicted class.
+    held_out : float or None
+        Probability of its true class by a model that has not seen the row.
+    unusual : float or None
+        Share of rows drawn from the model that are at most as probable.
+    evidence : tuple of Evidence
+        The strongest cells first; missing cells last.
+    """
+
+    name: str
+    label: str
+    predicted: str
+    probability: float
+    held_out: float | None
+    unusual: float | None
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows worth a look.
+
+    Attributes
+    ----------
+    hardest, oddest, typical : tuple of RowView
+    listed : tuple of RowView
+        Rows that can be looked up, with their strongest cells.
+    n_rows, n_rated : int
+        Rows of the table, and rows among which the oddest and most typical were looked for.
+    """
+
+    hardest: tuple[RowView, ...]
+    oddest: tuple[RowView, ...]
+    typical: tuple[RowView, ...]
+    listed: tuple[RowView, ...]
+    n_rows: int
+    n_rated: int
+
+
+# ------------------------------------------------------------------- data and making
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column of the table.
+
+    Attributes
+    ----------
+    name, kind : str
+    n_distinct : int
+    n_missing : int
+    share_missing : float
+    range : str
+        Smallest, middle and largest value, or the most common categories.
+    """
+
+    name: str
+    kind: str
+    n_distinct: int
+    n_missing: int
+    share_missing: float
+    range: str
+
+
+@dataclass(frozen=True)
+class MissingPattern:
+    """A set of columns that are missing together, and the number of rows where just these are."""
+
+    columns: tuple[str, ...]
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """The table: its columns, and which cells are missing together."""
+
+    columns: tuple[ColumnFacts, ...]
+    n_missing: int
+    n_complete: int
+    patterns: tuple[MissingPattern, ...]
+    n_patterns: int
+
+
+@dataclass(frozen=True)
+class Making:
+    """How model and report were made.
+
+    Attributes
+    ----------
+    versions : dict of str to str
+    parameters : tuple of (str, str, bool)
+        Name, value, and whether it differs from the default.
+    facts : tuple of (str, str)
+        How the fit went.
+    command : str
+        Repeats the report.
+    """
+
+    versions: dict[str, str]
+    parameters: tuple[tuple[str, str, bool], ...]
+    facts: tuple[tuple[str, str], ...]
+    command: str
+
+
+@dataclass(frozen=True)
+class ReportSummary:
+    """All that a report says.
+
+    Attributes
+    ----------
+    subject : Subject
+        What is predicted from what, and by which model.
+    words : tuple of str
+        The first paragraph, sentence by sentence.
+    warnings : tuple of str
+        What to beware of.
+    quality : Quality or None
+        None if no row has a label.
+    structure : Structure
+    importance : Importance
+    rows : Rows
+    data : Data
+    making : Making
+    """
+
+    subject: Subject
+    words: tuple[str, ...]
+    warnings: tuple[str, ...]
+    quality: Quality | None
+    structure: Structure
+    importance: Importance
+    rows: Rows
+    data: Data
+    making: Making
+
+    def to_dict(self) -> dict[str, Any]:
+        """As dicts, lists, text and numbers, as JSON has them; numbers that JSON lacks are None."""
+        found: dict[str, Any] = _plain(self)
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,141 @@
+"""The page: everything from data is escaped, nothing is loaded, and it is never half-written."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hostile import HOSTILE, hostile_report
+
+from latentclass import report
+from latentclass.baselines import NaiveBayes
+from latentclass.datasets import load_dataset
+from latentclass.reports._svg import Drawing
+
+ALLOWED = {
+    "a article b bdi body br button caption circle code dd details div dl dt ellipse figcaption "
+    "figure footer h1 h2 h3 h4 head header html input label legend li line link main meta nav ol "
+    "option p path polyline pre rect script section select span style summary svg table tbody td "
+    "text th thead title tr ul"
+}
+ALLOWED = set(next(iter(ALLOWED)).split())
+
+
+class Reader(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.scripts = [], [], [], []
+        self.open, self._script = [], None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attributes]
+        if tag == "script":
+            self._script = dict(attributes)
+
+    def handle_data(self, data):
+        if self._script is not None:
+            self.scripts.append((self._script, data))
+            self._script = None
+        else:
+            self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return hostile_report()
+
+
+@pytest.fixture(scope="module")
+def reader(hostile):
+    return Reader(hostile.html)
+
+
+def test_only_our_elements_are_there(reader):
+    assert set(reader.tags) <= ALLOWED
+    assert reader.tags.count("script") == 2
+    assert reader.tags.count("html") == reader.tags.count("body") == 1
+
+
+def test_no_element_has_a_handler_or_an_address(reader):
+    for tag, name, value in reader.attributes:
+        assert not name.startswith("on"), (tag, name)
+        if name in ("href", "src", "action", "srcdoc", "xlink:href"):
+            assert value.startswith("#") or (tag, value) == ("link", "data:,")
+        if name == "style":
+            assert re.fullmatch(r"--v:[\d.]+", value)
+    assert "http://" not in re.sub(r'"http://www.w3.org/2000/svg"', "", " ".join(reader.texts))
+
+
+def test_hostile_names_are_shown_as_text(reader):
+    shown = "".join(reader.texts)
+    for name in HOSTILE[:4]:
+        assert name[:20] in shown
+    titles = [value for _, name, value in reader.attributes if name == "title"]
+    assert HOSTILE[9] in titles  # the whole of a name that is cut
+    assert "49" not in [text.strip() for text in reader.texts if "7 * 7" in text]
+    assert "\x00" not in shown
+    assert "\x1b" not in shown
+
+
+def test_the_script_is_the_one_that_the_policy_names(hostile, reader):
+    data, script = reader.scripts
+    assert data[0] == {"type": "application/json", "id": "row-data"}
+    rows = json.loads(data[1])
+    assert len(rows["rows"]) == 60
+    assert not set("<>&\u2028\u2029") & set(data[1])
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    policy = next(
+        value for tag, name, value in reader.attributes if value and "default-src" in value
+    )
+    assert policy == (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        f"form-action 'none'; script-src 'sha256-{digest}'"
+    )
+    assert hostile.html.encode()  # no half of a surrogate pair is left
+
+
+def test_every_chart_has_its_numbers_in_a_table(hostile):
+    figures = re.findall(r"<figure>.*?</figure>", hostile.html, re.S)
+    assert len(figures) > 10
+    scores, *others = figures
+    assert "log-loss" in scores  # its table stands beside it
+    assert all("<details>" in figure and "<table>" in figure for figure in others)
+
+
+def test_long_names_do_not_swell_the_page(hostile):
+    assert len(hostile.html.encode()) < 1_500_000
+
+
+def test_the_page_of_iris_is_small():
+    iris = load_dataset("iris", container="pandas")
+    page = report(NaiveBayes().fit(iris.X, iris.y), iris.X, iris.y, folds=2)
+    assert len(page.html.encode()) < 400_000
+    shown = page._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert 'sandbox="allow-scripts"' in shown
+
+
+def test_many_classes_are_capped_and_the_page_says_so():
+    X = [[float(k % 20) + 0.01 * (k % 3), float(k % 7)] for k in range(200)]
+    y = [f"class {k % 20:02d}" for k in range(200)]
+    page = report(NaiveBayes().fit(X, y), X, y, folds=2)
+    assert "Only the first 6 of 20 classes are shown." in page.html
+    assert "Of the classes, the 8 largest are drawn." in page.html
+    assert len(page.summary.importance.columns[0].by_label.groups) == 8
+
+
+def test_drawings_escape_text():
+    drawing = Drawing(10, 10, "<a>")
+    drawing.text(0, 0, "<b>", title='"&')
+    drawing.add("circle", "dot", "<c>", cx=1, cy=2.25, r=3)
+    assert str(drawing) == (
+        '<svg viewBox="0 0 10 10" width="10" height="10" role="img" aria-label="&lt;a&gt;">'
+        '<text x="0" y="0"><title>&quot;&amp;</title>&lt;b&gt;</text>'
+        '<circle class="dot" cx="1" cy="2.2" r="3"><title>&lt;c&gt;</title></circle></svg>'
+    )

@@ -1,0 +1,359 @@
+"""What a report says, read from its summary and compared with hand calculation."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from latentclass import (
+    AutoLatentClassifier,
+    HNBClassifier,
+    LatentMixture,
+    LatentTreeClassifier,
+    LatentVariableClassifier,
+    LCMClassifier,
+    report,
+)
+from latentclass.baselines import TAN, NaiveBayes
+from latentclass.datasets import load_dataset
+from latentclass.reports import _quality as quality
+from latentclass.reports._importance import number_bins
+from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, signed
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """40 rows: a number, a category with missing cells, two classes that the number separates."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(["no", "yes"], 20)
+    size = np.where(y == "yes", 3.0, 0.0) + rng.normal(size=40)
+    colour = np.where(rng.random(40) < 0.5, "red", "blue").astype(object)
+    colour[[3, 4, 25]] = None
+    frame = pd.DataFrame({"size": size, "colour": colour}, index=[f"r{k}" for k in range(40)])
+    return frame, pd.Series(y, index=frame.index, name="answer")
+
+
+@pytest.fixture(scope="module")
+def page(toy):
+    X, y = toy
+    return report(NaiveBayes().fit(X, y), X, y)
+
+
+def test_subject_and_data_are_counted(page, toy):
+    X, _ = toy
+    found = page.summary
+    assert (found.subject.target, found.subject.n_rows, found.subject.n_columns) == (
+        "answer",
+        40,
+        2,
+    )
+    assert [(one.name, one.n_rows, one.share) for one in found.subject.classes] == [
+        ("no", 20, 0.5),
+        ("yes", 20, 0.5),
+    ]
+    size, colour = found.data.columns
+    assert (size.name, size.kind, size.n_distinct, size.n_missing) == ("size", "continuous", 40, 0)
+    assert (colour.kind, colour.n_distinct, colour.n_missing) == ("binary", 2, 3)
+    assert colour.share_missing == 3 / 40
+    shares = X["colour"].value_counts(normalize=True)
+    assert f"{shares.index[0]} ({100 * shares.iloc[0]:.1f} %)" in colour.range
+    assert (found.data.n_missing, found.data.n_complete, found.data.n_patterns) == (3, 37, 1)
+    assert (found.data.patterns[0].columns, found.data.patterns[0].n_rows) == (("colour",), 3)
+
+
+def test_scores_are_those_of_refits_without_the_row(page, toy):
+    """The same folds, fitted by hand: every row is predicted by a model that has not seen it."""
+    from latentclass.evaluation import LabelledKFold
+
+    X, y = toy
+    proba = np.empty((40, 2))
+    for train, test in LabelledKFold(5, shuffle=True, random_state=0).split(X, y):
+        fold = NaiveBayes().fit(X.iloc[train], y.iloc[train])
+        proba[test] = fold.predict_proba(X.iloc[test])
+    truth = (y == "yes").to_numpy().astype(int)
+    found = page.summary.quality
+    ours = found.scores[0]
+    assert ours.name == "NaiveBayes"
+    assert ours.accuracy.value == np.mean(proba.argmax(axis=1) == truth)
+    np.testing.assert_allclose(
+        ours.log_loss.value, -np.log(proba[np.arange(40), truth]).mean(), rtol=1e-9
+    )
+    assert ours.accuracy.low <= ours.accuracy.value <= ours.accuracy.high
+    assert [one.name for one in found.scores[1:]] == [
+        "Guessing",
+        "Logistic regression",
+        "Gradient boosting",
+    ]
+    assert found.scores[1].accuracy.value == 0.5
+    np.testing.assert_allclose(found.scores[1].log_loss.value, np.log(2), rtol=1e-9)
+    assert (found.n_rows, found.n_folds) == (40, 5)
+    wrong = int((proba.argmax(axis=1) != truth).sum())
+    assert found.confusion[0][1] + found.confusion[1][0] == wrong
+    np.testing.assert_allclose(
+        found.per_class[1].auc, roc_auc_score(truth, proba[:, 1]), rtol=1e-12
+    )
+    hardest = np.argsort(proba[np.arange(40), truth], kind="stable")[:4]
+    assert [row.name for row in page.summary.rows.hardest] == [f"r{k}" for k in hardest]
+
+
+def test_new_rows_are_scored_as_they_are(toy):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    found = report(model, X, y, new_rows=True).summary.quality
+    assert found.n_folds == 0
+    assert found.scores[0].accuracy.value == model.score(X, y)
+    assert [one.name for one in found.scores] == ["NaiveBayes", "Guessing"]
+    assert found.source.startswith("The rows are new to the model")
+
+
+def test_without_labels_there_are_no_scores(toy):
+    X, y = toy
+    found = report(NaiveBayes().fit(X, y), X)
+    assert found.summary.quality is None
+    assert found.summary.warnings[0] == (
+        "No row has a label, so nothing is known about how good the predictions are."
+    )
+    assert "cannot be scored" in found.html
+
+
+def test_weights_are_means_over_rows(page, toy):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    weights = np.abs(model.explain(X).weights).mean(axis=0)
+    order = np.argsort(-weights)
+    found = page.summary.importance.columns
+    assert [one.name for one in found] == [["size", "colour"][j] for j in order]
+    np.testing.assert_allclose([one.weight for one in found], weights[order], rtol=1e-12)
+    colour = next(one for one in found if one.name == "colour").by_label
+    known = X["colour"].notna()
+    for place, label in enumerate(("no", "yes")):
+        mine = X["colour"][known & (y == label)]
+        assert colour.n_rows[place] == len(mine)
+        np.testing.assert_allclose(
+            colour.shares[place], [(mine == level).mean() for level in colour.bins], rtol=1e-12
+        )
+
+
+def test_rows_show_their_cells_and_what_would_be_filled_in(toy):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    X = X.copy()
+    X.loc["r3", "size"] = 40.0  # its colour is missing
+    rows = report(model, X, y).summary.rows
+    odd = rows.oddest[0]
+    assert odd.name == "r3"
+    assert odd.unusual == model.unusual(X, n_draws=500).min()
+    assert [(cell.column, cell.cell) for cell in odd.evidence] == [
+        ("size", "40.00"),
+        ("colour", ""),
+    ]
+    np.testing.assert_allclose(odd.evidence[0].weight, model.explain(X).weights[3, 0], rtol=1e-12)
+    assert odd.evidence[1].filled == model.complete(X).loc["r3", "colour"]
+    assert {row.label for row in rows.typical} == {"no", "yes"}
+    assert len(rows.listed) == 40
+
+
+def test_the_summary_is_plain_and_the_page_repeats(toy):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    first, second = report(model, X, y), report(model, X, y)
+    text = json.dumps(first.summary.to_dict(), allow_nan=False)
+    assert json.loads(text)["subject"]["target"] == "answer"
+    assert first.html == second.html
+    assert report(model, X, y, title="Another").html != first.html
+
+
+def test_the_model_and_the_table_stay_as_they_were(toy):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    before, copy = model.predict_proba(X), X.copy()
+    report(model, X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    pd.testing.assert_frame_equal(X, copy)
+
+
+@pytest.mark.parametrize(
+    "convert", [pd.DataFrame.to_numpy, pl.from_pandas, pa.Table.from_pandas], ids=str
+)
+def test_any_container_gives_the_same_scores(convert):
+    iris = load_dataset("iris", container="pandas")
+    X = convert(iris.X)
+    one = report(NaiveBayes().fit(X, iris.y), X, iris.y, folds=2)
+    other = report(NaiveBayes().fit(iris.X, iris.y), iris.X, iris.y, folds=2)
+    assert one.summary.quality.scores[0] == other.summary.quality.scores[0]
+
+
+def test_unlabelled_rows_are_learned_from_but_not_scored(toy):
+    X, y = toy
+    y = y.where(np.arange(40) % 4 > 0, None)
+    found = report(NaiveBayes().fit(X, y), X, y).summary
+    assert (found.subject.n_unlabelled, found.quality.n_rows) == (10, 30)
+    assert "10 of them without a class" in found.words[0]
+
+
+def test_large_tables_are_scored_on_a_sample(toy, monkeypatch):
+    X, y = toy
+    monkeypatch.setattr(quality, "MOST_CELLS", 40)
+    monkeypatch.setattr(quality, "LEAST_ROWS", 24)
+    found = report(NaiveBayes().fit(X, y), X, y).summary.quality
+    assert found.n_rows == 24
+    assert "with 24 rows drawn from 40" in found.source
+
+
+def test_a_large_table_is_split_once(toy, monkeypatch):
+    X, y = toy
+    monkeypatch.setattr(quality, "FEW_CELLS", 79)
+    found = report(NaiveBayes().fit(X, y), X, y).summary.quality
+    assert (found.n_folds, found.n_rows) == (1, 14)  # a third of 20 rows in each class
+    assert found.source.startswith("To save time, one third of the rows was kept back once")
+
+
+# -------------------------------------------------------------------------- families
+
+
+def kinds(model, X, y, **options):
+    found = report(model.fit(X, y), X, y, folds=2, **options).summary.structure
+    return found, [one.kind for one in found.findings]
+
+
+def test_a_latent_space_has_points_ellipses_and_loadings(toy):
+    iris = load_dataset("iris", container="pandas")
+    model = LCMClassifier(n_latent=2, n_init=1, max_iter=20, tol=0.1, random_state=0)
+    found, shown = kinds(model, iris.X, iris.y)
+    assert shown == ["space", "map"]
+    space = found.findings[0]
+    assert (len(space.points), space.axes, len(space.centres)) == (150, ("z0", "z1"), 3)
+    np.testing.assert_allclose(space.centres, model.latent_means_, rtol=1e-12)
+    np.testing.assert_allclose(
+        [point[:2] for point in space.points], np.asarray(model.transform(iris.X)), atol=1e-4
+    )
+
+
+def test_hierarchies_have_rules():
+    X = [["no", "no"], ["no", "yes"], ["yes", "no"], ["yes", "yes"]] * 5
+    y = [0, 1, 1, 0] * 5
+    found, shown = kinds(HNBClassifier(random_state=0), X, y)
+    assert shown == ["tree", "table"]
+    rules = {line[1]: line[2:] for line in found.findings[1].rows}
+    assert rules["x0 = x1"] == (10.0, "0", 1.0)
+
+
+def test_latent_trees_have_edges_and_groups():
+    corral = load_dataset("corral", container="pandas")
+    model = LatentTreeClassifier(random_state=0).fit(corral.X, corral.y)
+    from latentclass.reports._structure import describe_structure
+    from latentclass.reports._table import read_rows
+
+    found = describe_structure(model, read_rows(model, corral.X, corral.y, None))
+    assert [one.kind for one in found.findings] == ["tree", "table"] * 2
+    nodes = found.findings[0].nodes
+    edges = {(nodes[node.parent].name, node.name): node.information for node in nodes[1:]}
+    assert edges == {(a, b): value for a, b, value in model.tree_edges("0")}
+
+
+def test_components_are_profiles():
+    iris = load_dataset("iris", container="pandas")
+    model = LatentVariableClassifier(None, 2, random_state=0)
+    found, shown = kinds(model, iris.X, iris.y)
+    assert shown == ["table", "map"]
+    np.testing.assert_allclose(
+        [line[1] for line in found.findings[0].rows], model.component_weights_, rtol=1e-12
+    )
+
+
+def test_the_average_has_a_leaderboard_and_its_leading_member():
+    iris = load_dataset("iris", container="pandas")
+    model = AutoLatentClassifier(None, families=["NaiveBayes", "TAN"], random_state=0)
+    found, shown = kinds(model, iris.X, iris.y)
+    assert shown[0] == "table"
+    board = found.findings[0].rows
+    assert [line[0] for line in board] == [row.family for row in model.leaderboard_]
+    assert [line[1] for line in board] == [row.weight for row in model.leaderboard_]
+
+
+def test_networks_name_parents():
+    corral = load_dataset("corral", container="pandas")
+    model = TAN()
+    found, _ = kinds(model, corral.X, corral.y)
+    assert len(found.findings[0].rows) == sum(1 for one in model.parents_.values() if one)
+
+
+# ------------------------------------------------------------------------- small parts
+
+
+def test_reliability_bins_hold_all_rows():
+    confidence = np.linspace(0.5, 1.0, 60)
+    bins = quality.reliability(confidence, np.arange(60) % 2 == 0)
+    assert [one.n_rows for one in bins] == [15] * 4
+    assert bins[0].accuracy.value == 8 / 15
+    # Wilson's interval of 5 out of 10 (Brown, Cai and DasGupta 2001 give 0.237 to 0.763)
+    found = quality.wilson(5, 10)
+    np.testing.assert_allclose([found.low, found.high], [0.2366, 0.7634], atol=5e-5)
+
+
+def test_roc_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    score, positive = rng.integers(0, 8, 50) / 8, rng.random(50) < 0.4
+    alarms, found, _ = roc_curve(positive, score, drop_intermediate=False)
+    np.testing.assert_allclose(
+        quality.roc_curve(score, positive), np.stack([alarms, found], axis=1), rtol=1e-12
+    )
+    assert quality.area_under_roc(score, positive) == pytest.approx(roc_auc_score(positive, score))
+    assert quality.area_under_roc(score, np.ones(50, dtype=bool)) is None
+
+
+def test_numbers_have_sensible_digits():
+    assert [percent(v) for v in (0.5, 0.0001, 0.99999, 1.0, 0.0, None)] == [
+        "50.0 %",
+        "< 0.1 %",
+        "> 99.9 %",
+        "100.0 %",
+        "0.0 %",
+        "\u2013",
+    ]
+    assert [decimals_for(v) for v in (250.0, 3.0, 0.05, 0.0)] == [0, 2, 4, 2]
+    assert number(-1234.5678, 1) == "\u22121,234.6"
+    assert [signed(v) for v in (0.004, -2.0, float("inf"))] == ["+0.00", "\u22122.00", "+∞"]
+    assert listed(["a", "b", "c", "d"]) == "a, b, c and 1 more"
+    assert cut("abcdef", 4) == "abc…"
+    assert plain("a\x00\ud800b") == "a\ufffd\ufffdb"
+
+
+def test_bins_have_round_bounds_and_hold_all_values():
+    values = np.array([0.0, 1.0, 2.5, 9.9, 10.0])
+    names, place = number_bins(values, 1)
+    assert names[0] == "below 1.0"
+    assert names[-1] == "9.0 or more"
+    assert place.tolist() == [0, 1, 2, 9, 9]
+    assert number_bins(np.array([2.0, 2.0]), 0) == (["2"], pytest.approx(np.zeros(2)))
+
+
+# ---------------------------------------------------------------------------- messages
+
+
+def test_wrong_input_is_refused_before_anything_is_computed(toy, tmp_path):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    with pytest.raises(TypeError, match="^model is a LatentMixture, but report needs a classifier"):
+        report(LatentMixture(2).fit(X), X, y)
+    with pytest.raises(ValueError, match=r"^This NaiveBayes is not fitted\. Call its fit first\.$"):
+        report(NaiveBayes(), X, y)
+    with pytest.raises(ValueError, match="^folds"):
+        report(model, X, y, folds=1)
+    with pytest.raises(
+        ValueError,
+        match=r"^index has 2 names, but X has 40 rows\. Pass one name per row\.$",
+    ):
+        report(model, X, y, index=[1, 2])
+    with pytest.raises(ValueError, match="minimum of 1 is required by report: the table is empty"):
+        report(model, X.iloc[:0])
+    page = report(model, X, y, folds=2)
+    with pytest.raises(FileNotFoundError, match=r"does not exist\. Make it first\.$"):
+        page.save(tmp_path / "nowhere" / "page.html")
+    assert page.save(tmp_path / "page.html").read_text(encoding="utf-8") == page.html
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert repr(page) == "Report('How NaiveBayes predicts answer')"
