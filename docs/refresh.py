@@ -3,9 +3,10 @@
 The examples of a page run in one namespace and one folder, from top to bottom. A `text` block right
 after a Python example holds its output. A `console` block holds commands, `$ latentclass ...`, each
 with what it writes to standard output and standard error; `| head -3` shows the first lines of it.
-Seconds and versions are masked, and numbers in full precision rounded. `tests/test_docs.py` fails if a page shows
-another output than its examples print. `python docs/refresh.py` updates all pages, `python
-docs/refresh.py docs/start.md` those you name.
+Seconds and versions are masked there, and numbers in full precision are rounded.
+
+`tests/test_docs.py` fails if a page shows another output than its examples print. `python
+docs/refresh.py` updates all pages, `python docs/refresh.py docs/start.md` those you name.
 """
 
 import contextlib

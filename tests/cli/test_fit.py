@@ -61,6 +61,7 @@ def test_auto_shows_the_families_and_chooses(customers, tmp_path):
     header = f"{'family':34}  log-loss  accuracy  seconds"
     assert f"\n{header}\nNaiveBayes " in ended.err
     assert "candidates were compared on the same 5 folds." in ended.err
+    assert "chosen on these rows, so the score of this model is a little too good." in ended.err
     model = latentclass.load(tmp_path / "m.lc")
     assert type(model).__name__ == "AutoLatentClassifier"
     assert model.cv == 5

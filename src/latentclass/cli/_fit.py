@@ -372,6 +372,11 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
                 for name, score in job.scores.items()
             ],
         )
+    if OWN_SCORE in job.scores and hasattr(fitted, "why_"):
+        out.say(
+            "The families and their weights were chosen on these rows, so the score of this model "
+            "is a little too good."
+        )
     if job.out_of_time:
         out.say(f"No time was left to compare with: {', '.join(job.out_of_time)}.")
     if job.weight is not None and len(job.scores) > 1:

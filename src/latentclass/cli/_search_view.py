@@ -26,6 +26,7 @@ class SearchView:
         self._console = console
         self._live: Any = None
         self._begun = False
+        self._tried: Any = None
         self.search: Any = None
 
     def __enter__(self) -> Self:
@@ -50,6 +51,7 @@ class SearchView:
     def see(self, search: Any, trial: Any) -> None:
         """A candidate begins or has ended."""
         self.search = search
+        self._tried = trial
         ended = trial.status != "not started" or bool(trial.reason)
         if self._live is None and ended and trial.status != "not started":
             if not self._begun:
@@ -62,12 +64,14 @@ class SearchView:
 
         if self.search is None:
             return Text("reading the table ...")
-        rows = [_cells(trial) for trial in self.search.trials]
+        rows = [_cells(trial, self._tried) for trial in self.search.trials]
         return Text("\n".join(text_table(HEADER, rows)))
 
 
-def _cells(trial: Any) -> tuple[str, str, str, str]:
+def _cells(trial: Any, tried: Any = None) -> tuple[str, str, str, str]:
     name = trial.candidate.name
+    if trial is tried and trial.status == "not started" and not trial.reason:
+        return name, "", "", "is tried ..."
     if trial.status != "done":
         return name, "", "", trial.reason and f"{trial.status}: {trial.reason}"
     seconds = trial.fit_seconds + trial.predict_seconds
