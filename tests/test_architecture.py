@@ -46,6 +46,7 @@ ALLOWED = {
     "auto": SHARED | {"discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "files": SHARED | {"auto", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"},
     "evaluation": SHARED | {"datasets"},
+    "monitoring": SHARED,
     "plots": BASE | {"data"},
     "reports": SHARED
     | {"auto", "baselines", "discrete", "hnb", "latent_tree", "lcm", "mixture", "naive_bayes"}

@@ -63,6 +63,11 @@ SHARED = {
         "Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If "
         'false, all run to the end before one is kept. `select="average"` never drops any.',
     ),
+    "columns": (
+        'How prediction finds the columns of `fit` in a table with names. "by_name": in any order; '
+        'columns that are lacking count as missing, others are ignored, with a warning. "strict": '
+        "the same columns in the same order, or an error. See the page about tables.",
+    ),
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
     ),

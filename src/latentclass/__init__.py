@@ -31,15 +31,22 @@ if TYPE_CHECKING:
     from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
     from latentclass.mixture._classifier import LatentVariableClassifier
     from latentclass.mixture._latent_mixture import LatentMixture
+    from latentclass.monitoring._drift import drift
+    from latentclass.monitoring._summary import ColumnDrift, DriftSummary
     from latentclass.reports._report import Report, report
     from latentclass.reports._summary import ReportSummary
+    from latentclass.tables._check import check_table
     from latentclass.tables._files import read_table
+    from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
 
 __all__ = [
     "AutoLatentClassifier",
     "BinaryLCMClassifier",
     "BinaryLCMClassifierCV",
+    "ColumnCheck",
+    "ColumnDrift",
     "CutSummary",
+    "DriftSummary",
     "Explanation",
     "FileDescription",
     "HNBClassifier",
@@ -59,10 +66,15 @@ __all__ = [
     "Plan",
     "Report",
     "ReportSummary",
+    "RowCheck",
+    "TableCheck",
+    "TableFlag",
     "__version__",
     "baselines",
+    "check_table",
     "datasets",
     "describe_file",
+    "drift",
     "evaluation",
     "load",
     "plots",
@@ -80,7 +92,9 @@ _HOMES = {
     "AutoLatentClassifier": "latentclass.auto._classifier",
     "BinaryLCMClassifier": "latentclass.lcm._binary_classifier",
     "BinaryLCMClassifierCV": "latentclass.lcm._binary_classifier_cv",
+    "ColumnDrift": "latentclass.monitoring._summary",
     "CutSummary": "latentclass.discrete._discretizer",
+    "DriftSummary": "latentclass.monitoring._summary",
     "Explanation": "latentclass.estimator._explanation",
     "FileDescription": "latentclass.files._describe",
     "HNBClassifier": "latentclass.hnb._classifier",
@@ -98,7 +112,13 @@ _HOMES = {
     "LeaderboardRow": "latentclass.auto._leaderboard",
     "Parts": "latentclass.estimator._parts",
     "describe_file": "latentclass.files._describe",
+    "drift": "latentclass.monitoring._drift",
     "load": "latentclass.files._save",
+    "ColumnCheck": "latentclass.tables._result",
+    "RowCheck": "latentclass.tables._result",
+    "TableCheck": "latentclass.tables._result",
+    "TableFlag": "latentclass.tables._result",
+    "check_table": "latentclass.tables._check",
     "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",
     "warmup": "latentclass.estimator._warmup",
@@ -111,7 +131,37 @@ def __getattr__(name: str) -> Any:
         return import_module(f"latentclass.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'latentclass' has no attribute {name!r}")
+    message = f"module 'latentclass' has no attribute {name!r}{_hint(name)}"
+    if _is_import(name):  # Python would put words of its own in place of an AttributeError
+        raise ImportError(message)
+    raise AttributeError(message)
+
+
+def _hint(name: str) -> str:
+    """Where a name is that was looked for here, or what it may have been meant to be."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    homes = dict.fromkeys(__all__, "latentclass")
+    for module in _SUBMODULES:
+        for known in import_module(f"latentclass.{module}").__all__:
+            homes.setdefault(known, f"latentclass.{module}")
+    small = {known.lower(): known for known in homes}
+    for found in get_close_matches(name.lower(), small, n=1, cutoff=0.75):
+        known = small[found]
+        where = f"from {homes[known]} import {known}"
+        return f". It is elsewhere: {where}" if known == name else f". Did you mean: {where}"
+    return ""
+
+
+def _is_import(name: str) -> bool:
+    """Whether a name that is no submodule is looked for by `from latentclass import name`."""
+    import sys
+    from importlib.util import find_spec
+
+    asked = sys._getframe(2).f_globals.get("__name__")
+    return asked == "importlib._bootstrap" and find_spec(f"latentclass.{name}") is None
 
 
 def __dir__() -> list[str]:

@@ -16,6 +16,10 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a new file to write to. It replaces `path` at the end, if there was no error."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{target} cannot be written: there is no folder {target.parent}. Make it first."
+        )
     part = target.parent / f"{secrets.token_hex(8)}.part"
     descriptor = os.open(part, NEW_FILE, 0o666)  # less the umask: as any new file
     try:

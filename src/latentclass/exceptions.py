@@ -23,3 +23,11 @@ class TableFileError(ValueError):
 
 class InconsistentVersionWarning(UserWarning):
     """A pickle was made by another version of this library or of scikit-learn."""
+
+
+class TableWarning(UserWarning):
+    """A table or its labels are probably not what they seem.
+
+    To silence all of these warnings:
+    `warnings.filterwarnings("ignore", category=latentclass.exceptions.TableWarning)`.
+    """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from latentclass.auto import _search
-from latentclass.auto._search import Search
+from latentclass.auto._search import Search, watched
 from latentclass.auto._weights import negative_log_loss
 from latentclass.baselines import NaiveBayes
 from latentclass.engine._parallel import TimeUpError
@@ -121,3 +121,19 @@ def test_a_fit_that_hits_the_limit_is_too_slow(clock):
     search.run([Slow(clock, "a", 0.1), Slow(clock, "b", 0.1, TimeUpError(), on=3)])
     assert statuses(search) == ["done", "too slow"]
     assert search.trials[1].reason == "the time was up"
+
+
+def test_a_watcher_sees_every_candidate_begin_and_end(clock):
+    search, seen = make_search(60), []
+    with watched(
+        lambda where, trial: seen.append((where is search, trial.candidate.name, trial.status))
+    ):
+        search.run([Slow(clock, "quick", 0.1), Slow(clock, "long", 100)])
+    assert seen == [
+        (True, "quick", "not started"),
+        (True, "quick", "done"),
+        (True, "long", "not started"),
+        (True, "long", "too slow"),
+    ]
+    search.run([Slow(clock, "quick", 0.1)])
+    assert len(seen) == 4

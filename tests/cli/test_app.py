@@ -36,7 +36,7 @@ def test_every_command_has_help_and_the_common_options(name):
     assert ended.code == 0
     for option in ("--json", "--quiet", "--no-color", "--debug"):
         assert option in ended.out
-    assert app.get_command(None, name).help
+    assert app.get_command(None, name).help.splitlines()[0] == HOMES[name][1]
 
 
 def test_help_and_version():
@@ -49,7 +49,7 @@ def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom latentclass.cli import main\nsys.argv = ['latentclass', '--help']\n"
         "try:\n    main()\nfinally:\n"
-        "    heavy = {'numpy', 'sklearn', 'pandas', 'pyarrow', 'rich', 'numba'} & set(sys.modules)\n"
+        "    heavy = {'numpy', 'sklearn', 'pandas', 'pyarrow', 'rich'} & set(sys.modules)\n"
         "    assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

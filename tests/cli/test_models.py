@@ -41,9 +41,9 @@ def test_settings_are_parameters_of_the_model():
     [
         (["--set", "n_latent"],
          "--set 'n_latent' is not of the form name=value, such as --set n_latent=3."),
-        (["--set", "random_state=3"], "--set random_state is not for the command line: use --seed."),
-        (["--set", "alpa=3"], "There is no parameter of naive-bayes 'alpa'. Did you mean 'alpha'? "),
-        (["--model", "naive-bays"], "There is no model 'naive-bays'. Did you mean 'naive-bayes'? "),
+        (["--set", "random_state=3"], "--set random_state is not for the command line: use"),
+        (["--set", "alpa=3"], "There is no parameter of naive-bayes 'alpa'. Did you mean 'alpha'?"),
+        (["--model", "naive-bays"], "There is no model 'naive-bays'. Did you mean 'naive-bayes'?"),
         (["--budget", "soon"], "'soon' is not a time. Write 60s, 2m, 1h, or none."),
     ],
 )  # fmt: skip

@@ -78,9 +78,13 @@ def test_a_terminal_gets_no_escape_codes(monkeypatch):
 
 
 def test_an_error_leaves_nothing_behind(tmp_path):
-    with pytest.raises(KeyboardInterrupt), row_writer(str(tmp_path / "out.csv")) as add:
-        add(ROWS)
-        raise KeyboardInterrupt
+    def fail():
+        with row_writer(str(tmp_path / "out.csv")) as add:
+            add(ROWS)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -170,14 +170,13 @@ def test_names_cannot_become_formulas_or_escape_codes(tmp_path):
 def test_a_model_that_is_no_classifier_is_refused(mixture, new):
     ended = run("predict", mixture, new)
     assert ended.err == (
-        f"Error: {str(mixture)!r} holds a LatentMixture, which is no classifier: it has no "
-        "classes.\n"
+        f"Error: {str(mixture)!r} (LatentMixture) is no classifier: it has no classes.\n"
     )
 
 
-def test_a_file_that_is_not_there(fitted):
+def test_a_file_that_is_not_there(fitted, new):
     ended = run("predict", fitted(), "nowhere.csv")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "Error: There is no file 'nowhere.csv'. Check its name and the folder.\n"
-    ended = run("predict", "nowhere.lc", "nowhere.csv")
+    ended = run("predict", "nowhere.lc", new)
     assert ended.err == "Error: 'nowhere.lc': No such file or directory.\n"

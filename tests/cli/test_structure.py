@@ -29,7 +29,7 @@ def test_info_loads_no_scikit_learn(fitted):
         "from latentclass.cli import main\n"
         f"sys.argv = ['latentclass', 'info', {os.fspath(fitted())!r}]\n"
         "try:\n    main()\nfinally:\n"
-        "    heavy = {'sklearn', 'scipy', 'pandas', 'numba', 'pyarrow', 'rich'} & set(sys.modules)\n"
+        "    heavy = {'sklearn', 'scipy', 'pandas', 'pyarrow', 'rich'} & set(sys.modules)\n"
         "    assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
@@ -43,8 +43,7 @@ def test_rules(fitted, tmp_path):
     assert [one["rule"] for one in found] == model.rules()["rule"].tolist()
     ended = run("rules", fitted())
     assert ended.err == (
-        f"Error: {str(fitted())!r} holds a NaiveBayes, which has no rules. Fit a model that has: "
-        "--model hnb.\n"
+        f"Error: {str(fitted())!r} (NaiveBayes) has no rules. Fit a model that has: --model hnb.\n"
     )
 
 
@@ -53,9 +52,9 @@ def test_groups_of_latent_trees(fitted, tmp_path):
     ended = run("groups", path, "--class", "yes", "-o", tmp_path / "g.csv")
     assert ended.code == 0
     header, *rows = read_csv(tmp_path / "g.csv")
-    assert header[0] == "class"
+    assert header[0] == "latent"
     assert "probability" in header
-    frame = latentclass.load(path).latent_groups("yes", n_columns=3)
+    frame = latentclass.load(path).latent_groups("yes", top=3)
     assert len(rows) == len(frame)
 
 
@@ -88,7 +87,7 @@ def test_export(fitted, tmp_path):
     assert run("export", path).code == 2
     ended = run("export", fitted(), "--bif")
     assert ended.err == (
-        f"Error: {str(fitted())!r} holds a NaiveBayes with columns of numbers, such as 'income', "
+        f"Error: {str(fitted())!r} (NaiveBayes) has columns of numbers, such as 'income', "
         "which BIF cannot hold. Fit a model that cuts them into bins: --model tan, ban, k2 or "
         "hnb.\n"
     )

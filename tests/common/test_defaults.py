@@ -107,5 +107,6 @@ def test_searches_pass_scikit_learns_check_of_weights(model, check):
 
 @pytest.mark.slow
 @parametrize_with_checks(DEFAULTS)
+@pytest.mark.filterwarnings("ignore::latentclass.exceptions.TableWarning")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

@@ -129,6 +129,7 @@ def test_small_blocks_change_only_rounding(model, table, monkeypatch):
     assert_allclose(proba(clone(model).fit(X, y), X), whole, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_one_class_is_certain(model, table):
     X, _ = table
     fitted = model.fit(X, ["only"] * 80)
@@ -136,6 +137,7 @@ def test_one_class_is_certain(model, table):
     assert set(fitted.predict(X)) == {"only"}
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_one_row_and_a_class_of_one_row(model):
     assert model.fit([[1.0, "a"]], ["x"]).predict([[2.0, "b"]]).tolist() == ["x"]
     X = [[1.0, "a"], [1.1, "a"], [1.2, "b"], [9.0, "b"]]

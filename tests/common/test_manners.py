@@ -25,6 +25,7 @@ OTHERS = [LatentMixture, LeaveOneOutKNN, BackpropagationNetwork]
 
 
 @parametrize_with_checks(CLASSIFIERS)
+@pytest.mark.filterwarnings("ignore::latentclass.exceptions.TableWarning")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 

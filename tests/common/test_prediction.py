@@ -72,6 +72,24 @@ def test_other_priors_follow_bayes_rule(fitted, table):
     assert_allclose(proba(fitted, X), fitted.predict_proba(X, fitted.class_prior_), rtol=1e-12)
 
 
+def test_each_row_may_have_priors_of_its_own(fitted, table):
+    X = table[0].iloc[:6]
+    priors = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], len(X))
+    priors[2] = [0.0, 1.0, 0.0]
+    one_by_one = [
+        fitted.predict_proba(X.iloc[[i]], priors=mine)[0] for i, mine in enumerate(priors)
+    ]
+    assert_allclose(fitted.predict_proba(X, priors=priors), one_by_one, rtol=1e-9)
+    frame = pd.DataFrame(priors, columns=fitted.classes_)[fitted.classes_[::-1]]
+    assert_allclose(fitted.predict_proba(X, priors=frame), one_by_one, rtol=1e-9)
+    weights = [
+        fitted.explain(X.iloc[[i]], y="mid", priors=mine).weights[0]
+        for i, mine in enumerate(priors)
+    ]
+    together = fitted.explain(X, y="mid", priors=priors)
+    assert_allclose(together.weights, weights, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("priors", "message"),
     [

@@ -6,6 +6,9 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from latentclass import drift
+from latentclass.monitoring import _drift
+
 
 def test_the_summary_says_what_the_model_is(fitted):
     found = fitted.summary()
@@ -39,3 +42,13 @@ def test_rows_of_the_model_are_not_unusual(fitted):
     assert stats.kstest(p, "uniform").pvalue > 0.01
     odd = drawn.iloc[[1, 2]].assign(height=60.0)
     assert_allclose(fitted.unusual(odd, n_draws=99), 0.01)
+
+
+def test_drift_names_the_column_that_moved(fitted, monkeypatch):
+    monkeypatch.setattr(_drift, "N_DRAWN", 500)
+    monkeypatch.setattr(_drift, "N_DRAWS", 99)
+    drawn, _ = fitted.sample(100, random_state=3)
+    drawn = drawn.assign(height=drawn["height"] + 3.0)
+    reference, _ = fitted.sample(100, random_state=4)
+    assert drift(fitted, drawn).moved() == ["height"]
+    assert drift(fitted, drawn, reference=reference).moved() == ["height"]

@@ -52,17 +52,60 @@ def test_input_is_left_as_it_was(model, table):
     pd.testing.assert_frame_equal(X, before)
 
 
-def test_renamed_columns_are_refused_by_name(fitted, table):
+def test_columns_are_found_by_name(fitted, table):
     X, _ = table
-    with pytest.raises(ValueError, match=r"unseen at fit time:\n- tall\n.*missing:\n- height\nSel"):
-        fitted.predict(X.rename(columns={"height": "tall"}))
+    assert proba(fitted, X[X.columns[::-1]]).tolist() == proba(fitted, X).tolist()
+    shuffled = X[X.columns[[2, 0, 4, 1, 3]]]
+    pd.testing.assert_frame_equal(fitted.complete(shuffled), fitted.complete(X)[shuffled.columns])
 
 
-def test_reordered_columns_are_refused_with_a_remedy(fitted, table):
+def test_a_lacking_column_counts_as_missing_with_a_warning(fitted, table):
     X, _ = table
+    words = "X lacks 1 of the 5 columns seen in fit: ['town']; it counts as missing."
+    with pytest.warns(UserWarning, match="columns") as caught:
+        found = proba(fitted, X.drop(columns="town"))
+    assert [str(one.message) for one in caught] == [words]
+    assert found.tolist() == proba(fitted, X.assign(town=None)).tolist()
+    with pytest.warns(UserWarning, match="X lacks"):
+        completed = fitted.complete(X.drop(columns="town"))
+    assert completed.columns.tolist() == ["height", "weight", "happy", "band"]
+    assert completed.notna().all(axis=None)
+
+
+def test_an_extra_column_is_ignored_with_a_warning(fitted, table):
+    X, _ = table
+    more = X.assign(age=3)
+    name = type(fitted).__name__
+    with pytest.warns(UserWarning, match="columns") as caught:
+        found = proba(fitted, more)
+    assert [str(one.message) for one in caught] == [
+        f"{name} has not seen 1 of the columns of X in fit: ['age']; it is ignored."
+    ]
+    assert found.tolist() == proba(fitted, X).tolist()
+    with pytest.warns(UserWarning, match="it is ignored"):
+        completed = fitted.complete(more)
+    pd.testing.assert_frame_equal(completed, fitted.complete(X).assign(age=3))
+
+
+def test_strict_columns_are_those_of_fit_in_their_order(fitted, table):
+    X, _ = table
+    strict = fitted.set_params(columns="strict")
     remedy = r"must be in the same order .*\n.*X\[model.feature_names_in_\]"
     with pytest.raises(ValueError, match=remedy):
-        fitted.predict(X[X.columns[::-1]])
+        strict.predict(X[X.columns[::-1]])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- tall\n.*missing:\n- height\nSel"):
+        strict.predict(X.rename(columns={"height": "tall"}))
+    assert proba(strict, X).shape == (80, 3)
+
+
+def test_rows_may_be_dicts(fitted, table):
+    X, _ = table
+    rows = X.iloc[:9]
+    dicts = [row.dropna().to_dict() for _, row in rows.iterrows()]  # absent keys are missing
+    assert_allclose(proba(fitted, dicts), proba(fitted, rows), rtol=1e-12)
+    assert fitted.explain(dicts).feature_names == list(X.columns)
+    completed, expected = fitted.complete(dicts), fitted.complete(rows)
+    assert [[row[name] for name in X] for row in completed] == expected.to_numpy().tolist()
 
 
 def test_unknown_categories_are_missing_or_refused(model, fitted, table):
@@ -113,7 +156,9 @@ cells = st.one_of(st.floats(-1e6, 1e6, width=32), st.just(np.nan))
 )
 @settings(max_examples=10)
 @pytest.mark.parametrize("prototype", CLASSIFIERS, ids=lambda model: type(model).__name__)
-@pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:EM was stopped")
+@pytest.mark.filterwarnings(
+    "ignore:Columns .* have no value", "ignore:EM was stopped", "ignore:y has a single class"
+)
 def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):
     if all(label is None for label in y):
         y[0] = "p"

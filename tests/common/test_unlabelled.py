@@ -70,6 +70,7 @@ def test_auto_is_the_fit_with_the_factor_that_it_found(model, half):
     assert found.temperature_ == given.temperature_ == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_auto_with_a_single_labelled_row(model):
     X = [[1.0, "a"], [1.1, "a"], [9.0, "b"]]
     fitted = clone(model).set_params(unlabelled_weight="auto").fit(X, ["x", None, None])

@@ -167,6 +167,7 @@ def test_probabilities_are_those_of_all_ways_to_fill_the_row(fitted, table):
     assert_allclose(found["height"], fitted.complete(rows)["height"])
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* repeat the labels")
 @pytest.mark.parametrize("how", ["expected", "most_probable"])
 def test_an_impossible_row_is_filled_like_one_without_any_cell(unsmoothed, how):
     """Without smoothing, a category that a class never had is impossible in it."""

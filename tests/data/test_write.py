@@ -374,13 +374,11 @@ def test_writing_to_the_result_does_not_write_to_the_input():
     assert X["a"].tolist() == [1.0, 2.0]
 
 
-def test_columns_are_compared_with_those_of_fit(refuses):
-    message = (
-        "X has the columns of fit in another order: column 0 is 'b', but in fit it was 'a'. Pass "
-        "the columns of fit in the same order: ['a', 'b']."
-    )
-    with refuses(ValueError, message):
-        fill(pd.DataFrame({"b": [1.0], "a": [NAN]}), pd.DataFrame({"a": [1.0], "b": [1.0]}))
+def test_columns_are_found_by_name_and_others_stay():
+    X = pd.DataFrame({"c": [7, 8], "b": [1.0, NAN], "a": [NAN, 3.0]})
+    out = fill(X, pd.DataFrame({"a": [1.0], "d": ["x"], "b": [2.0]}))
+    expected = pd.DataFrame({"c": [7, 8], "b": [1.0, 0.5], "a": [0.5, 3.0]})
+    pd.testing.assert_frame_equal(out, expected)
 
 
 def test_many_rows_are_filled_where_they_belong():

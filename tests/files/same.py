@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import scipy.sparse as sp
 
 
 def differences(one, other, path="model"):
@@ -11,6 +12,8 @@ def differences(one, other, path="model"):
         return [f"{path}: {type(one).__name__} and {type(other).__name__}"]
     if isinstance(one, np.ndarray):
         return _array_differences(one, other, path)
+    if sp.issparse(one):
+        return differences(one.toarray(), other.toarray(), path)
     if isinstance(one, np.random.RandomState):
         return differences(one.get_state(), other.get_state(), path)
     if isinstance(one, dict):

@@ -187,6 +187,7 @@ def test_a_single_labelled_row_keeps_its_counted_tables():
     assert model.shrinkage_ == np.inf
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_zero_probabilities_rows_without_label_and_a_single_class(copied):
     X, y = copied
     X, labels = X[:60].mask(np.random.default_rng(1).random((60, 5)) < 0.3), pd.Series(y[:60])

@@ -70,6 +70,7 @@ def test_bits_in_any_dress_give_the_same():
         assert {column.kind for column in fitted.schema_.columns} == {"binary"}
 
 
+@pytest.mark.filterwarnings("ignore:BinaryLCMClassifier is meant for")
 def test_numbers_beside_0_and_1_stay_numbers():
     X, y = make_bits(n_columns=3)
     table = np.column_stack([X, np.zeros(len(y)), np.linspace(0, 1, len(y))])

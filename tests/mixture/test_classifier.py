@@ -512,7 +512,7 @@ def _fit_quietly(model, X, y, **options):
             {"estimator": "naive"},
             "estimator='naive' must be one of 'auto', 'logistic_regression', "
             "'kernel_logistic_regression', 'extra_trees', "
-            "'hist_gradient_boosting'.",
+            "'random_forest', 'hist_gradient_boosting'.",
         ),
         (
             {"estimator": 3},

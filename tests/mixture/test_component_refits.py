@@ -303,3 +303,29 @@ def test_filled_cells_are_marked_only_if_there_were_some_in_training(table):
 def test_an_average_needs_classifiers_of_the_search(table):
     with pytest.raises(ValueError, match="average=True has no meaning for classifiers that are"):
         LatentVariableClassifier("extra_trees", average=True).fit(*table)
+
+
+def test_many_rows_are_compared_on_a_sample_and_all_are_learned_from(monkeypatch):
+    from latentclass.mixture import _classifier
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [300, 280, 20])
+    X = rng.normal(y[:, None], 1.0, (600, 3))
+    seen = []
+    search = _classifier.LatentVariableClassifier._search
+
+    def watch(self, rows, recipe, *args, compare=False):
+        weight = np.bincount(rows.y, rows.data.weight)
+        seen.append((len(rows.y), compare, recipe.n_components, weight.round(6).tolist()))
+        return search(self, rows, recipe, *args, compare=compare)
+
+    monkeypatch.setattr(_classifier.LatentVariableClassifier, "_search", watch)
+    monkeypatch.setattr(_classifier, "MOST_COMPARED", 200)
+    monkeypatch.setattr(_classifier, "LEAST_OF_CLASS", 20)
+    model = LatentVariableClassifier("logistic_regression", random_state=0, calibrate=False)
+    model.fit(X, y)
+    *compared, last = seen
+    assert [one[0] for one in compared] == [100 + 94 + 20] * len(compared)
+    assert all(one[1] for one in compared)
+    assert last == (600, False, model.n_components_, [300.0, 280.0, 20.0])
+    assert compared[0][3] == [300.0, 280.0, 20.0]  # the weights of the classes stay

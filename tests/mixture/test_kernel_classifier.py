@@ -59,3 +59,14 @@ def test_three_classes_and_a_constant_matrix():
     assert model.classes_[model.predict_proba(np.full((1, 3), 4.0)).argmax()] == 4
     same = KernelLogisticRegression().fit(np.zeros((4, 1)), np.array([0, 0, 0, 1]))
     assert_allclose(same.predict_proba(np.zeros((1, 1))), [[0.75, 0.25]], atol=1e-3)
+
+
+def test_more_rows_than_are_needed_are_thinned_out_but_no_class_is_lost(circles):
+    X, y = circles
+    y = np.append(y, 9)
+    X = np.vstack([X, [[5.0, 5.0]]])
+    order = np.r_[80, :80]  # the rare class is where even distances do not look
+    model = KernelLogisticRegression(max_rows=40).fit(X[order], y[order], np.ones(81))
+    assert model.classes_.tolist() == [2, 3, 9]
+    assert len(model.fitted_.landmarks) <= 41
+    assert np.mean(model.classes_[model.predict_proba(X).argmax(axis=1)] == y) > 0.85

@@ -142,6 +142,7 @@ class TestMixtures:
         ]
         assert_allclose(model.transform(X)[:, :2].sum(axis=1), model.predict_proba(X)[:, 0])
 
+    @pytest.mark.filterwarnings("ignore:y has a single class")
     def test_expected_cells_use_the_component(self, corners):
         """Given left, the mean of right depends on left within the class."""
         X, y = corners

@@ -154,6 +154,7 @@ class TestMixtures:
         assert_allclose([drawn.mean(), drawn.std()], [model.means_[0, 0], model.scales_[0, 0]],
                         atol=0.1)  # fmt: skip
 
+    @pytest.mark.filterwarnings("ignore:y has a single class")
     def test_the_most_probable_number_is_at_a_hump_not_between(self, mixed):
         X, y = mixed
         model = MixtureNaiveBayes().fit(X[y == "a"], y[y == "a"])

@@ -171,6 +171,15 @@ def test_priors_and_searches_are_passed_on(wine):
     assert_allclose(display.posterior.reshape(-1, 3), expected, rtol=1e-12)
 
 
+def test_the_first_two_continuous_columns_are_drawn_by_default(mixed):
+    table, y = mixed
+    table = table[["shade", *table.columns.drop("shade")]]
+    model = NaiveBayes().fit(table, y)
+    names = [column.name for column in model.schema_.columns if column.kind == "continuous"]
+    display = BoundaryDisplay.from_estimator(model, table, y, grid_resolution=3)
+    assert list(display.names) == names[:2]
+
+
 @pytest.mark.parametrize(
     ("features", "message"),
     [

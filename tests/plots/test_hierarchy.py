@@ -85,8 +85,8 @@ def test_many_columns_have_upright_names_and_given_axes_are_used():
 def test_other_models_are_refused():
     naive = NaiveBayes().fit([["a"], ["b"]], [0, 1])
     message = (
-        "NaiveBayes has no attribute top_variables_, which this picture needs. Pass a "
-        "fitted model of latentclass that has it."
+        "NaiveBayes has no attribute top_variables_, which this picture needs. Pass a fitted "
+        "HNBClassifier."
     )
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         HierarchyDisplay.from_estimator(naive)

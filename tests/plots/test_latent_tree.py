@@ -62,8 +62,8 @@ def test_a_model_without_columns_gives_an_empty_picture():
 def test_other_models_and_classes_are_refused(model):
     naive = NaiveBayes().fit([["a"], ["b"]], [0, 1])
     message = (
-        "NaiveBayes has no attribute trees_, which this picture needs. Pass a "
-        "fitted model of latentclass that has it."
+        "NaiveBayes has no attribute trees_, which this picture needs. Pass a fitted "
+        "LatentTreeClassifier."
     )
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         LatentTreeDisplay.from_estimator(naive, 0)

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass.plots import LatentSpaceDisplay, LoadingsDisplay, ModelGraphDisplay
-from latentclass.plots._model import standardised_loadings
-from plain import LCMClassifier, NaiveBayes
+from latentclass.plots._model import latent_questions, standardised_loadings
+from plain import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier, NaiveBayes
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,10 @@ def test_wrong_component(component, wine_model):
 def test_no_continuous_column(mixed):
     table, y = mixed
     model = LCMClassifier(n_init=1, random_state=0).fit(table[["shade", "rich"]], y)
-    with pytest.raises(ValueError, match=r"^The model has no loadings: its table has"):
+    message = (
+        "The model has no loadings: its table has no column that depends on the latent variables."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         LoadingsDisplay.from_estimator(model)
     display = ModelGraphDisplay.from_estimator(model)
     assert len(display.class_lines_.get_segments()) == 4  # two latent variables, two columns
@@ -227,3 +230,100 @@ def test_learned_structure_is_drawn(wine):
     assert len(graph.latent_lines_.get_segments()) == model.edges_.sum()
     heat = LoadingsDisplay.from_estimator(model)
     assert len(heat.hatches_) == np.sum(~model.edges_)
+
+
+# --------------------------------------------- discrete columns below latent variables
+
+
+def fit_hybrid(mixed, nominal, n_components=2):
+    table, y = mixed
+    rng = np.random.default_rng(1)
+    table = table.assign(
+        town=np.array(["Oslo", "Rome", "Bonn"])[(rng.random(60) < 0.6) * (np.arange(60) % 3)],
+        same="one",
+    )
+    model = HybridLCMClassifier(
+        2, n_components, nominal=nominal, n_init=1, discriminative=False, random_state=0
+    )
+    return model.fit(table, y)
+
+
+@pytest.fixture(scope="module", params=["stick_breaking", "softmax"])
+def hybrid(request, mixed):
+    return fit_hybrid(mixed, request.param)
+
+
+def test_standardised_questions_by_sampling(hybrid):
+    """The deviation of a question is that of its log-odds plus the noise behind the answer."""
+    rng = np.random.default_rng(0)
+    n_rows = 200_000
+    y = rng.choice(3, n_rows, p=hybrid.class_prior_)
+    m = (rng.random((n_rows, 1)) > np.cumsum(hybrid.component_prior_, axis=1)[y]).sum(axis=1)
+    z = rng.standard_normal((n_rows, 2)) * np.sqrt(hybrid.latent_variances_)[y]
+    z += hybrid.latent_means_[y]
+    found = {question.text: question.loadings for question in latent_questions(hybrid)}
+    names = [name for name, _ in hybrid.questions_]
+    for i, (name, category) in enumerate(hybrid.questions_):
+        weights, intercepts = hybrid.weights_[:, i], hybrid.intercepts_[:, i]
+        noise = rng.logistic(size=n_rows)
+        if names.count(name) == 3:  # soft-max: against the mean of the three
+            mine = [j for j, other in enumerate(names) if other == name]
+            weights = weights - hybrid.weights_[:, mine].mean(axis=1)
+            intercepts = intercepts - hybrid.intercepts_[:, mine].mean(axis=1)
+            noise = rng.gumbel(size=n_rows)
+        hidden = np.einsum("rq,rq->r", weights[m], z) + intercepts[m] + noise
+        assert_allclose(found[f"{name} = {category}"], weights / hidden.std(), rtol=0.02)
+    assert len(found) == len(hybrid.questions_)
+
+
+def test_heat_map_has_lines_for_discrete_columns(hybrid):
+    display = LoadingsDisplay.from_estimator(hybrid, component=1)
+    questions = latent_questions(hybrid)
+    assert display.names == ["length", "weight", *(question.text for question in questions)]
+    assert [name.split()[0] for name in display.names[2:]] == sorted(
+        (name for name, _ in hybrid.questions_), key=["shade", "rich", "town"].index
+    )
+    assert_allclose(display.loadings[:2], standardised_loadings(hybrid)[1])
+    assert_allclose(display.loadings[2:], [question.loadings[1] for question in questions])
+    assert display.edges.all()
+    assert not display.hatches_
+
+
+def test_discrete_columns_hang_on_the_latent_variables(hybrid):
+    display = ModelGraphDisplay.from_estimator(hybrid)
+    assert (display.names, display.discrete) == (["length", "weight"], [])
+    assert display.logistic == ["shade", "rich", "town", "same"]
+    assert len(display.class_lines_.get_segments()) == 3  # two latent variables, the component
+    assert len(display.component_lines_.get_segments()) == 6
+    lines = display.latent_lines_.get_segments()
+    assert len(lines) == 2 * 5  # a column with a single category depends on nothing
+    share = hybrid.class_prior_ @ hybrid.component_prior_
+    town = [q.loadings for q in latent_questions(hybrid) if q.column == "town"]
+    squares = sum(share[m] * np.mean([one[m] ** 2 for one in town], axis=0) for m in range(2))
+    assert_allclose(display.strengths[4], np.sqrt(squares))
+    assert_array_equal(display.strengths[5], 0.0)
+    # squares for discrete columns, at the ends of their lines
+    *_, squares = display.ax_.collections
+    places = {text.get_text(): text.xy for text in display.ax_.texts if hasattr(text, "xy")}
+    assert_allclose(squares.get_offsets(), [places[name] for name in display.logistic])
+    assert_allclose(np.array(lines)[-2:, 1], [places["town"]] * 2)
+
+
+def test_binary_columns_alone_have_loadings(mixed):
+    table, y = mixed
+    model = BinaryLCMClassifier(2, n_init=1, random_state=0).fit(table[["shade", "rich"]], y)
+    heat = LoadingsDisplay.from_estimator(model)
+    assert [name.split()[0] for name in heat.names] == ["shade", "rich"]
+    graph = ModelGraphDisplay.from_estimator(model)
+    assert graph.logistic == ["shade", "rich"]
+    assert len(graph.latent_lines_.get_segments()) == 4
+
+
+def test_groups_of_categories_are_named(mixed):
+    table, y = mixed
+    letters = np.array(list("abcdefghijkl"))[np.arange(60) % 12]
+    model = HybridLCMClassifier(1, 1, n_init=1, discriminative=False, random_state=0)
+    model.fit(table.assign(letter=letters), y)
+    texts = [q.text for q in latent_questions(model) if q.column == "letter"]
+    assert len(texts) == 11
+    assert any(re.fullmatch(r"letter in \{., ., ., \.\.\.\}", text) for text in texts)

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from damaged_tables import DAMAGES, damaged_files
+from hypothesis import given
+from hypothesis import strategies as st
 
 import latentclass
 from latentclass import read_table
@@ -253,3 +255,54 @@ def test_a_packed_bomb_does_not_fill_the_memory():
         "latentclass.exceptions.TableFileError: bomb.csv.gz, line 2: the line is longer than 4 MB. "
         "Line breaks are missing, or this is not a table."
     )
+
+
+pieces = st.sampled_from(
+    ["a", "b", "1", "2.5", "007", ",", ";", "\t", "\n", "\r", '"', "'", " ", "é", "\0", "?",
+     "@data", "@attribute x {", "}", "%", "1e999", "-", "true"]
+)  # fmt: skip
+files = (
+    st.lists(pieces, max_size=30).map(lambda parts: "".join(parts).encode())
+    | st.binary(max_size=60)
+    | st.lists(pieces, max_size=20).map(lambda parts: "".join(parts).encode("utf-16"))
+)
+
+
+@given(files, st.sampled_from(["csv", "tsv", "arff", "parquet", "feather", "csv.gz"]))
+def test_any_bytes_are_a_table_or_one_sentence(data, ending):
+    file = io.BytesIO(data)
+    file.name = f"x.{ending}"
+    try:
+        opened = open_table(file)
+        opened.describe()
+        whole = opened.read()
+    except TableFileError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert message.isprintable()
+    if message:
+        return
+    assert whole.num_rows > 0
+    assert whole.num_columns == len(opened.names) == len(set(opened.names))
+    assert pa.concat_tables(opened.read_chunks(2)).equals(whole)
+
+
+def test_without_pyarrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    message = "Reading files needs pyarrow. Install it: pip install 'latentclass[cli]'."
+    with pytest.raises(ImportError, match=f"^{re.escape(message)}$"):
+        read_table(io.StringIO("a,b\n1,2\n"))
+
+
+def test_a_file_that_changes_while_it_is_read():
+    Path("x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    file = open_table("x.csv")
+    list(file.read_chunks())  # settles the types
+    Path("x.csv").write_text("a,b\nword,2\n", encoding="utf-8")
+    message = r"^x\.csv: the rows cannot be read \('the file has changed while it was read'\)\.$"
+    with pytest.raises(TableFileError, match=message):
+        list(file.read_chunks())
+    Path("x.csv").unlink()
+    with pytest.raises(TableFileError, match=r"^x\.csv: there is no such file\. Check the path\.$"):
+        file.read()

@@ -234,6 +234,14 @@ def test_separators(separator):
     assert read_text(text, separator=separator).to_pydict() == file.read().to_pydict()
 
 
+def test_spaces_separate_only_what_is_no_prose():
+    file = open_table(io.StringIO("Chins Situps\n5 162\n2 110\n"))
+    assert file.describe() == "the file: CSV, separator space, UTF-8"
+    assert file.read().to_pydict() == {"Chins": [5, 2], "Situps": [162, 110]}
+    prose = open_table(io.StringIO("my remarks\nhello world\ngood day\n"))
+    assert prose.read().to_pydict() == {"my remarks": ["hello world", "good day"]}
+
+
 def test_a_space_after_each_separator_belongs_to_no_cell():
     table = read_text("age, work, class\n39, State-gov, <=50K\n50, ?, >50K\n")
     assert table.to_pydict() == {
@@ -430,3 +438,24 @@ def test_chunks_do_not_change_the_table(frame, ending, n_rows):
     buffer.seek(0)
     file = open_table(buffer)
     assert pa.concat_tables(file.read_chunks(n_rows)).equals(file.read())
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet", "feather"])
+def test_reading_loads_neither_pandas_nor_scikit_learn(tmp_path, ending):
+    """Both take longer than reading a small file."""
+    path = tmp_path / f"table.{ending}"
+    write(FRAME, path)
+    code = (
+        "import sys\nfrom latentclass.tables import open_table\n"
+        f"file = open_table({str(path)!r})\nfile.describe()\n"
+        "file.read()\nlist(file.read_chunks())\n"
+        "print(sorted({'pandas', 'sklearn', 'scipy', 'polars'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "[]\n", run.stderr
+
+
+def test_a_table_file_tells_what_it_is():
+    assert repr(open_table(io.StringIO("a,b\n1,2\n"))) == (
+        "<TableFile the file: CSV, separator ',', UTF-8>"
+    )

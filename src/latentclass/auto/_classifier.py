@@ -89,6 +89,10 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         numbers of which there are just two; None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     random_state : int, RandomState or None, default=None
         Seeds the folds, the classifiers, and `sample`.
     n_jobs : int or None, default=None
@@ -186,6 +190,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         unlabelled_weight: float | str = "auto",
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -200,6 +205,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -322,7 +328,9 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         """An unfitted candidate that reads tables as this classifier does."""
         copy = Family(name, plan.families[name]).prepared(plan.seed, self.n_jobs).estimator
         copy.set_params(
-            categorical_features=self.categorical_features, handle_unknown=self.handle_unknown
+            categorical_features=self.categorical_features,
+            handle_unknown=self.handle_unknown,
+            columns=self.columns,
         )
         return copy
 

@@ -99,6 +99,7 @@ OFFERS = {
                     "kernel": "kernel_logistic_regression",
                     "boosting": "hist_gradient_boosting",
                     "trees": "extra_trees",
+                    "forest": "random_forest",
                 }.items()
             },
         }
@@ -117,6 +118,7 @@ CHEAPEST_FIRST = (
     "LatentVariableClassifier, boosting",
     "LatentTreeClassifier",
     "LatentVariableClassifier, trees",
+    "LatentVariableClassifier, forest",
     "LCMClassifierCV, EM",
     "HybridLCMClassifier",
     "LCMClassifierCV",

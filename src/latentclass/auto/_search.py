@@ -23,6 +23,9 @@ from latentclass.estimator._reading import Training
 WARM_ROWS = 100
 """A candidate is first fitted to so many rows, which may compile its kernels."""
 
+WARM: set[str] = set()
+"""Names of candidates that this process has fitted: their kernels are there."""
+
 PROBE_ROWS = 1000
 """With more than twice as many rows, the cost of a candidate is measured on this many first."""
 
@@ -248,7 +251,9 @@ class Search:
         n_rows = len(self.training.y)
         if not np.isfinite(left):
             return
-        self._learn(trial, self._some_rows(WARM_ROWS))  # so that compiling is not measured
+        if trial.candidate.name not in WARM:  # so that compiling is not measured
+            self._learn(trial, self._some_rows(WARM_ROWS))
+            WARM.add(trial.candidate.name)
         if n_rows <= 2 * PROBE_ROWS:
             return
         part = self._some_rows(PROBE_ROWS)

@@ -14,6 +14,7 @@ from latentclass.cli._input import (
     check_input,
     chunks,
     load_classifier,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -47,7 +48,7 @@ def anomalies(
     check_input(data)
     fitted, about = load_classifier(model)
     file = open_file(data, text=text_columns(fitted.schema_), **options)
-    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])
+    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, noted_columns(about))
     found: list[tuple[float, float, int, tuple[str, ...]]] = []
     with Progress(out, "scoring") as progress:
         for before, _, X in chunks(file, fitted.schema_, data):
@@ -55,7 +56,7 @@ def anomalies(
             order = heapq.nsmallest(top, range(X.num_rows), lambda i: (p_values[i], density[i]))  # noqa: B023
             found += [(p_values[i], density[i], before + i + 1, tuple(_cells(X, i))) for i in order]
             found = heapq.nsmallest(top, found)
-            progress.advance(X.num_rows)
+            progress.advance(X.num_rows, of=file.n_rows)
     header = ["row", "unusual", "log_density", *fitted.schema_.names]
     rows = [(row, p, log_p, *cells) for p, log_p, row, cells in found]
     columns = {name: [row[j] for row in rows] for j, name in enumerate(header)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
@@ -16,24 +15,25 @@ from latentclass._version import __version__
 from latentclass.cli._console import Console
 
 HOMES = {
-    "check": "_check",
-    "fit": "_fit",
-    "predict": "_predict",
-    "evaluate": "_evaluate",
-    "compare": "_compare",
-    "explain": "_explain",
-    "anomalies": "_anomalies",
-    "complete": "_complete",
-    "sample": "_sample",
-    "rules": "_structure",
-    "groups": "_structure",
-    "info": "_info",
-    "export": "_structure",
-    "datasets": "_datasets",
-    "warmup": "_warmup",
-    "demo": "_demo",
+    "check": ("_check", "Look at a table before a model is fitted to it."),
+    "fit": ("_fit", "Fit a model to a table and write it to a file."),
+    "predict": ("_predict", "Predict the class of each row of a file."),
+    "evaluate": ("_evaluate", "Score a model on a file whose classes are known."),
+    "compare": ("_compare", "Compare models on the same folds of tables."),
+    "explain": ("_explain", "Tell why rows get their class."),
+    "anomalies": ("_anomalies", "Show the most unusual rows of a file."),
+    "complete": ("_complete", "Fill the missing cells of a file."),
+    "sample": ("_sample", "Draw rows from a model."),
+    "rules": ("_structure", "Show the rules of a model."),
+    "groups": ("_structure", "Show the groups that a model has found."),
+    "info": ("_info", "Tell what a model file holds."),
+    "export": ("_structure", "Write a model for other programs."),
+    "datasets": ("_datasets", "List data sets, or write one to a file."),
+    "warmup": ("_warmup", "Compile ahead of time, for a container image."),
+    "demo": ("_demo", "Show what the models do, on the wine data."),
 }
-"""The commands, and the module of each. They load their libraries when they run."""
+"""The commands: the module of each, and the first line of its help, which a test compares. So the
+list of commands needs no import. Commands load their libraries when they run."""
 
 DONE, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes."""
@@ -62,9 +62,14 @@ class App(click.Group):
         """Import a command."""
         if cmd_name not in HOMES:
             return None
-        module = import_module(f"latentclass.cli.{HOMES[cmd_name]}")
+        module = import_module(f"latentclass.cli.{HOMES[cmd_name][0]}")
         found: click.Command = getattr(module, cmd_name)
         return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in HOMES.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -110,6 +115,8 @@ class App(click.Group):
 
 def _fail(console: Console, error: Exception) -> int:
     if console.debug:
+        import traceback
+
         click.echo(traceback.format_exc(), err=True)
     console.error(sentence(error))
     return FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -31,8 +32,10 @@ def check(data: str, target: str, **options: Any) -> None:
     need_column(target, file.names, data)
     with Progress(out, "checking"):
         table = file.read()
-        found = check_table(table.drop_columns([target]), table.column(target), target=target)
+        found = check_table(table, target=target)
     if out.json:
         out.show_json(found.to_dict())
     else:
         out.show(*str(found).splitlines())
+        words = ["latentclass", "fit", data, "--target", target, *found.options]
+        out.say("", f"Next: {shlex.join(words)}")

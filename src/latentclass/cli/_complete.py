@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from latentclass.cli._input import (
     check_input,
     chunks,
     load_model,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -47,12 +49,12 @@ def complete(
     check_input(data)
     fitted, about = load_model(model)
     if not hasattr(fitted, "complete"):
-        raise CommandError(
-            f"{model!r} holds a {type(fitted).__name__}, which cannot complete rows."
-        )
+        raise CommandError(f"{model!r} ({type(fitted).__name__}) cannot complete rows.")
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     by_name = ColumnsByName(fitted.schema_, list(file.names))
-    by_name.tell(out, data, [about.get("target", "")])
+    by_name.tell(out, data, noted_columns(about))
+    # a column of a Parquet or Feather file has one type, and whole numbers may get a mean
+    exact = Path(output or "").suffix.lower() not in (".parquet", ".feather")
     n_rows = n_cells = 0
     with (
         row_writer(output, as_json=out.json and output is None) as write,
@@ -61,14 +63,25 @@ def complete(
         for _, table, X in chunks(file, fitted.schema_, data):
             full = fitted.complete(X, how=how)
             columns = {
-                name: full.column(name) if name in X.column_names else table.column(name)
+                name: _filled(table, full, name, exact=exact)
                 for name in [*table.column_names, *by_name.lacking]
             }
             write(columns)
             n_rows += X.num_rows
             n_cells += sum(one.null_count for one in X.columns)
             n_cells -= sum(one.null_count for one in full.columns)
-            progress.advance(X.num_rows)
+            progress.advance(X.num_rows, of=file.n_rows)
     out.say(f"{n_cells:,} cells filled in {n_rows:,} rows.")
     if output is not None and out.json:
         out.show_json({"rows": n_rows, "cells": n_cells, "output": output})
+
+
+def _filled(table: Any, full: Any, name: str, *, exact: bool) -> Any:
+    """A column of the output. With `exact`, cells that were there stay to the letter."""
+    if name not in full.column_names:
+        return table.column(name)
+    filled = full.column(name)
+    if name not in table.column_names or not exact:
+        return filled
+    pairs = zip(table.column(name).to_pylist(), filled.to_pylist(), strict=True)
+    return [new if old is None else old for old, new in pairs]

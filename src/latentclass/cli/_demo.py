@@ -22,7 +22,8 @@ def demo() -> None:
     """
     import numpy as np
 
-    from latentclass import HybridLCMClassifier
+    from latentclass import LCMClassifier
+    from latentclass.baselines import NaiveBayes
     from latentclass.cli._peers import PEERS
     from latentclass.evaluation import compare
 
@@ -34,9 +35,11 @@ def demo() -> None:
         f"missing, {sum(label is None for label in y)} rows without a class.",
         "",
     ) if not out.json else None
-    model = HybridLCMClassifier(random_state=SEED)
-    contenders = {"hybrid": model} | {
-        name: PEERS[name](SEED) for name in ("majority", "logistic-regression", "gradient-boosting")
+    model = NaiveBayes(random_state=SEED)
+    contenders = {
+        "naive-bayes": model,
+        "lcm": LCMClassifier(2, 1, n_init=1, unlabelled_weight=0.1, random_state=SEED),
+        **{name: PEERS[name](SEED) for name in ("majority", "logistic-regression")},
     }
     with Progress(out, "comparing"):
         result = compare(contenders, [("wine, damaged", X, y)], cv=5, random_state=SEED,

@@ -16,6 +16,7 @@ from latentclass.cli._input import (
     labels_of,
     load_classifier,
     need_column,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -48,9 +49,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
                                click.get_current_context())  # fmt: skip
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     need_column(target, file.names, data)
-    ColumnsByName(fitted.schema_, list(file.names)).tell(
-        out, data, [target, *about.get("dropped", []), about.get("weights") or ""]
-    )
+    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [target, *noted_columns(about)])
     from latentclass.cli._training_rows import LEAST_SEEN, mark_rows, share_of_known
 
     labels: list[Any] = []
@@ -63,7 +62,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
             parts.append(fitted.predict_proba(X))
             if note:
                 marks += mark_rows(fitted, X, mine.tolist())
-            progress.advance(X.num_rows)
+            progress.advance(X.num_rows, of=file.n_rows)
     if not any(label is not None for label in labels):
         raise CommandError(f"{data!r}, column {target!r} holds no class in any row.")
     result = scores(fitted.classes_, labels, np.concatenate(parts))

@@ -14,6 +14,7 @@ from latentclass.cli._input import (
     check_input,
     chunks,
     load_classifier,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -42,7 +43,7 @@ def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any
     check_input(data)
     fitted, about = load_classifier(model)
     file = open_file(data, text=text_columns(fitted.schema_), **options)
-    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [about.get("target", "")])
+    ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, noted_columns(about))
     wanted = sorted(set(rows))
     told, n_rows = [], 0
     for before, _, X in chunks(file, fitted.schema_, data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from latentclass.cli._progress import Progress
 
 SEARCH_SHARE = 0.8
 """Share of the budget for the search; the rest is for the methods that are shown beside it."""
+
+UNTRIED = ("not started", "too slow")
+"""What becomes of candidates for which there is no time."""
 
 OWN_SCORE = "this model"
 """The name of the model itself among the held-out scores."""
@@ -120,7 +124,6 @@ def fit(
     beside a majority guess, logistic regression and gradient boosting on the same folds. Rows
     without a class are learned from too. Ctrl-C keeps the best model so far.
     """
-    began = time.monotonic()
     out = console()
     if output is None:
         if data == "-":
@@ -149,10 +152,11 @@ def fit(
     from latentclass.cli._held_out import make_folds
 
     folds = make_folds(y, seed or 0)
-    end = None if budget is None else began + budget
+    # from here on: how long a table takes to read does not decide which families are tried
+    end = None if budget is None else time.monotonic() + budget
     job = Job(X, y, weight, folds, end)
     if model == "auto":
-        search = None if end is None else max(SEARCH_SHARE * (end - time.monotonic()), 0.01)
+        search = None if budget is None else SEARCH_SHARE * budget
         fitted = fit_auto(out, estimator, job, search).set_params(time_budget=budget)
     else:
         fitted = fit_one(out, model, estimator, job)
@@ -246,17 +250,14 @@ def read_weights(cells: Any, name: str, path: str) -> Any:
 
 def tell_flags(out: Console, X: Any, y: Any, target: str) -> None:
     """Say what looks wrong in the table."""
-    try:  # TEMPORARY: until branch tables has it
-        from latentclass import check_table
-    except ImportError:
-        return
+    from latentclass import check_table
 
     with Progress(out, "checking the table"):
-        found = check_table(X, y, target=target)
-    for flag in found.flags:
-        out.warn(flag)
+        found = check_table(X.append_column(target, y), target=target)
+    for remark in found.remarks:
+        out.warn(remark)
     if found.options:
-        out.say(f"Suggested: {found.options}")
+        out.say(f"Suggested options: {shlex.join(found.options)}")
 
 
 # ---------------------------------------------------------------------------- models
@@ -322,7 +323,7 @@ def compare_with_peers(out: Console, job: Job, seed: int) -> None:
 def is_partial(fitted: Any) -> bool:
     """Whether the budget ended before all candidates were tried."""
     board = getattr(fitted, "leaderboard_", ())
-    return any(row.status in ("not started", "too slow") for row in board)
+    return any(row.status in UNTRIED for row in board)
 
 
 # ---------------------------------------------------------------------------- result
@@ -377,5 +378,9 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
         out.say("The other methods learned without the weights; all scores are weighted.")
     if not job.folds:
         out.say("There are too few labelled rows for held-out scores.")
-    if is_partial(fitted):
-        out.say("The budget ended before all candidates were tried: give more with --budget.")
+    if is_partial(fitted) and not job.interrupted:
+        left = [row.family for row in fitted.leaderboard_ if row.status in UNTRIED]
+        out.say(
+            f"The budget ended before {len(left)} of {len(fitted.leaderboard_)} candidates were "
+            f"tried ({'; '.join(left)}): give more with --budget."
+        )

@@ -71,9 +71,15 @@ def load_classifier(path: str) -> tuple[Any, dict[str, Any]]:
     model, about = load_model(path)
     if not hasattr(model, "classes_") or not hasattr(model, "explain"):
         raise CommandError(
-            f"{path!r} holds a {type(model).__name__}, which is no classifier: it has no classes."
+            f"{path!r} ({type(model).__name__}) is no classifier: it has no classes."
         )
     return model, about
+
+
+def noted_columns(about: dict[str, Any]) -> list[str]:
+    """Columns of the training table that the model was not given: the user knows of them."""
+    names = [about.get("target"), about.get("weights"), *about.get("dropped", [])]
+    return [name for name in names if name]
 
 
 def text_columns(schema: Any) -> list[str]:
@@ -222,8 +228,12 @@ def _word(column: Any) -> str:
     return "numbers" if column.kind == "continuous" else "true and false"
 
 
+CHUNK = 16384
+"""Rows that are read, predicted and written at a time. More of them are hardly quicker."""
+
+
 def chunks(
-    file: Any, schema: Any, path: str, n_rows: int = 65536
+    file: Any, schema: Any, path: str, n_rows: int = CHUNK
 ) -> Iterator[tuple[int, Any, Any]]:
     """The rows of a file, some at a time: number of rows before, all columns, the model's."""
     by_name = ColumnsByName(schema, list(file.names))

@@ -108,8 +108,11 @@ def _delimited(
 def _guarded(values: Sequence[Any], terminal: bool) -> list[Any]:
     cells = _list(values)
     kinds = set(map(type, cells))
-    if kinds <= {int}:
+    if kinds <= {int} or (kinds <= {float} and not any(map(math.isnan, cells))):
         return cells
+    if kinds <= {str, type(None)}:  # a column of classes has few different ones
+        guard = {cell: _cell(cell, terminal) for cell in set(cells)}
+        return [guard[cell] for cell in cells]
     return [_cell(cell, terminal) for cell in cells]
 
 

@@ -15,6 +15,7 @@ from latentclass.cli._input import (
     chunks,
     load_classifier,
     need_column,
+    noted_columns,
     open_file,
     table_options,
     text_columns,
@@ -63,7 +64,7 @@ def predict(
     names = list(file.names)
     for name in keep:
         need_column(name, names, data)
-    ColumnsByName(fitted.schema_, names).tell(out, data, [about.get("target", ""), *keep])
+    ColumnsByName(fitted.schema_, names).tell(out, data, [*noted_columns(about), *keep])
     n_rows = 0
     with (
         row_writer(output, as_json=out.json and output is None) as write,
@@ -75,7 +76,7 @@ def predict(
             columns |= predicted(fitted, X, proba=proba, explain=explain, unusual=unusual)
             write(columns)
             n_rows += table.num_rows
-            progress.advance(table.num_rows)
+            progress.advance(table.num_rows, of=file.n_rows)
     if output is not None:
         out.say(f"{n_rows:,} rows written to {output!r}.")
         if out.json:

@@ -54,8 +54,9 @@ class Progress:
         if self._thread.is_alive():
             self._thread.join(timeout=1.0)
 
-    def advance(self, n: int = 1) -> None:
-        """Count steps as done."""
+    def advance(self, n: int = 1, *, of: int | None = None) -> None:
+        """Count steps as done; `of` is their number, if it is known by now."""
+        self.total = of or self.total
         self.done += n
 
     def tell(self, phase: str) -> None:
@@ -98,11 +99,11 @@ class Progress:
         bar: Any = progress.Progress(
             progress.SpinnerColumn(),
             progress.TextColumn("{task.description}", markup=False),
-            *([progress.BarColumn()] if self.total else []),
+            progress.BarColumn(),
             console=RichConsole(stderr=True, no_color=not self._console.color),
             transient=True,
         )
         with bar:
             task = bar.add_task(self.text(), total=self.total)
             while not self._end.wait(0.2):
-                bar.update(task, description=self.text(), completed=self.done)
+                bar.update(task, description=self.text(), completed=self.done, total=self.total)

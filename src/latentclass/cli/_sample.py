@@ -34,7 +34,7 @@ def sample(
     check_output(output, force)
     fitted, about = load_model(model)
     if not hasattr(fitted, "sample"):
-        raise CommandError(f"{model!r} holds a {type(fitted).__name__}, which cannot draw rows.")
+        raise CommandError(f"{model!r} ({type(fitted).__name__}) cannot draw rows.")
     given: dict[str, Any] = {"y": find_label(fitted, label)} if label is not None else {}
     with Progress(out, "drawing"):
         X, y = fitted.sample(n_rows, random_state=seed, **given)

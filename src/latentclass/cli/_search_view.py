@@ -51,7 +51,7 @@ class SearchView:
         """A candidate begins or has ended."""
         self.search = search
         ended = trial.status != "not started" or bool(trial.reason)
-        if self._live is None and ended:
+        if self._live is None and ended and trial.status != "not started":
             if not self._begun:
                 self._begun = True
                 self._console.say("", f"{'family':34}  log-loss  accuracy  seconds")

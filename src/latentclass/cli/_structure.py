@@ -29,8 +29,7 @@ def _part_with(path: str, attributes: tuple[str, ...], what: str, which: str) ->
                 console().say(f"Of the average, its best member: {type(one).__name__}.")
             return one
     raise CommandError(
-        f"{path!r} holds a {type(model).__name__}, which has no {what}. Fit a model that has: "
-        f"{which}."
+        f"{path!r} ({type(model).__name__}) has no {what}. Fit a model that has: {which}."
     )
 
 
@@ -77,11 +76,11 @@ def rules(model: str, output: str | None, force: bool) -> None:
 @command
 @click.argument("model", type=click.Path())
 @click.option("--class", "label", help="For latent trees: only the groups of this class.")
-@click.option("--columns", "n_columns", type=click.IntRange(1), default=3, show_default=True,
+@click.option("--top", type=click.IntRange(1), default=3, show_default=True,
               help="For latent trees: columns to show for each latent variable.")  # fmt: skip
 @output_option
 @force_option
-def groups(model: str, label: str | None, n_columns: int, output: str | None, force: bool) -> None:
+def groups(model: str, label: str | None, top: int, output: str | None, force: bool) -> None:
     """Show the groups that a model has found.
 
     Latent trees: the groups into which each latent variable splits the rows of a class, by the
@@ -93,26 +92,20 @@ def groups(model: str, label: str | None, n_columns: int, output: str | None, fo
     which = tuple(SHOWN)
     found = _part_with(model, which, "groups", "--model latent-tree, lvc or hnb")
     show = next(SHOWN[name] for name in which if hasattr(found, name))
-    columns = show(found, label, n_columns)
+    columns = show(found, label, top)
     if not next(iter(columns.values())):
         console().say("The model has found no groups.")
     _show(columns, output)
 
 
-def _tree_groups(model: Any, label: str | None, n_columns: int) -> dict[str, list[Any]]:
-    labels = model.classes_.tolist() if label is None else [find_label(model, label)]
-    found: dict[str, list[Any]] = {"class": []}
-    for one in labels:
-        frame = model.latent_groups(one, n_columns=n_columns)
-        for name, cells in as_columns(frame, list(frame.columns)).items():
-            found.setdefault(name, []).extend(cells)
-        found["class"] += [label_text(one)] * len(frame)
-    return found
+def _tree_groups(model: Any, label: str | None, top: int) -> dict[str, Any]:
+    frame = model.latent_groups(None if label is None else find_label(model, label), top=top)
+    return as_columns(frame, list(frame.columns))
 
 
-def _components(model: Any, label: str | None, n_columns: int) -> dict[str, list[Any]]:  # noqa: ARG001
+def _components(model: Any, label: str | None, top: int) -> dict[str, Any]:  # noqa: ARG001
     names = ("component", "share", "about", "value")
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    found: dict[str, Any] = {name: [] for name in names}
     for line in _component_lines(model):
         for name, cell in zip(names, line, strict=True):
             found[name].append(cell)
@@ -137,7 +130,7 @@ def _component_lines(model: Any) -> Iterator[tuple[int, float, str, float]]:
                 yield k, share, f"P({name} = {category})", float(value)
 
 
-def _hierarchy(model: Any, label: str | None, n_columns: int) -> dict[str, list[Any]]:  # noqa: ARG001
+def _hierarchy(model: Any, label: str | None, top: int) -> dict[str, Any]:  # noqa: ARG001
     one = model.models_[0] if getattr(model, "n_models", 1) > 1 else model
     children = one.latent_children_
     tops = set(one.top_variables_)
@@ -149,7 +142,7 @@ def _hierarchy(model: Any, label: str | None, n_columns: int) -> dict[str, list[
     }
 
 
-SHOWN: dict[str, Callable[[Any, str | None, int], dict[str, list[Any]]]] = {
+SHOWN: dict[str, Callable[[Any, str | None, int], dict[str, Any]]] = {
     "latent_groups": _tree_groups,
     "means_": _components,
     "latent_children_": _hierarchy,
@@ -161,9 +154,9 @@ def _network(found: Any, path: str) -> str:
     numbers = [found.schema_.columns[j].name for j in found.schema_.continuous]
     if numbers and not hasattr(found, "cut_points_"):
         raise CommandError(
-            f"{path!r} holds a {type(found).__name__} with columns of numbers, such as "
-            f"{numbers[0]!r}, which BIF cannot hold. Fit a model that cuts them into bins: --model "
-            "tan, ban, k2 or hnb."
+            f"{path!r} ({type(found).__name__}) has columns of numbers, such as {numbers[0]!r}, "
+            "which BIF cannot hold. Fit a model that cuts them into bins: --model tan, ban, k2 or "
+            "hnb."
         )
     return str(found.to_bif())
 

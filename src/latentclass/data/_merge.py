@@ -50,7 +50,9 @@ def _merge_columns(
     if not mine.observed:
         return new, more
     if count is None and more is None:
-        return mine, None
+        whole = mine.whole and new.whole
+        non_negative = mine.non_negative and new.non_negative
+        return replace(mine, whole=whole, non_negative=non_negative), None
     if count is None or more is None:
         kinds = ("numbers", "text") if count is None else ("text", "numbers")
         raise ValueError(

@@ -8,8 +8,9 @@ what a column means for a model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from os import PathLike
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -66,25 +67,53 @@ def read_raw(X: Any, *, owner: str) -> RawTable:
     """
     if sp.issparse(X):
         return _read_sparse(X, owner)
+    X = as_frame(X)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(X, owner)
-    refuse_non_table(X)
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise TypeError(
-            f"X is a lazy table ({type(X).__name__}), but {owner} needs its rows. "
-            "Collect it first: X.collect()."
-        )
+    refuse_non_table(X, owner=owner)
+    if are_records(X):
+        return _read_records(X)
     return _read_array(X, owner)
 
 
-def refuse_non_table(X: Any) -> None:
+def as_frame(X: Any) -> Any:
+    """Return a pyarrow record batch as a pyarrow table, and anything else unchanged."""
+    if type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow"):
+        from pyarrow import Table
+
+        return Table.from_batches([X])
+    return X
+
+
+def are_records(X: Any) -> bool:
+    """Whether a table is a list of rows that are dicts."""
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def refuse_non_table(X: Any, *, owner: str) -> None:
     """Refuse what has no rows and columns, with the messages of scikit-learn where they exist."""
-    if isinstance(X, dict) and not sp.issparse(X):  # a sparse DOK matrix is a dict
-        raise TypeError("X is a dict, not a table. Convert it first: pandas.DataFrame(X).")
     if type(X) is np.ndarray or nw.dependencies.is_into_dataframe(X):  # the usual case
         return
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X is the text {_shown(str(X))}, not a table. If it names a file, read it first: "
+            "X = latentclass.read_table(path)."
+        )
+    if isinstance(X, Mapping) and not sp.issparse(X):  # a sparse DOK matrix is a dict
+        raise TypeError(
+            "X is a dict, not a table. Wrap it in a list if it is one row: [X]. Convert it if it "
+            "holds columns: pandas.DataFrame(X)."
+        )
     if X is None or nw.dependencies.is_into_series(X):
         check_array(X, dtype=None)  # raises
+    if isinstance(X, list | tuple) or sp.issparse(X):
+        return
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        how = "X.collect()" if hasattr(X, "collect") else "make a data frame of it"
+        raise TypeError(
+            f"X is a lazy table ({type(X).__name__}), but {owner} needs its rows. "
+            f"Collect it first: {how}."
+        )
 
 
 def listed_to_array(X: Any, name: str = "X") -> Any:
@@ -143,7 +172,7 @@ def _read_sparse(X: Any, owner: str) -> RawTable:
             estimator=owner,
         )
     )
-    _refuse_empty(matrix.shape, owner)
+    refuse_empty(matrix.shape, owner)
     if not matrix.has_canonical_format:
         # a cell may be stored in parts, as 1 + 1 for 2; the user's array must not change
         matrix = matrix.copy()
@@ -173,7 +202,7 @@ def _read_array(X: Any, owner: str) -> RawTable:
         input_name="X",
         copy=False,
     )
-    _refuse_empty(array.shape, owner)
+    refuse_empty(array.shape, owner)
     names = default_names(array.shape[1])
     if array.dtype.kind in "fiu":
         matrix = np.asarray(array, dtype=np.float64)
@@ -195,34 +224,116 @@ def _read_array(X: Any, owner: str) -> RawTable:
     return RawTable(names, len(array), "numpy", None, read_column, named=False)
 
 
+def _read_records(rows: Sequence[Any]) -> RawTable:
+    """Read rows that are dicts; a key that a row lacks is a missing cell."""
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise TypeError(
+                f"Row {i} of X is of type {type(row).__name__}, but other rows are dicts. Pass all "
+                "rows as dicts, or all as lists."
+            )
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    names = [str(key) for key in keys]
+    _refuse_duplicates(names)
+
+    def read_column(j: int) -> RawColumn:
+        cells = np.empty(len(rows), dtype=object)
+        for i, row in enumerate(rows):
+            cells[i] = row.get(keys[j])
+        return _read_objects(cells, names[j])
+
+    return RawTable(names, len(rows), "records", None, read_column, named=True)
+
+
 def _read_frame(X: Any, owner: str) -> RawTable:
     # before narwhals, which refuses duplicate names with another message
     given = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
     names = [str(name) for name in given]
-    _refuse_duplicates(names)
-    frame = nw.from_native(X, eager_only=True)
-    _refuse_empty(frame.shape, owner)
+    if len(set(names)) < len(names):
+        _refuse_duplicates(names)
+    refuse_empty(X.shape, owner)
+    container, kinds = _frame_types(X)
     columns: list[nw.Series[Any]] = []
 
-    def read_column(j: int) -> RawColumn:
-        if not columns:
-            columns.extend(frame.iter_columns())  # faster than one column at a time
+    def read_series(j: int) -> RawColumn:
+        if not columns:  # faster than one column at a time
+            columns.extend(nw.from_native(X, eager_only=True).iter_columns())
         return _read_series(columns[j], names[j])
 
-    container = str(frame.implementation)
-    header = None if all(isinstance(name, str) for name in given) else tuple(given)
-    matrix = None
-    if frame.implementation.is_pandas_like() and all(map(_plain_number, X.dtypes)):
+    matrix, read_column = None, read_series
+    if container == "pandas" and all(kind == _FLOATS for kind in kinds):
         matrix = np.asarray(X.to_numpy(), dtype=np.float64)  # fast for wide frames
-    return RawTable(names, len(frame), container, matrix, read_column, named=True, header=header)
+    elif len(X) <= FEW_ROWS and any(kind != _BY_LIBRARY for kind in kinds):
+        cells = _cells(X, container)
+
+        def read_cells(j: int) -> RawColumn:
+            if kinds[j] == _BY_LIBRARY:
+                return read_series(j)
+            if kinds[j] == _FLOATS:
+                return Numbers(cells[:, j].astype(np.float64))
+            found = _read_objects(np.ascontiguousarray(cells[:, j]), names[j])
+            if kinds[j] == _CATEGORIES and isinstance(found, Labels):
+                found = found._replace(categorical_dtype=True)
+            return found
+
+        read_column = read_cells
+    header = None if all(isinstance(name, str) for name in given) else tuple(given)
+    return RawTable(names, len(X), container, matrix, read_column, named=True, header=header)
 
 
-def _plain_number(dtype: Any) -> bool:
-    """Whether a pandas column of this type is an ordinary array of numbers."""
-    return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
+_FLOATS, _CELLS, _CATEGORIES, _BY_LIBRARY = range(4)
+"""How a column of a few rows is read: as floats, cell by cell, or through its own library."""
 
 
-def _refuse_empty(shape: tuple[int, ...], owner: str) -> None:
+def _frame_types(X: Any) -> tuple[str, list[int]]:
+    """Return the library of a data frame, and how each column of a few rows is read.
+
+    The cells of most types are plain numbers, text and booleans. For a few rows these are read at
+    once: to ask the library about each column takes longer than all the rest of a prediction.
+    """
+    if nw.dependencies.is_pandas_dataframe(X):
+        return "pandas", [_pandas_kind(dtype) for dtype in X.dtypes.array]
+    if nw.dependencies.is_polars_dataframe(X):
+        return "polars", [_polars_kind(dtype) for dtype in X.dtypes]
+    frame = nw.from_native(X, eager_only=True)
+    return str(frame.implementation), [_BY_LIBRARY] * len(frame.columns)
+
+
+def _pandas_kind(dtype: Any) -> int:
+    if isinstance(dtype, np.dtype):
+        if dtype.kind in "fiu":
+            return _FLOATS
+        return _CELLS if dtype.kind in "bO" else _BY_LIBRARY
+    if dtype.name == "category":
+        # categories that are numbers are labels too, which only the library can tell
+        return _CATEGORIES if dtype.categories.inferred_type == "string" else _BY_LIBRARY
+    masked = getattr(dtype, "numpy_dtype", None)  # Int64, Float64, boolean, and pyarrow's types
+    plain = dtype.name in ("str", "string") or (
+        isinstance(masked, np.dtype) and masked.kind in "biuf" and "pyarrow" not in dtype.name
+    )
+    return _CELLS if plain else _BY_LIBRARY
+
+
+def _polars_kind(dtype: Any) -> int:
+    name = str(dtype.base_type())
+    if name.startswith(("Int", "UInt", "Float")):
+        return _FLOATS
+    if name in ("Categorical", "Enum"):
+        return _CATEGORIES
+    return _CELLS if name in ("String", "Boolean") else _BY_LIBRARY
+
+
+def _cells(X: Any, container: str) -> npt.NDArray[np.object_]:
+    """The cells of a few rows as Python objects."""
+    if container == "pandas":
+        return np.asarray(X.to_numpy(dtype=object))
+    cells: npt.NDArray[np.object_] = np.empty(X.shape, dtype=object)
+    cells[:] = X.rows()
+    return cells
+
+
+def refuse_empty(shape: tuple[int, ...], owner: str) -> None:
+    """Refuse a table without rows or columns."""
     if 0 in shape:
         # the message of scikit-learn, which users know and its checks expect
         what = "sample(s)" if shape[0] == 0 else "feature(s)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -13,8 +12,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
+from latentclass.data._match import rename_hint, some
 from latentclass.data._numbers import EXACT, DistinctNumbers, NumberCoder
-from latentclass.data._read import Labels, Numbers, RawTable, read_raw
+from latentclass.data._read import Labels, Numbers, RawTable, read_raw, refuse_empty
 
 Kind = Literal["continuous", "binary", "nominal"]
 
@@ -49,6 +49,9 @@ class Column:
         `categories` then ends with a name for all of them. Empty for all other columns.
     rare_shares : tuple of float
         How often each of them occurs, of all of them.
+    whole, non_negative : bool
+        Whether a continuous column held only whole numbers in `fit`, and no negative one. `sample`
+        then draws such numbers too.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Column:
     categorical_dtype: bool = False
     rare: tuple[Any, ...] = field(default=(), repr=False)
     rare_shares: tuple[float, ...] = field(default=(), repr=False)
+    whole: bool = field(default=False, repr=False)
+    non_negative: bool = field(default=False, repr=False)
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -181,7 +186,8 @@ class Schema:
     columns : tuple of Column
         In the order of the table.
     container : str
-        Container of the table: "numpy", "sparse", "pandas", "polars" or "pyarrow".
+        Container of the table: "numpy", "sparse", "pandas", "polars", "pyarrow" or "records" (a
+        list of dicts).
     header : tuple or None
         The original column names, if some are not text. `sample` restores them.
     continuous, discrete : tuple of int
@@ -229,26 +235,32 @@ class Schema:
         owner : str
             Name of the estimator, for messages.
         """
-        return self._encode(read_raw(X, owner=owner), handle_unknown)
+        return self.encode_raw(read_raw(X, owner=owner), handle_unknown)
+
+    @property
+    def named(self) -> bool:
+        """Whether the table of `fit` had names for its columns."""
+        return self.container not in ("numpy", "sparse")
 
     def check_columns(self, raw: RawTable) -> None:
         """Refuse a table whose columns are not those of this schema, in the same order."""
-        if raw.named and self.container not in ("numpy", "sparse"):
+        if raw.named and self.named:
             _refuse_other_names(raw.names, self.names)
         elif len(raw.names) != len(self.columns):
             raise ValueError(
                 f"X has {len(raw.names)} columns, but {len(self.columns)} were seen in fit: "
-                f"{_some(self.names)}. Pass those, in this order."
+                f"{some(self.names)}. Pass those, in this order."
             )
 
-    def _encode(self, raw: RawTable, handle_unknown: str) -> Table:
+    def encode_raw(self, raw: RawTable, handle_unknown: str) -> Table:
+        """As `encode`, for a table that `read_raw` has read."""
         self.check_columns(raw)
         if raw.matrix is not None:
             _refuse_infinite(raw.matrix, self.names)
         return self._code(raw, handle_unknown)
 
     def _code(self, raw: RawTable, handle_unknown: str) -> Table:
-        """As `_encode`, without the checks that `learn_schema` has already done."""
+        """As `encode_raw`, without the checks that `learn_schema` has already done."""
         if raw.matrix is not None:
             return self._encode_matrix(raw, handle_unknown)
         numeric = np.empty((raw.n_rows, len(self.continuous)))
@@ -320,6 +332,7 @@ def learn_schema(
     array([1, 0], dtype=int32)
     """
     raw = read_raw(X, owner=owner)
+    refuse_empty((raw.n_rows, len(raw.names)), owner)  # rows as dicts may have no key at all
     declared = _declared_discrete(categorical_features, raw)
     if weight is not None and len(weight) != raw.n_rows:
         raise ValueError(
@@ -372,7 +385,7 @@ def _position(entry: Any, names: Sequence[str], declared: Any) -> int:
         if entry not in names:
             raise ValueError(
                 f"categorical_features contains {entry!r}, which is not a column of X. "
-                f"Columns: {_some(names)}."
+                f"Columns: {some(names)}."
             )
         return names.index(entry)
     if isinstance(entry, bool) or not isinstance(entry, int | np.integer):
@@ -401,27 +414,20 @@ def _refuse_other_names(given: Sequence[str], expected: Sequence[str]) -> None:
     words = []
     if lacking:
         words.append(
-            f"X lacks {len(lacking)} of the {len(expected)} columns seen in fit: {_some(lacking)}."
+            f"X lacks {len(lacking)} of the {len(expected)} columns seen in fit: {some(lacking)}."
         )
     if new:
-        words.append(f"{'N' if lacking else 'X has columns n'}ot seen in fit: {_some(new)}.")
+        words.append(f"{'N' if lacking else 'X has columns n'}ot seen in fit: {some(new)}.")
     if not words:
         j = next(j for j, name in enumerate(expected) if given[j] != name)
         words.append(
             f"X has the columns of fit in another order: column {j} is {given[j]!r}, but in fit it "
             f"was {expected[j]!r}."
         )
-    if lacking:
-        by_small_letters = {name.lower(): name for name in new}
-        for close in get_close_matches(lacking[0].lower(), by_small_letters, n=1):
-            name = by_small_letters[close]
-            words.append(f"Did you mean to rename {name!r} to {lacking[0]!r}?")
-    words.append(f"Pass the columns of fit in the same order: {_some(expected)}.")
-    raise ValueError(" ".join(words))
-
-
-def _some(names: Sequence[str]) -> str:
-    return f"[{', '.join(map(repr, names[:10]))}{', ...' if len(names) > 10 else ''}]"
+    words.append(
+        f"{rename_hint(lacking, new)} Pass the columns of fit in the same order: {some(expected)}."
+    )
+    raise ValueError(" ".join(words).replace("  ", " "))
 
 
 def _sparse_columns(

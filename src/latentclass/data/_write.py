@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,28 +12,34 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass.data._numbers import EXACT
 from latentclass.data._read import (
     Numbers,
     RawColumn,
+    RawTable,
+    as_frame,
     listed_to_array,
     pandas_category,
     read_raw,
     to_float64,
 )
-from latentclass.data._schema import Schema, Table
+from latentclass.data._schema import Column, Schema, Table
 
 
 def build_table(schema: Schema, table: Table, rng: np.random.Generator | None = None) -> Any:
     """Build a table in the container that the schema was learned from (numpy for sparse).
 
     A cell with the level of the rare values gets one of them, drawn by their shares, or without
-    `rng` the most common one.
+    `rng` the most common one. In columns that held only whole numbers, numbers are rounded; in
+    those that held no negative one, they are 0 instead.
     """
     table = Table(*table.block(slice(None)))  # dense
     columns = [_values(schema, table, j, rng) for j in range(len(schema.columns))]
     if schema.container in ("numpy", "sparse"):
         return _build_array(schema, table, columns)
     data = dict(zip(schema.names, (values.tolist() for values in columns), strict=True))
+    if schema.container == "records":
+        return _to_records(data)
     for column in schema.columns:
         if any(isinstance(label, float) for label in column.values):
             data[column.name] = _to_floats(data[column.name])
@@ -79,7 +86,11 @@ def write_chances(
         raise ValueError(
             f"Two columns of the result would be named {twice!r}. Rename a column of the table."
         )
-    frame = nw.from_native(X, eager_only=True)
+    if raw.container == "records":
+        return _to_records(
+            {name: column.tolist() for name, column in zip(names, columns, strict=True)}
+        )
+    frame = nw.from_native(as_frame(X), eager_only=True)
     found = nw.from_dict(dict(zip(names, columns, strict=True)), backend=frame.implementation)
     native = found.to_native()
     if frame.implementation.is_pandas_like():
@@ -87,7 +98,7 @@ def write_chances(
         if schema.header is not None:
             own = dict(zip(schema.names, schema.header, strict=True))
             native.columns = [own.get(name, name) for name in names]
-    return native
+    return _as_given(X, native)
 
 
 def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
@@ -99,13 +110,15 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     """
     _refuse_sparse(X)
     raw = read_raw(X, owner=owner)
-    schema.check_columns(raw)
+    places = _places(raw, schema)
     holes = {
-        j: np.flatnonzero(_missing(raw.read_column(j)))
-        for j, column in enumerate(schema.columns)
-        if column.observed
+        j: np.flatnonzero(_missing(raw.read_column(place)))
+        for j, place in places.items()
+        if schema.columns[j].observed
     }
     cells = {j: _values(schema, filled, j)[rows] for j, rows in holes.items() if rows.size}
+    if raw.container == "records":
+        return _fill_records(X, {schema.names[j]: (holes[j], cells[j]) for j in cells})
     if raw.container == "numpy":
         out = np.array(listed_to_array(X))
         # only arrays of floats or objects can have missing cells, and floats cannot hold text
@@ -116,13 +129,43 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
         for j, values in cells.items():
             out[holes[j], j] = values
         return out
-    frame = nw.from_native(X, eager_only=True)
+    frame = nw.from_native(as_frame(X), eager_only=True)
     new = [
-        _fill_series(frame[:, j], holes[j], values, schema.columns[j].kind == "continuous")
+        _fill_series(frame[:, places[j]], holes[j], values, schema.columns[j].kind == "continuous")
         for j, values in cells.items()
     ]
     # cloned, because with_columns may share memory with its frame
-    return frame.clone().with_columns(*new).to_native()
+    return _as_given(X, frame.clone().with_columns(*new).to_native())
+
+
+def _places(raw: RawTable, schema: Schema) -> dict[int, int]:
+    """Where a table has the columns of the schema: by name if it has names, else in order."""
+    if raw.container == "records" or (raw.named and schema.named):
+        own = {name: place for place, name in enumerate(raw.names)}
+        return {j: own[name] for j, name in enumerate(schema.names) if name in own}
+    return {j: j for j in range(len(schema.columns))}
+
+
+def _as_given(X: Any, table: Any) -> Any:
+    """A pyarrow table as a record batch if `X` is one, and anything else unchanged."""
+    if as_frame(X) is X:
+        return table
+    return table.combine_chunks().to_batches()[0]
+
+
+def _to_records(data: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
+
+
+def _fill_records(
+    rows: Sequence[Mapping[str, Any]], filled: dict[str, tuple[IndexArray, npt.NDArray[Any]]]
+) -> list[dict[str, Any]]:
+    """Copies of rows that are dicts, with new cells by name: their rows and values."""
+    out = [dict(row) for row in rows]
+    for name, (places, values) in filled.items():
+        for i, value in zip(places.tolist(), values.tolist(), strict=True):
+            out[i][name] = value
+    return out
 
 
 def _refuse_sparse(X: Any) -> None:
@@ -268,7 +311,7 @@ def _values(
     column = schema.columns[j]
     if column.kind == "continuous":
         values: npt.NDArray[Any] = table.numeric[:, schema.continuous.index(j)]
-        return values
+        return values if rng is None else _like_those_seen(column, values, schema.named)
     codes = table.codes[:, schema.discrete.index(j)]
     labels = np.empty(len(column.values) + 1, dtype=object)
     labels[:-1] = column.values  # code -1 selects the None at the end
@@ -278,6 +321,17 @@ def _values(
         codes = codes.copy()
         codes[drawn] += rng.choice(len(column.rare), size=len(drawn), p=column.rare_shares)
     return labels[codes]
+
+
+def _like_those_seen(column: Column, drawn: FloatArray, named: bool) -> npt.NDArray[Any]:
+    """Numbers that were drawn, as whole or without negative ones as those of the column."""
+    if column.non_negative:
+        drawn = np.maximum(drawn, 0.0)
+    if not column.whole:
+        return drawn
+    drawn = np.rint(drawn)
+    exact = named and bool(np.all(np.abs(drawn) < EXACT))  # an array holds floats alone
+    return drawn.astype(np.int64) if exact else drawn
 
 
 def _missing(raw: RawColumn) -> BoolArray:

@@ -172,6 +172,13 @@ def resolve(name: str) -> Facts:
     raise ValueError(_unknown(name, key))
 
 
+FILE_ENDINGS = (
+    *(".csv", ".tsv", ".txt", ".data", ".arff", ".parquet", ".feather", ".xlsx", ".json"),
+    *(".gz", ".zip"),
+)
+"""A name that ends so was meant as a file."""
+
+
 def _unknown(name: str, key: str) -> str:
     known = [facts.name for facts in registry().values() if not facts.text]
     base = key.partition("/")[0]
@@ -182,6 +189,11 @@ def _unknown(name: str, key: str) -> str:
         if not registry()[base].text:
             variants += [f"{base}/{variant}" for variant in general]
         return f"Data set {base!r} has no variant {key!r}. It has {', '.join(map(repr, variants))}."
+    if key.endswith(FILE_ENDINGS):
+        return (
+            f"{name!r} looks like a file, but load_dataset knows data sets by name. Read the file "
+            f"with latentclass.read_table({name!r})."
+        )
     near = get_close_matches(key, [*known, *aliases()], n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     return f"Unknown data set {name!r}. {hint}list_datasets() shows all."

@@ -40,4 +40,4 @@ def estimate_shares(
         before, shares = shares, total / total.sum()
         if np.abs(shares - before).max() <= STILL:
             break
-    return shares
+    return np.asarray(shares)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import recorded_warnings, warn_user
-from latentclass.data._schema import Table, block_spans
+from latentclass.data._schema import Schema, Table, block_spans
 from latentclass.data._write import build_table
 from latentclass.engine._class_shares import estimate_shares
 from latentclass.engine._logspace import first_largest, log_normalise, log_sum_exp
@@ -42,8 +42,10 @@ from latentclass.estimator._reading import (
     Training,
     check_weight,
     label_codes,
+    refuse_bad_pair,
     store_fitted,
 )
+from latentclass.estimator._review import warn_of_suspects
 from latentclass.estimator._tuning import (
     Tuned,
     choose_unlabelled_weight,
@@ -69,7 +71,7 @@ class GenerativeClassifier(
 ):
     """Base of classifiers that model the attributes given the class.
 
-    Parameters every subclass has: `categorical_features`, `handle_unknown`, `calibrate`,
+    Parameters every subclass has: `categorical_features`, `handle_unknown`, `columns`, `calibrate`,
     `unlabelled_weight`, `random_state`, `n_jobs`, `verbose`, and `max_iter`.
 
     Attributes every subclass sets: `classes_`, `schema_`, `class_prior_`, `n_unlabelled_`,
@@ -139,9 +141,12 @@ class GenerativeClassifier(
         self, X: Any, y: Any, sample_weight: Any, progress: FitProgress
     ) -> tuple[Training, Learned, Tuned]:
         """Learn from a table; also the rows, and what held-out ones have decided."""
+        refuse_bad_pair(X, y, type(self).__name__)
         if self.unlabelled_weight == 0:
             sample_weight = weights_without_unlabelled(y, sample_weight)
         training = self._read_training(X, y, sample_weight)
+        warn_of_suspects(training)
+        self._warn_of_kinds(training.schema)
         tuned = self._choose_unlabelled_weight(training)
         if tuned.unlabelled_weight == 0 and not training.labelled.all():
             # read again: columns and categories of rows that do not count are not there
@@ -163,6 +168,8 @@ class GenerativeClassifier(
             owner=type(self).__name__,
         )
         parted = self._review_parts(parted)
+        warn_of_suspects(parted.sample, in_order=False)
+        self._warn_of_kinds(parted.sample.schema)
         if not parted.whole:
             self._check_parted(parted)
         tuned = self._choose_unlabelled_weight(parted.sample)
@@ -186,6 +193,9 @@ class GenerativeClassifier(
             return Tuned(1.0)
         learned = self._fit_model(training.take(training.labelled), None)
         return choose_unlabelled_weight(self, training, learned, self._fold_seed(), self.calibrate)
+
+    def _warn_of_kinds(self, schema: Schema) -> None:
+        """Warn of a table for which another model is meant; most models take any."""
 
     def _review_parts(self, parted: PartedTraining) -> PartedTraining:
         """The parts as this model reads them."""
@@ -323,8 +333,10 @@ class GenerativeClassifier(
         Parameters
         ----------
         X : table with the columns of `fit`
-        priors : array of shape (n_classes,) or dict of label to probability, optional
-            Class probabilities to assume instead of those seen in `fit`.
+        priors : array of shape (n_classes,), dict of label to probability, or one row of them per \
+row of X, optional
+            Class probabilities to assume instead of those seen in `fit`: the same for all rows, or
+            an array of shape (n_samples, n_classes) or data frame with a column for each label.
 
         Returns
         -------
@@ -432,6 +444,8 @@ class GenerativeClassifier(
         Returns
         -------
         X : table in the container that `fit` was given
+            In a column that held only whole numbers in `fit`, numbers are rounded. In one that held
+            no negative number, 0 stands for any that is drawn.
         y : array of shape (n_samples,)
         """
         check_is_fitted(self)
@@ -541,7 +555,7 @@ class GenerativeClassifier(
         found = self._weights_of_evidence(table, target, with_all, priors, sets)
         weights = np.empty((n_rows, n_columns))
         weights[:, self.schema_.continuous + self.schema_.discrete] = found[:, :n_columns]
-        prior = np.broadcast_to(self._log_priors(priors), log_posterior.shape)
+        prior = np.broadcast_to(self._log_priors(priors, n_rows), log_posterior.shape)
         told = Explanation(
             weights,
             self.classes_[target],
@@ -562,7 +576,7 @@ class GenerativeClassifier(
         sets: BoolArray | None,
     ) -> FloatArray:
         """How much the log-odds `with_all` fall without each column, then without each set."""
-        model, log_prior = self._model, self._log_priors(priors)
+        model, log_prior = self._model, self._log_priors(priors, table.n_rows)
         n_columns = len(self.schema_.columns)
         n_sets = n_columns
         if sets is not None:
@@ -577,9 +591,10 @@ class GenerativeClassifier(
             else:
                 wanted = block.shown.astype(np.float64) @ sets.T > 0
                 evidence = model.without_sets(block, sets, wanted)
-            without = to_log_posterior(evidence, log_prior, self.temperature_)
+            mine = log_prior if log_prior.ndim == 1 else log_prior[span, None]
+            without = to_log_posterior(evidence, mine, self.temperature_)
             odds = log_odds(
-                without.reshape(-1, len(log_prior)), np.repeat(target[span], n_sets)
+                without.reshape(-1, model.n_classes), np.repeat(target[span], n_sets)
             ).reshape(wanted.shape)
             with np.errstate(invalid="ignore"):
                 weights = with_all[span, None] - odds
@@ -600,15 +615,17 @@ class GenerativeClassifier(
 
     def _log_posterior(self, table: Table, priors: Any) -> FloatArray:
         model: FittedModel = self._model
-        return model.log_posterior(table, self._log_priors(priors), self.temperature_, self.n_jobs)
+        log_prior = self._log_priors(priors, table.n_rows)
+        return model.log_posterior(table, log_prior, self.temperature_, self.n_jobs)
 
-    def _log_priors(self, priors: Any) -> FloatArray:
+    def _log_priors(self, priors: Any, n_rows: int) -> FloatArray:
+        """log P(class), for all rows or for each."""
         if priors is None:
             values = self._model.class_prior
         elif isinstance(priors, dict) or hasattr(priors, "to_dict"):  # a pandas Series by its index
             priors = dict(priors)
             check_names("priors", priors, self.classes_.tolist())
-            values = np.array([priors[label] for label in self.classes_.tolist()], dtype=float)
+            values = np.array([priors[label] for label in self.classes_.tolist()], dtype=float).T
         else:
             try:
                 values = np.asarray(priors, dtype=np.float64)
@@ -617,15 +634,22 @@ class GenerativeClassifier(
                     f"priors must be probabilities, in the order of classes_ or by label, got "
                     f"{priors!r}."
                 ) from None
-        if values.shape != self.classes_.shape:
+        n_classes = len(self.classes_)
+        if values.shape not in ((n_classes,), (n_rows, n_classes)):
+            rows = f" Pass one row per row of X, which has {n_rows}." if values.ndim == 2 else ""
             raise ValueError(
-                f"priors has shape {values.shape}, but there are {len(self.classes_)} classes: "
-                f"{self.classes_.tolist()}."
+                f"priors has shape {values.shape}, but there are {n_classes} classes: "
+                f"{self.classes_.tolist()}.{rows}"
             )
-        if not np.all(values >= 0) or not np.isclose(values.sum(), 1.0):
+        total = values.sum(axis=-1)
+        wrong = np.atleast_1d((values < 0).any(axis=-1) | ~np.isclose(total, 1.0))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            which = f" in row {row}" if values.ndim == 2 else ""
             raise ValueError(
-                f"priors must be probabilities that sum to 1, got {values.tolist()} with sum "
-                f"{values.sum():g}."
+                f"priors must be probabilities that sum to 1, got "
+                f"{np.atleast_2d(values)[row].tolist()} with sum {np.atleast_1d(total)[row]:g}"
+                f"{which}."
             )
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(values))
@@ -644,6 +668,7 @@ class GenerativeClassifier(
 def check_common_parameters(estimator: Any) -> None:
     """Refuse parameters that all estimators have and that make no sense."""
     check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
+    check_option("columns", estimator.columns, ("by_name", "strict"))
     check_number("verbose", estimator.verbose, low=0)
     if estimator.n_jobs is not None:
         check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)

@@ -103,12 +103,16 @@ class FittedModel(ABC):
     def log_posterior(
         self, table: Table, log_prior: FloatArray, temperature: float, n_jobs: int | None
     ) -> FloatArray:
-        """log P(class | observed cells) of all rows, with a temperature and class probabilities."""
+        """log P(class | observed cells) of all rows, with a temperature and class probabilities.
 
-        def visit(block: Block) -> FloatArray:
-            return to_log_posterior(self.log_likelihood(block), log_prior, temperature)
+        `log_prior` has one entry per class, for all rows or for each.
+        """
 
-        return self.by_block(visit, table, n_jobs)
+        def visit(rows: slice) -> FloatArray:
+            mine = log_prior if log_prior.ndim == 1 else log_prior[rows]
+            return to_log_posterior(self.log_likelihood(table.block(rows)), mine, temperature)
+
+        return np.concatenate(list(map_blocks(visit, self.spans(table), n_jobs)))
 
     def completion(self, table: Table, how: str, posterior: Posterior, n_jobs: int | None) -> Table:
         """Cells to fill the holes of all rows with: "expected" or "most_probable".
@@ -191,7 +195,7 @@ def to_log_posterior(evidence: FloatArray, log_prior: FloatArray, temperature: f
     # a row that no class can have made tells nothing about the class
     lost = np.isneginf(log_total)
     if lost.any():
-        log_posterior[lost] = log_normalise(log_prior)
+        log_posterior[lost] = np.broadcast_to(log_normalise(log_prior), log_joint.shape)[lost]
     return log_posterior
 
 

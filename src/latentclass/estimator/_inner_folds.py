@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._validation import MOST_STARTS, check_number
@@ -190,6 +189,8 @@ def given_folds(training: Training, cv: Any) -> InnerFolds:
 
     A list has row numbers of the table as it was given, rows of weight 0 included.
     """
+    from sklearn.model_selection import check_cv  # slow to load, and prediction does not need it
+
     y, numbers, n_given = training.y, training.row_numbers, training.n_given
     if not hasattr(cv, "split"):
         cv = list(cv)

@@ -24,6 +24,7 @@ from latentclass.data._labels import (
     place_labels,
 )
 from latentclass.data._merge import Counted, merge_schemas
+from latentclass.data._number_facts import learn_number_facts
 from latentclass.data._rare import level_counts, merge_rare_levels
 from latentclass.data._schema import Schema, Table, learn_schema
 from latentclass.engine._content_folds import KeyArray, row_keys
@@ -171,6 +172,7 @@ def _look(part: Part, *, categorical_features: Any, owner: str, labelled: bool) 
     schema, table = learn_schema(
         part.X, categorical_features=categorical_features, weight=weight, owner=owner
     )
+    schema = learn_number_facts(schema, table)
     _refuse_other_length(table.n_rows if weight is None else len(weight), labels)
     own = np.ones(table.n_rows) if weight is None else weight[weight > 0]
     counts = level_counts(schema, table, own)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from latentclass.data._labels import label_array
+from latentclass.data._number_facts import narrow_number_facts
 from latentclass.engine._parallel import computation
 from latentclass.estimator._base import GenerativeClassifier, check_common_parameters
 from latentclass.estimator._fitted import Learned
@@ -74,6 +75,7 @@ class PartialFitMixin(GenerativeClassifier):
             about = rows.take(np.arange(0))
         else:
             rows = self._more_rows(about, X, y, sample_weight)
+            about = replace(about, schema=narrow_number_facts(about.schema, rows.table))
         sums = self._add_rows(sums, rows)
         learned = self._learn_sums(sums, about)
         self._warn(learned)

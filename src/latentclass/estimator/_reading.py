@@ -15,14 +15,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
+from latentclass.data._match import are_numbered, match_columns
+from latentclass.data._number_facts import learn_number_facts
 from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level
-from latentclass.data._read import listed_to_array, refuse_non_table
+from latentclass.data._read import (
+    RawTable,
+    are_records,
+    as_frame,
+    listed_to_array,
+    read_raw,
+    refuse_non_table,
+)
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
+from latentclass.data._suspects import ENOUGH_ROWS, IDENTIFIER_SHARE, is_identifier
 from latentclass.estimator._pickling import VersionedPickle
-
-IDENTIFIER_ROWS, IDENTIFIER_SHARE = 30, 0.9
-"""A discrete column with at least this many cells looks like an identifier if it has more distinct
-values than this share of them."""
+from latentclass.exceptions import TableWarning
 
 LARGEST = 1e205
 """Largest number in a column. Standardised values are cut off at 1e100, so what a model makes of
@@ -107,6 +114,7 @@ class TableReader(VersionedPickle):
 
     categorical_features: Any
     handle_unknown: str
+    columns: str = "strict"
 
     _most_levels: int | None = MANY_VALUES
     """Most levels of a column with very many values; None if the cost is linear in the levels."""
@@ -125,6 +133,7 @@ class TableReader(VersionedPickle):
         return tags
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        refuse_bad_pair(X, y, type(self).__name__)
         labels = label_array(y)
         weight = check_weight(sample_weight, len(labels))
         n_out = 0 if sample_weight is None else int(np.count_nonzero(weight == 0))
@@ -152,22 +161,38 @@ class TableReader(VersionedPickle):
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        refuse_non_table(X)
-        X = listed_to_array(X)
-        if isinstance(X, np.ndarray) and X.ndim == 1:
-            raise ValueError(
-                f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
-                "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
-            )
+        owner = type(self).__name__
+        if isinstance(X, np.ndarray | list | tuple) and not are_records(X):
+            X = listed_to_array(X)
+            if isinstance(X, np.ndarray) and X.ndim == 1:
+                raise ValueError(
+                    f"Expected a table, got a 1-dimensional array of {len(X)} values. Reshape your "
+                    "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
+                )
+        raw = self._match(X, read_raw(X, owner=owner))
+        return self.schema_.encode_raw(raw, self.handle_unknown)
+
+    def _match(self, X: Any, raw: RawTable) -> RawTable:
+        """The table with the columns of `fit` in their order, or an error."""
+        schema = self.schema_
+        same_sort = raw.named == schema.named and (raw.header is None) == (schema.header is None)
+        if same_sort and raw.names == schema.names:
+            return raw  # the usual case, in which scikit-learn has nothing to say either
+        by_name = raw.container == "records"
+        if raw.named and schema.named and self.columns == "by_name":
+            # names that only count the columns say nothing about which is which
+            by_name |= not are_numbered(schema.names) and bool(set(raw.names) & set(schema.names))
+        if by_name:
+            return match_columns(raw, schema.names, owner=type(self).__name__)
         try:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            validate_data(self, as_frame(X), reset=False, skip_check_array=True)
         except ValueError as error:
             if "feature names should match" not in str(error):
                 raise
             raise ValueError(
                 f"{error}Select the columns of fit in their order: X[model.feature_names_in_]."
             ) from None
-        return self.schema_.encode(X, handle_unknown=self.handle_unknown, owner=type(self).__name__)
+        return raw
 
 
 def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
@@ -176,10 +201,32 @@ def store_fitted(estimator: Any, fitted: Mapping[str, Any]) -> None:
     estimator.__dict__ = {**kept, **fitted}
 
 
+def refuse_bad_pair(X: Any, y: Any, owner: str) -> None:
+    """Refuse what is not a table, and the name of a column in place of labels."""
+    refuse_non_table(X, owner=owner)
+    name = y[0] if isinstance(y, list | tuple) and len(y) == 1 else y
+    if not isinstance(name, str):
+        return
+    raw = read_raw(X, owner=owner)
+    if raw.named and name in raw.names and (raw.n_rows > 1 or name is y):
+        raise ValueError(
+            f"y is {y!r}, the name of a column of X. Pass the column itself, X[{name!r}], and "
+            "leave it out of X."
+        )
+    if name is y:
+        raise ValueError(f"y is the text {y!r}. Pass one label per row.")
+
+
 def read_columns(X: Any) -> dict[str, Any]:
     """scikit-learn's attributes about the columns of a table."""
+    if are_records(X):
+        names = list(dict.fromkeys(str(key) for row in X for key in row))
+        return {
+            "feature_names_in_": np.array(names, dtype=object),
+            "n_features_in_": len(names),
+        }
     probe = BaseEstimator()
-    validate_data(probe, X, skip_check_array=True)
+    validate_data(probe, as_frame(X), skip_check_array=True)
     return dict(vars(probe))
 
 
@@ -193,6 +240,7 @@ def review_columns(
     `weight` are the weights of the table's rows; `most_levels` as in `share_rare_level`.
     """
     refuse_huge(schema, table)
+    schema = learn_number_facts(schema, table)
     named = warn_of_columns(schema, _cells_seen(schema, table))
     schema, table = share_rare_level(schema, table, weight, most_levels)
     warn_of_lost_columns(schema, named)
@@ -208,20 +256,22 @@ def warn_of_columns(schema: Schema, n_seen: Sequence[int]) -> list[str]:
     if empty:
         warn_user(
             f"Columns {empty} have no value in any row: they are ignored, now and in prediction. "
-            "Drop them to silence this warning."
+            "Drop them to silence this warning.",
+            TableWarning,
         )
     names = [
         schema.columns[j].name
         for j, n_values, n_cells in zip(
             schema.discrete, schema.n_levels.tolist(), n_seen, strict=True
         )
-        if n_cells >= IDENTIFIER_ROWS and n_values > IDENTIFIER_SHARE * n_cells
+        if is_identifier(n_values, n_cells)
     ]
     if names:
         warn_user(
             f"Columns {names} look like identifiers: more than {100 * IDENTIFIER_SHARE:.0f} % of "
             "their values differ, so they say nothing about other rows. Drop them, or, if they "
-            "hold numbers, convert them to a numeric type."
+            "hold numbers, convert them to a numeric type.",
+            TableWarning,
         )
     return names
 
@@ -237,7 +287,8 @@ def warn_of_lost_columns(schema: Schema, named: Sequence[str]) -> None:
         warn_user(
             f"Columns {lost} have more than {MANY_VALUES} values, each in fewer than {RARE_COUNT} "
             "rows: they are read as one value, which says nothing. Join the values into groups, "
-            "or, if they are numbers, convert them to a numeric type."
+            "or, if they are numbers, convert them to a numeric type.",
+            TableWarning,
         )
 
 
@@ -263,7 +314,7 @@ def _cells_seen(schema: Schema, table: Table) -> list[int]:
     return [
         # few values are no identifier, so a sparse table is never looked at
         int(np.count_nonzero(np.asarray(table.codes[:, place]) >= 0))
-        if n_values > IDENTIFIER_SHARE * IDENTIFIER_ROWS
+        if n_values > IDENTIFIER_SHARE * ENOUGH_ROWS
         else 0
         for place, n_values in enumerate(schema.n_levels.tolist())
     ]

@@ -18,8 +18,8 @@ import numpy as np
 from latentclass._version import __version__
 from latentclass.evaluation._store import canonical_json, checksum
 
-NO_INFLUENCE = ("n_jobs", "verbose")
-"""Parameters that do not change what an estimator learns."""
+NO_INFLUENCE = ("n_jobs", "verbose", "columns")
+"""Parameters that do not change what an estimator learns from and predicts for a given table."""
 
 _ALWAYS = ("numpy", "scipy", "sklearn")
 

@@ -75,6 +75,10 @@ def _read_problem(entry: Any) -> Problem:
         name, X, y, split = entry.name, entry.X, entry.y, entry.split
     elif _is_triple(entry) and isinstance(entry[0], str):
         (name, X, y), split = entry, None
+    elif isinstance(entry, tuple) and len(entry) == 2:
+        raise TypeError(
+            'A data set of your own needs a name, found a pair. Pass a triple: ("name", X, y).'
+        )
     else:
         raise TypeError(
             f"A data set must be a name for load_dataset, a Dataset, or a triple (name, X, y), "

@@ -124,7 +124,7 @@ def _column(column: Any) -> None:
 
 
 def _schema(schema: Any) -> None:
-    containers = ("numpy", "sparse", "pandas", "polars", "pyarrow")
+    containers = ("numpy", "sparse", "pandas", "polars", "pyarrow", "records")
     need(schema.container in containers, f"the container {schema.container[:40]!r} is unknown")
     if schema.header is not None:
         need(len(schema.header) == len(schema.columns), "the header has not all columns")

@@ -9,7 +9,6 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -106,6 +105,8 @@ def save(
 @cache
 def _versions() -> dict[str, str]:
     """What a file is written with."""
+    from importlib.metadata import version  # not needed to read one, and slow to load
+
     return {
         "latentclass": __version__,
         "scikit-learn": version("scikit-learn"),

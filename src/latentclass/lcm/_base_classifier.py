@@ -10,7 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import BoolArray, FloatArray
 from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.data._schema import Schema
 from latentclass.estimator._base import GenerativeClassifier
+from latentclass.exceptions import TableWarning
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
 
@@ -62,7 +65,22 @@ class LatentClassifier(GenerativeClassifier):
         check_option("relative_tol", self.relative_tol, (True, False))
         check_option("accelerate", self.accelerate, (True, False))
 
+    def _warn_of_kinds(self, schema: Schema) -> None:
+        if not schema.continuous:
+            warn_user(
+                f"{type(self).__name__} describes numbers by latent variables, but the table has "
+                "no column of numbers. Use HybridLCMClassifier or BinaryLCMClassifier.",
+                TableWarning,
+            )
+
     def _check_size(self) -> None:
+        for name in ("n_latent", "n_components"):
+            if getattr(self, name) == "auto":
+                raise ValueError(
+                    f"{name}='auto' is not for LCMClassifier, which has a fixed size. Use "
+                    "LCMClassifierCV, which searches for the size, or pass a whole number of at "
+                    "least 1."
+                )
         check_number("n_latent", self.n_latent, low=1, high=MOST_STATES, whole=True)
         check_number("n_components", self.n_components, low=1, high=MOST_STATES, whole=True)
 

@@ -90,6 +90,10 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -242,6 +246,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
@@ -266,6 +271,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.random_state = random_state

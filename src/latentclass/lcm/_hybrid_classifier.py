@@ -9,10 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
+from latentclass._warn import warn_user
+from latentclass.data._schema import Schema
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._reading import Training
+from latentclass.exceptions import TableWarning
 from latentclass.lcm._auto_size import Sizes, check_size
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._flag_reader import FlagReader
@@ -52,6 +55,18 @@ class MixedClassifier(FlagReader, LatentClassifier):
         check_option("nominal", self.nominal, ("stick_breaking", "softmax"))
         check_number("bound_steps", self.bound_steps, low=1, whole=True)
         check_predict_method(self.predict_method, self._most_latent())
+
+    _binary_alone: ClassVar[bool] = False
+    """Whether the model is meant for tables of binary columns."""
+
+    def _warn_of_kinds(self, schema: Schema) -> None:
+        if self._binary_alone and not schema.discrete:
+            warn_user(
+                f"{type(self).__name__} is meant for yes/no and nominal columns, but the table has "
+                "only numbers. Use LCMClassifier or HybridLCMClassifier, or list the columns that "
+                "are codes in categorical_features.",
+                TableWarning,
+            )
 
     def _check_size(self) -> None:
         check_size("n_latent", self.n_latent)
@@ -222,6 +237,10 @@ class HybridLCMClassifier(MixedClassifier):
         1); None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -369,6 +388,7 @@ class HybridLCMClassifier(MixedClassifier):
         accelerate: bool = True,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
@@ -393,6 +413,7 @@ class HybridLCMClassifier(MixedClassifier):
         self.accelerate = accelerate
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.random_state = random_state

@@ -69,6 +69,11 @@ class SearchRecord(FitRecord):
     traces: list[list[float]]
 
 
+MOST_COMPARED, LEAST_OF_CLASS = 5_000, 50
+"""With more distinct rows than this, classifiers and numbers of components are compared on a sample
+of so many, with at least so many rows of each class. The one that is chosen learns from all."""
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
     """Distinct rows to learn from: as the engine and as classifiers see them, class codes."""
@@ -87,6 +92,21 @@ class LabelledRows:
             table=self.table.take(keep),
             y=self.y[keep],
         )
+
+    def sample(self, most: int) -> LabelledRows:
+        """About `most` of the rows, more of rare classes, with weights that add up to the same.
+
+        The rows are in an order by content, so every k-th one of a class is as good as drawn.
+        """
+        weight = np.zeros(len(self.y))
+        for k in np.unique(self.y):
+            mine = np.flatnonzero(self.y == k)
+            step = max(min(len(self.y) // most, len(mine) // LEAST_OF_CLASS), 1)
+            chosen = mine[::step]
+            weight[chosen] = self.data.weight[chosen]
+            weight[chosen] *= self.data.weight[mine].sum() / weight[chosen].sum()
+        keep = weight > 0
+        return self.take(keep, weight[keep])
 
 
 class LatentVariableClassifier(AsPublished, GenerativeClassifier):
@@ -109,7 +129,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     Parameters
     ----------
     estimator : {"auto", "logistic_regression", "kernel_logistic_regression", "extra_trees", \
-"hist_gradient_boosting"}, classifier or None, default="kernel_logistic_regression"
+"random_forest", "hist_gradient_boosting"}, classifier or None, default="kernel_logistic_regression"
         Classifier of each component. None is naive Bayes. A name is a scikit-learn classifier with
         settings for small groups of rows; it takes missing cells. "auto" fits all of the named ones
         and keeps the one with the lowest cross-fitted log-loss. Other classifiers get the
@@ -120,7 +140,8 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         Number of components. "auto" tries 1 to `max_components` on held-out folds, and keeps the
         smallest number whose log-loss is within one standard error of the lowest. Classifiers that
         are fitted after the search need no folds for it (see `refits`): further components are
-        tried as long as the cross-fitted log-loss falls.
+        tried as long as the cross-fitted log-loss falls, on about 5,000 of the rows if there are
+        more.
     search : {"em", "kmeans", "era", "anneal", "mcem"}, default="era"
         How components are searched for: see `LatentMixture`.
     average : bool, default=False
@@ -147,6 +168,10 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -313,6 +338,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         prior: float | None = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 4,
@@ -333,6 +359,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         self.prior = prior
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init
@@ -448,9 +475,18 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         )
 
     def _search(
-        self, rows: LabelledRows, recipe: Recipe, seed: int, progress: FitProgress | None
+        self,
+        rows: LabelledRows,
+        recipe: Recipe,
+        seed: int,
+        progress: FitProgress | None,
+        *,
+        compare: bool = False,
     ) -> Found:
-        """The best start, and the model: the best found and those that it is averaged with."""
+        """The best start, and the model: the best found and those that it is averaged with.
+
+        `compare` asks for the cross-fitted log-loss of every row.
+        """
         n_components = recipe.n_components
         n_starts = self.n_init if n_components > 1 else 1
         seeds = np.random.SeedSequence([seed, n_components]).spawn(n_starts)
@@ -471,7 +507,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
                 return self._found(recipe, self._run(own, rngs, progress), rows, coder)
             found = self._run(naive, rngs, progress).best
             share = stand_in_shares(naive, found.params)
-            params, loss = refit_classifiers(own, share, n_refits, compare=self._compares)
+            params, loss = refit_classifiers(own, share, n_refits, compare=compare)
             objective = float(own.assign(params, Chance(True, 1.0, []))[1][0])
         best = replace(found, params=params)
         return Found(recipe, best, objective, fitted_model(params, rows, coder), loss)
@@ -531,14 +567,25 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         """The fit that is kept, and the held-out log-losses of all that were tried."""
         if self.n_components == "auto" and self._n_refits is None:
             recipe, log_losses = self._choose_size(rows, distinct, seed)
-            return self._search(rows, recipe, seed, progress), log_losses
+        elif self._compares and len(rows.y) > MOST_COMPARED:
+            found, log_losses = self._compare(rows.sample(MOST_COMPARED), seed, None)
+            recipe = found.recipe
+        else:
+            return self._compare(rows, seed, progress)
+        return self._search(rows, recipe, seed, progress), log_losses
+
+    def _compare(
+        self, rows: LabelledRows, seed: int, progress: FitProgress | None
+    ) -> tuple[Found, dict[Any, float]]:
+        """The fit with the lowest cross-fitted log-loss, and the log-losses of all."""
         open_choice = isinstance(self.estimator, str) and self.estimator == "auto"
         most = self.max_components if self.n_components == "auto" else int(self.n_components)
         least = 1 if self.n_components == "auto" else most
         tried: list[Found] = []
         for estimator in PRESETS if open_choice else [self.estimator]:
             for k in range(least, most + 1):
-                tried.append(self._search(rows, Recipe(estimator, k), seed, progress))
+                recipe = Recipe(estimator, k)
+                tried.append(self._search(rows, recipe, seed, progress, compare=self._compares))
                 if k > least and tried[-1].loss.sum() >= tried[-2].loss.sum():
                     break
         if len(tried) == 1:

@@ -41,14 +41,26 @@ def _hist_gradient_boosting() -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
-        learning_rate=0.1, max_iter=60, max_leaf_nodes=8, min_samples_leaf=5, l2_regularization=1.0
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=8,
+        min_samples_leaf=2,
+        l2_regularization=3.0,
+        max_features=0.3,
     )
+
+
+def _random_forest() -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_estimators=300)
 
 
 PRESETS: dict[str, Callable[[], Any]] = {
     "logistic_regression": _logistic_regression,
     "kernel_logistic_regression": _kernel_logistic_regression,
     "extra_trees": _extra_trees,
+    "random_forest": _random_forest,
     "hist_gradient_boosting": _hist_gradient_boosting,
 }
 """What makes an unfitted classifier, by the name that `estimator` takes."""

@@ -27,6 +27,9 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         Inverse strength of the penalty.
     n_landmarks : int, default=300
         Most landmarks: rows at even distances in the order of the table.
+    max_rows : int, default=20000
+        Most rows that the weights of the landmarks are learned from, at even distances too. So few
+        weights need no more, and memory stays bounded.
 
     Attributes
     ----------
@@ -38,17 +41,23 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
     classes_: IndexArray
     fitted_: KernelClassifier
 
-    def __init__(self, C: float = 30.0, n_landmarks: int = 300) -> None:
+    def __init__(self, C: float = 30.0, n_landmarks: int = 300, max_rows: int = 20_000) -> None:
         self.C = C
         self.n_landmarks = n_landmarks
+        self.max_rows = max_rows
 
     def fit(self, X: FloatArray, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a matrix without missing cells, and class codes."""
+        if len(X) > self.max_rows:
+            used = _evenly(len(X), self.max_rows)
+            # every class must stay, however rare
+            used = np.union1d(used, np.unique(y, return_index=True)[1])
+            X, y = X[used], np.asarray(y)[used]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[used]
         n_rows, n_columns = X.shape
         variance = float(X.var())
         gamma = 1.0 / (n_columns * variance) if variance > 0 else 1.0
-        places = np.linspace(0, n_rows - 1, min(self.n_landmarks, n_rows)).round().astype(np.intp)
-        landmarks = np.unique(X[places], axis=0)
+        landmarks = np.unique(X[_evenly(n_rows, self.n_landmarks)], axis=0)
         size, axes = np.linalg.eigh(gaussian_kernel(landmarks, landmarks, gamma))
         kept = size > LEAST_SPREAD * size[-1]
         # in these features the plain penalty is that of the kernel
@@ -69,6 +78,11 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """P(class | x), shape (n_rows, n_classes)."""
         return self.fitted_.predict_proba(X)
+
+
+def _evenly(n_rows: int, most: int) -> IndexArray:
+    """Numbers of at most `most` rows at even distances."""
+    return np.linspace(0, n_rows - 1, min(most, n_rows)).round().astype(np.intp)
 
 
 def for_each_class(coef: FloatArray) -> FloatArray:

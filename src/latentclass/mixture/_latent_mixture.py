@@ -39,6 +39,7 @@ from latentclass.estimator._reading import (
     review_columns,
     store_fitted,
 )
+from latentclass.estimator._review import warn_of_row_numbers
 from latentclass.estimator._verbs import FittedVerbs
 from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
 from latentclass.mixture._compiled_em import suit_size
@@ -113,6 +114,10 @@ class LatentMixture(
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     n_init : int, default=10
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     drop_starts : bool, default=True
@@ -251,6 +256,7 @@ class LatentMixture(
         prior: float | None = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         n_init: int = 10,
         drop_starts: bool = True,
         max_iter: int = 200,
@@ -270,6 +276,7 @@ class LatentMixture(
         self.prior = prior
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.n_init = n_init
         self.drop_starts = drop_starts
         self.max_iter = max_iter
@@ -430,6 +437,7 @@ class LatentMixture(
             weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
         weight = weight[weight > 0]
         schema, table = review_columns(schema, table, weight, self._most_levels)
+        warn_of_row_numbers(schema, table)
         return schema, table, weight
 
     def _join(
@@ -614,7 +622,10 @@ class LatentMixture(
     @computation
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each component given the observed cells, shape (n_samples, K)."""
-        table = self._read(X)
+        return self._component_shares(self._read(X))
+
+    def _component_shares(self, table: Table) -> FloatArray:
+        """P(component | observed cells) of all rows."""
         return self._model.latent(table, one_class, self.n_jobs)
 
     def transform(self, X: Any) -> FloatArray:
@@ -668,6 +679,8 @@ class LatentMixture(
         Returns
         -------
         X : table in the container that `fit` was given
+            In a column that held only whole numbers in `fit`, numbers are rounded. In one that held
+            no negative number, 0 stands for any that is drawn.
         component : array of shape (n_samples,)
             The component that each row was drawn from.
         """

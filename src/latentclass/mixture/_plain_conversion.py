@@ -95,6 +95,7 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "LogisticRegression": _logistic_regression,
     "KernelLogisticRegression": lambda classifier: classifier.fitted_,
     "ExtraTreesClassifier": _forest,
+    "RandomForestClassifier": _forest,
     "HistGradientBoostingClassifier": _boosting,
 }
 """What turns a fitted classifier into a value, by the name of its class."""

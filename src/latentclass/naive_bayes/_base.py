@@ -41,6 +41,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         prior: float | str | None,
         categorical_features: Any,
         handle_unknown: str,
+        columns: str,
         calibrate: bool | str,
         unlabelled_weight: float | str,
         n_init: int,
@@ -56,6 +57,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         self.prior = prior
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
+        self.columns = columns
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init

@@ -50,6 +50,10 @@ class MixtureNaiveBayes(ProductClassifier):
         none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
+    columns : {"by_name", "strict"}, default="by_name"
+        How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
+        columns that are lacking count as missing, others are ignored, with a warning. "strict":
+        the same columns in the same order, or an error. See the page about tables.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -166,6 +170,7 @@ class MixtureNaiveBayes(ProductClassifier):
         prior: float | None = 1.0,
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
+        columns: str = "by_name",
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 3,
@@ -182,6 +187,7 @@ class MixtureNaiveBayes(ProductClassifier):
             prior=prior,
             categorical_features=categorical_features,
             handle_unknown=handle_unknown,
+            columns=columns,
             calibrate=calibrate,
             unlabelled_weight=unlabelled_weight,
             n_init=n_init,

@@ -90,7 +90,7 @@ class BoundaryDisplay:
         model: Any,
         X: Any,
         y: Any = None,
-        features: tuple[Any, Any] = (0, 1),
+        features: tuple[Any, Any] | None = None,
         *,
         grid_resolution: int = 200,
         margin: float = 0.08,
@@ -107,8 +107,8 @@ class BoundaryDisplay:
             The rows to draw. The picture covers their range.
         y : array-like of shape (n_rows,), optional
             Their labels. None marks an unlabelled row.
-        features : pair of str or int
-            Two continuous columns, by name or position.
+        features : pair of str or int, optional
+            Two continuous columns, by name or position; by default the first two.
         grid_resolution : int, default=200
             Number of grid points on each axis.
         margin : float, default=0.08
@@ -194,6 +194,14 @@ class BoundaryDisplay:
 
 def _pair(schema: Schema, features: Any) -> tuple[int, int]:
     wanted = "must be two different columns, by name or position"
+    if features is None:
+        if len(schema.continuous) < 2:
+            there = [schema.names[j] for j in schema.continuous]
+            raise ValueError(
+                f"A picture of regions needs two continuous columns, but the table has "
+                f"{len(there)}: {there}."
+            )
+        features = schema.continuous[:2]
     if isinstance(features, str) or not np.iterable(features):
         raise ValueError(f"features={features!r} {wanted}.")
     entries = list(features)

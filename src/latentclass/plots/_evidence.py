@@ -20,6 +20,9 @@ N_TOP = 12
 NAME_WIDTH = 38
 """Characters after which a name, such as a long rule, goes on in a new line."""
 
+LINE = 0.55
+"""Height of a line of a name, in distances between bars."""
+
 BEYOND = 1.15
 """Length of an infinite bar, in lengths of the longest finite one."""
 
@@ -135,12 +138,12 @@ class EvidenceDisplay:
         """
         check_number("n_top", n_top, low=1, whole=True, none=True)
         weights, names = self.weights[:n_top], [_in_lines(n) for n in self.names[:n_top]]
-        n_lines = sum(name.count("\n") + 1 for name in names)
-        size = (6.0, max(1.7, 1.1 + 0.12 * len(names) + 0.17 * n_lines))
-        self.ax_, self.figure_ = make_axes(ax, figsize=size)
+        # by place, since two names may be the same; a name of many lines needs more room
+        room = np.array([max(1.0, LINE * (name.count("\n") + 1)) for name in names])
+        places, total = np.cumsum(room) - 0.5 * room, max(room.sum(), 1.0)
+        self.ax_, self.figure_ = make_axes(ax, figsize=(6.0, max(1.7, 1.0 + 0.32 * total)))
         finite = np.abs(weights[np.isfinite(weights)])
         end = BEYOND * finite.max(initial=0.0) or 1.0
-        places = range(len(names))  # by place: two names may be the same
         self.bars_ = self.ax_.barh(
             places,
             np.clip(weights, -end, end),
@@ -150,7 +153,7 @@ class EvidenceDisplay:
         self.texts_ = list(self.ax_.bar_label(self.bars_, labels, padding=3, fontsize=9))
         self.ax_.set_yticks(places, names)
         self.ax_.axvline(0, color="black", linewidth=0.8)
-        self.ax_.set_ylim(max(len(names), 1) - 0.4, -0.6)
+        self.ax_.set_ylim(total + 0.1, -0.1)
         self.ax_.margins(x=0.2)
         left_out = len(self.weights) - len(weights)
         below = f"\n{left_out} weaker ones are not shown" if left_out else ""

@@ -42,7 +42,7 @@ class ImportanceDisplay:
     >>> iris = load_dataset("iris", container="pandas")
     >>> model = NaiveBayes().fit(iris.X, iris.y)
     >>> ImportanceDisplay.from_estimator(model, iris.X).names
-    ['petallength', 'petalwidth', 'sepallength', 'sepalwidth']
+    ['petalwidth', 'petallength', 'sepallength', 'sepalwidth']
     """
 
     ax_: Any
@@ -98,7 +98,7 @@ class ImportanceDisplay:
         self.texts_ = list(self.ax_.bar_label(self.bars_, labels, padding=3, fontsize=9))
         self.ax_.set_yticks(places, map(plain_text, names))
         self.ax_.set_ylim(max(len(names), 1) - 0.4, -0.6)
-        self.ax_.margins(x=0.12)
+        self.ax_.margins(x=0.15)
         over = "" if self.n_rows is None else f", mean over {self.n_rows:,} rows"
         left_out = len(self.values) - len(values)
         below = f"\n{left_out} weaker columns are not shown" if left_out else ""

@@ -14,6 +14,7 @@ from latentclass.plots._model import (
     LCM_PARTS,
     continuous_names,
     fitted,
+    latent_questions,
     standardised_loadings,
 )
 
@@ -25,14 +26,19 @@ class LoadingsDisplay:
     changes by one of its own. The standard deviation of a column is that of the model over all
     classes and components. A latent variable has standard deviation 1 by convention.
 
+    Where discrete columns depend on the latent variables too (binary and hybrid models), there is a
+    line for each yes-or-no question about them. Such a question is a threshold on a hidden
+    quantity, whose standard deviation counts. "shade = pale" is asked of rows that are none of the
+    categories above it, unless the model has `nominal="softmax"`.
+
     Parameters
     ----------
-    loadings : array of shape (n_continuous, n_latent)
+    loadings : array of shape (n_lines, n_latent)
         Standardised loadings.
     edges : array of bool, same shape
         Cells are hatched where this is False: the model has no edge there.
     names : sequence of str
-        Names of the columns.
+        Names of the columns, and questions about discrete ones as "column = category".
     component : int, default=0
         The component that is drawn.
     n_components : int, default=1
@@ -100,11 +106,17 @@ class LoadingsDisplay:
                 f"component={component!r} must be one of the model's {n_components} components: "
                 f"0 to {n_components - 1}."
             )
-        names = continuous_names(model)
+        questions = latent_questions(model)
+        names = [*continuous_names(model), *(question.text for question in questions)]
         if not names:
-            raise ValueError("The model has no loadings: its table has no continuous column.")
-        loadings = standardised_loadings(model)[component]
-        display = cls(loadings, model.edges_, names, int(component), n_components)
+            raise ValueError(
+                "The model has no loadings: its table has no column that depends on the latent "
+                "variables."
+            )
+        asked = [question.loadings[component] for question in questions]
+        loadings = np.vstack([standardised_loadings(model)[component], *asked])
+        edges = np.vstack([model.edges_, np.ones((len(asked), loadings.shape[1]), dtype=bool)])
+        display = cls(loadings, edges, names, int(component), n_components)
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, numbers: bool | None = None, colorbar: bool = True) -> Self:

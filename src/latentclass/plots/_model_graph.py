@@ -12,7 +12,9 @@ from latentclass._types import BoolArray, FloatArray
 from latentclass.plots._model import (
     LCM_PARTS,
     continuous_names,
+    discrete_names,
     fitted,
+    latent_questions,
     standardised_loadings,
 )
 from latentclass.plots._style import (
@@ -39,22 +41,26 @@ class ModelGraphDisplay:
     """The class on top, then the latent variables and the component variable, then the columns.
 
     All edges point downwards. The width of an edge from a latent variable shows how strongly the
-    column depends on it: the root mean square, over components, of the standardised loading.
-    Circles are continuous variables, squares are discrete ones, and grey nodes are never observed.
-    Discrete columns depend on the class alone.
+    column depends on it: the root mean square, over components, of the standardised loading. For a
+    discrete column the mean is over its yes-or-no questions too (see `LoadingsDisplay`). Circles
+    are continuous variables, squares are discrete ones, and grey nodes are never observed.
 
     Parameters
     ----------
-    strengths : array of shape (n_continuous, n_latent)
-        Strength of each edge from a latent variable to a column.
+    strengths : array of shape (n_columns, n_latent)
+        Strength of each edge from a latent variable to a column: first the columns of `names`, then
+        those of `logistic`.
     edges : array of bool, same shape
         Which of these edges the model has.
     names : sequence of str
         Names of the continuous columns.
     discrete : sequence of str, default=()
-        Names of the discrete columns.
+        Names of the discrete columns that depend on the class alone.
     n_components : int, default=1
         Number of components. With more than one, a node for the component variable is drawn.
+    logistic : sequence of str, default=()
+        Names of the discrete columns that depend on the latent variables, as in binary and hybrid
+        models.
 
     Attributes
     ----------
@@ -89,33 +95,48 @@ class ModelGraphDisplay:
         names: Sequence[str],
         discrete: Sequence[str] = (),
         n_components: int = 1,
+        logistic: Sequence[str] = (),
     ) -> None:
         self.strengths = strengths
         self.edges = edges
         self.names = list(names)
         self.discrete = list(discrete)
         self.n_components = n_components
+        self.logistic = list(logistic)
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
         """Draw the graph of a fitted latent classification model, or of a search's best model."""
         model = fitted(model, *LCM_PARTS)
         share = model.class_prior_ @ model.component_prior_
-        strengths = np.sqrt(np.einsum("m,mnq->nq", share, standardised_loadings(model) ** 2))
-        discrete = [model.schema_.names[j] for j in model.schema_.discrete]
-        display = cls(strengths, model.edges_, continuous_names(model), discrete, len(share))
-        return display.plot(ax)
+        squares = np.einsum("m,mnq->nq", share, standardised_loadings(model) ** 2)
+        discrete, questions = discrete_names(model), latent_questions(model)
+        if not questions:
+            strengths = np.sqrt(squares)
+            display = cls(strengths, model.edges_, continuous_names(model), discrete, len(share))
+            return display.plot(ax)
+        edges = np.zeros((len(discrete), squares.shape[1]), dtype=bool)
+        by_column = np.zeros(edges.shape)
+        for j, name in enumerate(discrete):
+            mine = [question.loadings for question in questions if question.column == name]
+            if mine:  # a column with a single category depends on nothing
+                edges[j] = True
+                by_column[j] = share @ np.mean(np.square(mine), axis=0)
+        strengths = np.sqrt(np.vstack([squares, by_column]))
+        edges = np.vstack([model.edges_, edges])
+        names = continuous_names(model)
+        return cls(strengths, edges, names, (), len(share), discrete).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or into a new figure."""
-        columns = [*self.names, *self.discrete]
+        columns = [*self.names, *self.logistic, *self.discrete]
         places = self._places()
         width = min(max(4.0, (0.55 if is_upright(columns) else 0.95) * places.breadth), 16.0)
         size = (width, max(3.0, 0.35 * width) + height_of_names(columns))
         self.ax_, self.figure_ = make_axes(ax, figsize=size)
         self._draw_edges(places)
         self._draw_nodes(places)
-        write_names(self.ax_, columns, [*places.continuous, *places.discrete])
+        write_names(self.ax_, columns, [*places.on_latent, *places.on_class])
         edge = 0.5 * places.breadth + 0.1
         self.ax_.set(xlim=(-edge, edge), ylim=(COLUMN_LEVEL - 0.2, CLASS_LEVEL + 0.35))
         self.ax_.axis("off")
@@ -131,7 +152,7 @@ class ModelGraphDisplay:
         return _Places(top, hidden[:q], hidden[q:], columns[:n], columns[n:], breadth)
 
     def _draw_edges(self, places: _Places) -> None:
-        below = (*places.latent, *places.component, *places.discrete)
+        below = (*places.latent, *places.component, *places.on_class)
         self.class_lines_ = self._add_lines(
             [(places.top, end) for end in below], colors=GREY, linewidths=1.0, zorder=1
         )
@@ -140,7 +161,7 @@ class ModelGraphDisplay:
         thickest = THICKEST * min(1.0, (MANY_EDGES / max(len(pairs), 1)) ** 0.5)
         share = strength / (strength.max(initial=0.0) or 1.0)
         self.latent_lines_ = self._add_lines(
-            [(places.latent[k], places.continuous[j]) for j, k in pairs],
+            [(places.latent[k], places.on_latent[j]) for j, k in pairs],
             colors=BLUE,
             linewidths=THINNEST + (thickest - THINNEST) * share,
             alpha=0.75,
@@ -149,7 +170,7 @@ class ModelGraphDisplay:
         self.component_lines_ = None
         if self.n_components > 1:
             self.component_lines_ = self._add_lines(
-                [(places.component[0], end) for end in places.continuous],
+                [(places.component[0], end) for end in places.on_latent],
                 colors=GREY,
                 linewidths=0.8,
                 linestyles=(0, (4, 3)),
@@ -168,7 +189,9 @@ class ModelGraphDisplay:
         states = f"m\n0..{self.n_components - 1}"
         for place in places.component:
             draw_node(self.ax_, place, states, size=1000, colour=PALE, marker="s")
-        for columns, marker in ((places.continuous, "o"), (places.discrete, "s")):
+        n = len(self.names)
+        discrete = np.vstack([places.on_latent[n:], places.on_class])
+        for columns, marker in ((places.on_latent[:n], "o"), (discrete, "s")):
             self.ax_.scatter(*columns.T, s=110, marker=marker, color="white", **NODE)
 
 
@@ -178,8 +201,8 @@ class _Places(NamedTuple):
     top: FloatArray
     latent: FloatArray
     component: FloatArray
-    continuous: FloatArray
-    discrete: FloatArray
+    on_latent: FloatArray
+    on_class: FloatArray
     breadth: float
 
 

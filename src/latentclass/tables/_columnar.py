@@ -31,12 +31,15 @@ class ColumnarReader:
     names : list of str
         Columns that are read: all of them at first.
     all_names : list of str
+    n_rows : int or None
+        Number of rows of a Parquet file, once `read_chunks` has begun.
     """
 
     source: Source
     format: str
     names: list[str] = field(init=False)
     all_names: list[str] = field(init=False)
+    n_rows: int | None = None
 
     def __post_init__(self) -> None:
         with self._faults():
@@ -60,7 +63,8 @@ class ColumnarReader:
         with self._faults():
             file = self._open()
             if self.format == "parquet":
-                self._refuse_no_rows(file.metadata.num_rows)
+                self.n_rows = file.metadata.num_rows
+                self._refuse_no_rows(self.n_rows)
                 batches = file.iter_batches(n_rows, columns=self.names)
             else:
                 batches = (

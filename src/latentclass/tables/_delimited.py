@@ -58,6 +58,8 @@ class DelimitedReader:
     text : collection of str
         Columns that stay text, whatever they hold.
     given_decimal : str or None
+    n_rows : int or None
+        Number of rows, once `read_chunks` has begun.
     """
 
     source: Source
@@ -66,6 +68,7 @@ class DelimitedReader:
     names: list[str]
     text: Collection[str] = ()
     given_decimal: str | None = None
+    n_rows: int | None = None
     _kinds: list[Kind] | None = None
 
     def __post_init__(self) -> None:
@@ -83,9 +86,15 @@ class DelimitedReader:
 
     def _sample_kinds(self) -> list[Kind]:
         width = len(self.dialect.names)
-        rows = [row for row in self.dialect.rows if len(row) == width]
-        columns = [[None if cell in NULLS else cell for cell in col] for col in zip(*rows)]  # noqa: B905
-        return [kind_of(pa.array(column, pa.string())) for column in columns]
+        text = io.StringIO()
+        csv.writer(text).writerows(row for row in self.dialect.rows if len(row) == width)
+        data = text.getvalue().encode("utf-8", "replace")
+        if not data:
+            return []
+        read = pacsv.ReadOptions(column_names=self._places(), block_size=len(data) + 1)
+        parse = pacsv.ParseOptions(newlines_in_values=True)
+        table = pacsv.read_csv(io.BytesIO(data), read, parse, self._convert_options())
+        return [kind_of(cells) for cells in table.columns]
 
     def read(self) -> Any:
         """All rows as one pyarrow table."""
@@ -100,7 +109,7 @@ class DelimitedReader:
                 self._kinds = [kind for kind, _ in understood]
                 known = [values for _, values in understood]
                 arrays = list(pool.map(convert, columns, self._read_as(), known))
-            return pa.table(arrays, names=self.names)
+            return pa.Table.from_arrays(arrays, names=self.names)
 
     def read_chunks(self, n_rows: int) -> Iterator[Any]:
         """All rows in tables of `n_rows`, the last one shorter, all of one schema."""
@@ -113,7 +122,7 @@ class DelimitedReader:
             )
             for table in rechunk(self._batches(), n_rows):
                 columns = [self._tidy(column) for column in table.columns]
-                yield pa.table(list(map(convert, columns, kinds)), schema=schema)
+                yield pa.Table.from_arrays(list(map(convert, columns, kinds)), schema=schema)
 
     def _find_kinds(self) -> list[Kind]:
         kinds: list[Kind] = ["empty"] * len(self.names)
@@ -124,6 +133,7 @@ class DelimitedReader:
                 if kinds[place] != "text":
                     kinds[place] = join_kinds([kinds[place], kind_of(self._tidy(cells))])
         self._refuse_no_rows(total)
+        self.n_rows = total
         return kinds
 
     def _read_as(self) -> list[Kind]:
@@ -134,10 +144,7 @@ class DelimitedReader:
         ]
 
     def _tidy(self, cells: Any) -> Any:
-        if not self.dialect.spaced:
-            return cells
-        trimmed = pc.utf8_trim_whitespace(cells)
-        return pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, trimmed)
+        return pc.utf8_trim_whitespace(cells) if self.dialect.spaced else cells
 
     def _batches(self) -> Iterator[Any]:
         options = self._options()
@@ -159,11 +166,10 @@ class DelimitedReader:
                 yield raw
 
     def _options(self) -> tuple[Any, Any, Any]:
-        places = {name: str(place) for place, name in enumerate(self.dialect.names)}
         quoted = self.scan.n_quotes > 0
         self._refuse_odd_quote()
         read = pacsv.ReadOptions(
-            column_names=list(places.values()),
+            column_names=self._places(),
             skip_rows=self.dialect.header_lines,
             block_size=BLOCK_SIZE if quoted else SMALL_BLOCK,
         )
@@ -172,14 +178,21 @@ class DelimitedReader:
             quote_char='"' if quoted else False,
             newlines_in_values=quoted,
         )
-        convert_options = pacsv.ConvertOptions(
-            column_types=dict.fromkeys(places.values(), pa.string()),
-            include_columns=[places[name] for name in self.names],
+        return read, parse, self._convert_options()
+
+    def _places(self) -> list[str]:
+        """Names for pyarrow: those in the file may be odd."""
+        return [str(place) for place in range(len(self.dialect.names))]
+
+    def _convert_options(self) -> Any:
+        place = dict(zip(self.dialect.names, self._places(), strict=True))
+        return pacsv.ConvertOptions(
+            column_types=dict.fromkeys(self._places(), pa.string()),
+            include_columns=[place[name] for name in self.names],
             null_values=NULLS,
             strings_can_be_null=True,
             check_utf8=False,  # the scan has done it
         )
-        return read, parse, convert_options
 
     def _refuse_no_rows(self, n_rows: int) -> None:
         if not n_rows:

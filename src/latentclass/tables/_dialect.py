@@ -117,11 +117,22 @@ def _find_separator(scan: Scan, preferred: str) -> str:
             alone.append(candidate)
     if found:
         return max(found, key=lambda entry: entry[:2])[2]
+    if _spaces_separate(scan):
+        return " "
     header, rows, _ = _read_sample(scan, preferred)
     cells = Counter(map(len, rows))
     if preferred not in alone and len(cells) == 1 and not _all_comma_numbers(scan):
         return preferred  # a title above the table: the parser says which line does not fit
     return alone[0] if alone else preferred
+
+
+def _spaces_separate(scan: Scan) -> bool:
+    """Whether all lines have the same number of words, and some column is numbers: not prose."""
+    header, rows, _ = _read_sample(scan, " ")
+    if len(header) < 2 or not rows or any(len(row) != len(header) for row in rows):
+        return False
+    columns = zip(*rows, strict=True)
+    return any(all(NUMBER.match(cell) or cell in MISSING for cell in column) for column in columns)
 
 
 def _all_comma_numbers(scan: Scan) -> bool:

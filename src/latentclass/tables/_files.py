@@ -76,6 +76,11 @@ class TableFile:
         """
         return getattr(self._reader, "decimal", None)
 
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, as soon as `read_chunks` knows it; for a bar with the time left."""
+        return getattr(self._reader, "n_rows", None)
+
     def describe(self) -> str:
         """What was found, in one line."""
         words = [FORMAT_NAMES[self.format]]
@@ -185,7 +190,8 @@ def read_table(
     container : {"pandas", "pyarrow", "polars"}, default="pandas"
         What is returned.
     separator : str, default=None
-        What separates the cells of a CSV or TSV file. None finds it: comma, semicolon, tab or "|".
+        What separates the cells of a CSV or TSV file. None finds it: comma, semicolon, tab, "|"
+        or space.
     decimal : {".", ","}, default=None
         Decimal mark of a CSV or TSV file. None finds it.
     encoding : str, default=None

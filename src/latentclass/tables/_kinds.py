@@ -2,6 +2,9 @@
 
 The kind of a column depends only on which cells it has, not on their order or on how the rows are
 split into chunks: `join_kinds` of the kinds of two chunks is the kind of both together.
+
+Some functions of pyarrow, such as `pa.array` of a list, import pandas if it is installed, which
+takes longer than reading a small file. None of them is used here.
 """
 
 from __future__ import annotations
@@ -20,10 +23,9 @@ of thousands: 1,234."""
 
 BOOLEANS = {"true", "True", "TRUE", "false", "False", "FALSE"}
 STARTS_LIKE_NUMBER = re.compile(r"\s*[+-]?([.,]?\d|inf|nan)", re.IGNORECASE)
-PADDED = "^[+-]?0[0-9xX]"
+PADDED = "^0[0-9]+$"
 """Whole numbers such as 007: the zeros mean something, so a column that has one is text. So is
-0x1F."""
-PADDED_WHOLE = "^[+-]?0[0-9]+$"
+0x1F, which pyarrow takes as a number."""
 LONG = 19
 LONG_WHOLE = "^[+-]?[0-9]{19,}$"
 """Whole numbers that may not fit into 64 bits. As floats they would lose digits, so a column that
@@ -45,10 +47,12 @@ def kind_of(cells: Any) -> Kind:
 
 def understand(cells: Any) -> tuple[Kind, Any]:
     """Kind of an array of text, and its values of this kind if finding out has made them."""
-    place = pc.index(cells.is_valid(), True).as_py()
-    if place < 0:
+    present = cells.slice(0, FEW_CELLS).drop_null()
+    if not len(present):
+        present = cells.drop_null()
+    if not len(present):
         return "empty", None
-    first = cells[place].as_py()
+    first = present[0].as_py()
     if first in BOOLEANS:
         booleans = set(cells.unique().to_pylist()) <= BOOLEANS | {None}
         return ("boolean" if booleans else "text"), None
@@ -91,20 +95,23 @@ def _numbers(cells: Any) -> tuple[Kind, Any] | None:
 
 
 def _any_padded(cells: Any) -> bool:
-    """Whether some whole number has zeros in front; a quick look spares most columns the search."""
-    zeros = [pc.any(pc.starts_with(cells, start)).as_py() for start in ("0", "-0")]
-    return any(zeros) and bool(pc.any(pc.match_substring_regex(cells, PADDED)).as_py())
+    """Whether some whole number has zeros in front. Most columns need only the quick looks."""
+    starts = pc.starts_with(cells, "0")
+    if not pc.any(starts).as_py():
+        return False
+    return bool(pc.max(pc.binary_length(cells.filter(starts))).as_py() > 1)
 
 
 def _loses_digits(cells: Any) -> bool:
     """Whether some cell, read as a float, would lose zeros in front or digits at the end."""
-    if pc.any(pc.match_substring_regex(cells, PADDED_WHOLE)).as_py():
-        return True
-    lengths = pc.binary_length(cells)
-    if pc.max(lengths).as_py() < LONG:
+    starts, fractions = pc.starts_with(cells, "0"), pc.starts_with(cells, "0.")
+    if pc.sum(starts).as_py() != pc.sum(fractions).as_py():
+        others = cells.filter(pc.and_not(starts, fractions))
+        if pc.any(pc.match_substring_regex(others, PADDED)).as_py():
+            return True
+    if pc.max(pc.binary_length(cells)).as_py() < LONG:
         return False
-    long = cells.filter(pc.greater_equal(lengths, LONG))
-    whole = long.filter(pc.match_substring_regex(long, LONG_WHOLE))
+    whole = cells.filter(pc.match_substring_regex(cells, LONG_WHOLE))
     return _cast(pc.utf8_ltrim(whole, characters="+"), pa.int64()) is None
 
 

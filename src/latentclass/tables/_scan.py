@@ -110,15 +110,24 @@ def _scan_as(source: Source, encoding: str, expected: str) -> Scan:
 
 
 class _NotInEncodingError(Exception):
-    def __init__(self, line: int, byte: int, beyond_ascii: bool) -> None:
-        self.line, self.byte, self.beyond_ascii = line, byte, beyond_ascii
+    """A byte that does not belong to an encoding.
+
+    It comes after `n_characters` and `n_lines` more lines.
+    """
+
+    def __init__(
+        self, encoding: str, n_characters: int, n_lines: int, byte: int, beyond_ascii: bool
+    ) -> None:
+        self.encoding, self.n_characters, self.n_lines = encoding, n_characters, n_lines
+        self.byte, self.beyond_ascii = byte, beyond_ascii
 
 
 def _refuse_bytes(source: Source, error: _NotInEncodingError, expected: str) -> NoReturn:
+    line = _line_at(source, error.encoding, error.n_characters) + error.n_lines
     raise source.fault(
         f"byte 0x{error.byte:02x} is not {expected}. Name the encoding, for example "
         "encoding='latin-1', or save the file as UTF-8.",
-        error.line,
+        line,
     )
 
 
@@ -152,15 +161,15 @@ def _refuse_control_characters(source: Source, start: bytes) -> None:
 
 
 def _scan(source: Source, encoding: str) -> Scan:
-    n_quotes, sample, whole, line, open_length = 0, "", True, 1, 0
+    n_quotes, sample, whole, before, open_length = 0, "", True, 0, 0
     with source.open() as stream:
         for text in decoded(stream, encoding):
             whole = not sample
             sample = sample or text
             if "\0" in text:
-                at = line + _breaks(text[: text.index("\0")])
+                line = _line_at(source, encoding, before + text.index("\0"))
                 raise source.fault(
-                    "the line holds a NUL byte. Remove it, or save the file anew.", at
+                    "the line holds a NUL byte. Remove it, or save the file anew.", line
                 )
             n_quotes += text.count('"')
             first = _first_break(text)
@@ -168,9 +177,9 @@ def _scan(source: Source, encoding: str) -> Scan:
                 raise source.fault(
                     f"the line is longer than {LONGEST_LINE // 2**20} MB. Line breaks are missing, "
                     "or this is not a table.",
-                    line,
+                    _line_at(source, encoding, before),
                 )
-            line += _breaks(text)
+            before += len(text)
             open_length = open_length + len(text) if first < 0 else len(text) - _last_break(text)
     if not sample.strip("\ufeff \t\r\n"):
         raise source.fault("the file is empty.")
@@ -180,23 +189,44 @@ def _scan(source: Source, encoding: str) -> Scan:
 def decoded(stream: IO[bytes], encoding: str) -> Iterator[str]:
     """Text of a stream, block by block."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    line, beyond_ascii = 1, False
+    n_characters, beyond_ascii = 0, False
     while True:
         data = stream.read(BLOCK)
         try:
             text = decoder.decode(data, final=not data)
-        except UnicodeError as error:
-            good = error.object[: error.start] if isinstance(error, UnicodeDecodeError) else b""
-            byte = error.object[error.start] if isinstance(error, UnicodeDecodeError) else data[0]
-            at = line + good.count(b"\n")
-            beyond_ascii = beyond_ascii or not good.isascii()
-            raise _NotInEncodingError(at, byte, beyond_ascii) from None
+        except UnicodeDecodeError as error:
+            good = error.object[: error.start]
+            raise _NotInEncodingError(
+                encoding,
+                n_characters,
+                good.count(b"\n"),
+                error.object[error.start],
+                beyond_ascii or not good.isascii(),
+            ) from None
+        except UnicodeError:  # not even the start is in this encoding
+            raise _NotInEncodingError(
+                encoding, n_characters, 0, (data or b"\0")[0], False
+            ) from None
         beyond_ascii = beyond_ascii or not text.isascii()
         if text:
             yield text
-        line += text.count("\n")
+        n_characters += len(text)
         if not data:
             return
+
+
+def _line_at(source: Source, encoding: str, n_characters: int) -> int:
+    """The line that comes after so many characters. Lines are counted only for messages."""
+    line = 1
+    if not n_characters:
+        return line
+    with source.open() as stream:
+        for text in decoded(stream, encoding):
+            line += _breaks(text[:n_characters])
+            n_characters -= len(text)
+            if n_characters <= 0:
+                break
+    return line
 
 
 def _breaks(text: str) -> int:
