@@ -12,7 +12,17 @@ sys.path[:0] = [
     *(
         str(HERE / name)
         for name in (
-            *("cli", "engine", "files", "lcm", "hnb", "latent_tree", "mixture", "reports", "tables"),
+            *(
+                "cli",
+                "engine",
+                "files",
+                "lcm",
+                "hnb",
+                "latent_tree",
+                "mixture",
+                "reports",
+                "tables",
+            ),
             "common",
         )
     ),
