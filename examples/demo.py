@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
-from latentclass import HybridLCMClassifier, report
+from latentclass import LCMClassifier, report
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.evaluation import TableClassifier, compare
@@ -44,7 +44,7 @@ def contenders() -> dict[str, Any]:
     return {
         "latentclass NaiveBayes": NaiveBayes(),
         "latentclass NaiveBayes, calibrated": NaiveBayes(calibrate=True),
-        "latentclass HybridLCMClassifier": HybridLCMClassifier(2, 1, n_init=2, random_state=SEED),
+        "latentclass LCMClassifier": LCMClassifier(n_latent=4, random_state=SEED),
         "GaussianNB after imputing": TableClassifier(GaussianNB()),
         "LogisticRegression after imputing": TableClassifier(LogisticRegression(max_iter=1000)),
         "RandomForest after imputing": TableClassifier(RandomForestClassifier()),
@@ -73,7 +73,7 @@ def main() -> None:
     )
     print(result.summary(), "\n")
 
-    model = models["latentclass HybridLCMClassifier"].fit(X, y)
+    model = models["latentclass LCMClassifier"].fit(X, y)
     page = report(model, X, y, target="the grower of a wine")
     print(" ".join(page.summary.words), "\n")
     print(f"Report: {page.save(output).resolve()}")

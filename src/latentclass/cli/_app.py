@@ -21,6 +21,7 @@ HOMES = {
     "evaluate": ("_evaluate", "Score a model on a file whose classes are known."),
     "compare": ("_compare", "Compare models on the same folds of tables."),
     "explain": ("_explain", "Tell why rows get their class."),
+    "report": ("_report", "Write a page about a model for people who never saw it."),
     "anomalies": ("_anomalies", "Show the most unusual rows of a file."),
     "complete": ("_complete", "Fill the missing cells of a file."),
     "sample": ("_sample", "Draw rows from a model."),

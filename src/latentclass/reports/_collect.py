@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from latentclass._warn import recorded_warnings
 from latentclass.reports._data import describe_data
 from latentclass.reports._importance import weigh_columns
 from latentclass.reports._making import describe_making
@@ -13,9 +14,16 @@ from latentclass.reports._quality import measure
 from latentclass.reports._rows import choose_listed, find_rows
 from latentclass.reports._structure import describe_structure
 from latentclass.reports._summary import ClassFacts, ReportSummary, Subject
-from latentclass.reports._table import Rows, read_rows
-from latentclass.reports._text import cut, plain
+from latentclass.reports._table import Rows, draw, read_rows
+from latentclass.reports._text import cut, listed, plain
 from latentclass.reports._words import beware, first_words
+from latentclass.tables._check import check_table
+
+MOST_CHECKED = 5000
+"""Rows that `check_table` looks at."""
+
+TOLD = {"unlabelled", "no labels", "one class", "rare levels"}
+"""Flags of the table that the page tells elsewhere, or that do not matter to a reader."""
 
 
 def collect(
@@ -48,7 +56,7 @@ def collect(
     return ReportSummary(
         subject,
         first_words(subject, quality, structure, importance),
-        beware(model, subject, quality, importance, found, data),
+        beware(model, quality, importance, found, data, table_flags(rows)),
         quality,
         structure,
         importance,
@@ -76,6 +84,25 @@ def describe_subject(model: Any, rows: Rows, target: str, title: str | None) -> 
             for name, n in zip(rows.classes, counts, strict=True)
         ),
     )
+
+
+def table_flags(rows: Rows) -> tuple[str, ...]:
+    """What `check_table` says about the table, kind by kind, as sentences."""
+    some = draw(np.arange(rows.n_rows), MOST_CHECKED)
+    labels = [rows.classes[code] if code >= 0 else None for code in rows.codes[some]]
+    with recorded_warnings():
+        check = check_table(rows.take(some), labels if any(labels) else None)
+    by_kind: dict[str, list[Any]] = {}
+    for flag in check.flags:
+        if flag.kind not in TOLD:
+            by_kind.setdefault(flag.kind, []).append(flag)
+    found = []
+    for alike in by_kind.values():
+        found.append(plain(alike[0]))
+        names = [plain(flag.column) for flag in alike[1:] if flag.column]
+        if names:
+            found[-1] += f" The same holds for {listed(names)}."
+    return tuple(found)
 
 
 def _target_name(y: Any, target: str | None) -> str:

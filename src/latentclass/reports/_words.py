@@ -7,8 +7,8 @@ from typing import Any
 from latentclass.reports._summary import Data, Importance, Quality, Rows, Score, Structure, Subject
 from latentclass.reports._text import cut, listed, loss, percent, plural
 
-FEW_ROWS, MUCH_MISSING, OFF, DOMINANT, ODD = 20, 0.5, 0.1, 0.6, 0.01
-"""Labelled rows of a small class, share of a column that is often missing, calibration error that
+MUCH_MISSING, OFF, DOMINANT, ODD = 0.5, 0.1, 0.6, 0.01
+"""Share of a column that is often missing, calibration error that
 is worth a word, share of all weight in one column, and p-value of an odd row."""
 
 
@@ -88,22 +88,18 @@ def _gap(score: Score) -> int:
 
 def beware(
     model: Any,
-    subject: Subject,
     quality: Quality | None,
     importance: Importance,
     rows: Rows,
     data: Data,
+    flags: tuple[str, ...],
 ) -> tuple[str, ...]:
     """What a reader should know before trusting the model."""
-    found: list[str] = []
+    found: list[str] = list(flags)
     if quality is None:
         found.append("No row has a label, so nothing is known about how good the predictions are.")
     else:
         found += _of_quality(quality)
-    small = [one for one in subject.classes if quality is not None and one.n_rows < FEW_ROWS]
-    if small:
-        names = listed([f"{cut(one.name)} ({one.n_rows})" for one in small], longest=60)
-        found.append(f"Few labelled rows, so scores are uncertain: {names}.")
     total = sum(column.weight for column in importance.columns)
     top = importance.columns[0] if importance.columns else None
     if top is not None and len(importance.columns) > 1 and top.weight > DOMINANT * total:
@@ -114,9 +110,6 @@ def beware(
     empty = [column.name for column in data.columns if column.share_missing > MUCH_MISSING]
     if empty:
         found.append(f"More than half of the cells are missing in {listed(empty)}.")
-    constant = [column.name for column in data.columns if column.n_distinct == 1]
-    if constant:
-        found.append(f"These columns hold a single value and say nothing: {listed(constant)}.")
     odd = sum(1 for row in rows.listed if row.unusual is not None and row.unusual < ODD)
     rated = sum(1 for row in rows.listed if row.unusual is not None)
     if rated and odd > 5 * ODD * rated and odd > 3:

@@ -1,0 +1,116 @@
+"""`latentclass report`: one page about a model, for readers who never saw it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from latentclass.cli._app import CommandError, command
+from latentclass.cli._console import console
+from latentclass.cli._input import (
+    ColumnsByName,
+    check_input,
+    label_text,
+    labels_of,
+    load_classifier,
+    need_column,
+    noted_columns,
+    open_file,
+    table_options,
+    text_columns,
+)
+from latentclass.cli._output import check_output, force_option
+from latentclass.cli._progress import Progress
+
+
+@command
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path(allow_dash=True))
+@click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), metavar="FILE",
+              help="The page to write: a file that ends in .html.")  # fmt: skip
+@click.option("--target", "-t", help="The column with the classes, if not that of the fit.")
+@click.option("--title", help="Heading of the page.")
+@click.option("--folds", type=click.IntRange(2, 20), default=5, show_default=True,
+              help="Parts of the rows; the model is fitted again without each.")  # fmt: skip
+@click.option("--new-rows", is_flag=True,
+              help="The rows are new to the model: score it as it is.")  # fmt: skip
+@force_option
+@table_options
+def report(
+    model: str,
+    data: str,
+    output: str,
+    target: str | None,
+    title: str | None,
+    folds: int,
+    new_rows: bool,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Write a page about a model for people who never saw it.
+
+    How good the model is on rows it has not seen, beside simple classifiers; what it found; which
+    columns matter; which rows are hard, odd or typical; what the table holds. DATA is best the
+    file of the fit. The page is one file that loads nothing.
+    """
+    from latentclass import report as make_report
+
+    out = console()
+    check_input(data)
+    check_output(output, force, endings=(".html", ".htm"))
+    fitted, about = load_classifier(model)
+    target = target or about.get("target")
+    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    if target is not None and target not in file.names and target == about.get("target"):
+        out.warn(f"{data!r} has no column {target!r}, so there are no scores.")
+        target = None
+    if target is not None:
+        need_column(target, file.names, data)
+    by_name = ColumnsByName(fitted.schema_, list(file.names))
+    by_name.tell(out, data, [target or "", *noted_columns(about)])
+    with Progress(out, "reading"):
+        table = file.read()
+    X = by_name.select(table, 0, data)
+    labels = None if target is None else labels_of(table.column(target)).tolist()
+    y = None if labels is None else known_labels(fitted, labels, data, str(target))
+    note = about.get("training_rows")
+    if note and labels is not None and not new_rows:
+        from latentclass.cli._training_rows import LEAST_SEEN, mark_rows, share_of_known
+
+        known = share_of_known(note, mark_rows(fitted, X, labels))
+        if known is not None and known < LEAST_SEEN:
+            out.say("The model has not learned from these rows: it is scored on them as it is.")
+            new_rows = True
+    words = ["latentclass", "report", model, data, "-o", output]
+    words += ["--new-rows"] * new_rows + (["--folds", str(folds)] if folds != 5 else [])
+    with Progress(out, "writing the report"):
+        page = make_report(
+            fitted, X, y, target=target, title=title, folds=folds, new_rows=new_rows,
+            index=range(1, X.num_rows + 1), command=shlex.join(words),
+        )  # fmt: skip
+        page.save(output)
+    if out.json:
+        out.show_json({"output": output, **page.summary.to_dict()})
+        return
+    out.show(" ".join(page.summary.words))
+    for sentence in page.summary.warnings:
+        out.show(f"- {sentence}")
+    out.say(f"Written to {output!r}.")
+
+
+def known_labels(model: Any, labels: list[Any], data: str, target: str) -> Any:
+    """Labels of a file as the classes of a model; None where a row has none."""
+    import numpy as np
+
+    place = {label_text(label): label for label in model.classes_.tolist()}
+    new = sorted({label_text(label) for label in labels if label is not None} - set(place))
+    if new:
+        raise CommandError(
+            f"{data!r}, column {target!r} holds {new[0]!r}, which is no class of the model. Its "
+            f"classes are: {', '.join(list(place)[:20])}."
+        )
+    found = np.empty(len(labels), dtype=object)
+    found[:] = [None if label is None else place[label_text(label)] for label in labels]
+    return found if any(label is not None for label in labels) else None
