@@ -48,7 +48,7 @@ def collect(
         quality, held_out = measure(model, rows, folds=folds, new_rows=new_rows)
     structure = describe_structure(model, rows)
     proba = np.asarray(model.predict_proba(rows.X))
-    listed = choose_listed(rows)
+    listed = choose_listed(model, rows)
     told = model.explain(rows.take(listed))
     importance = weigh_columns(model, rows, told, proba.argmax(axis=1))
     found = find_rows(model, rows, held_out, listed, told, proba)

@@ -9,7 +9,7 @@ import numpy as np
 from latentclass._types import FloatArray, IndexArray
 from latentclass.data._schema import Block
 from latentclass.estimator._explanation import Explanation
-from latentclass.reports._quality import HeldOut
+from latentclass.reports._quality import COSTLY, HeldOut
 from latentclass.reports._summary import Evidence, RowView
 from latentclass.reports._summary import Rows as RowsFound
 from latentclass.reports._table import Rows, draw
@@ -24,13 +24,19 @@ MOST_RATED, N_DRAWS = 1000, 500
 MOST_LISTED, MOST_EXPLAINED_CELLS = 1000, 100_000
 """Rows that can be looked up; fewer if they have many cells."""
 
+MOST_ASKED_CELLS = 1_000_000
+"""Cells of all copies of these rows, each without one cell, for models that are slow to ask."""
+
 TOP_CELLS, FEW_CELLS = 6, 5
 """Cells shown of a row worth a look, and of one that is looked up."""
 
 
-def choose_listed(rows: Rows) -> IndexArray:
+def choose_listed(model: Any, rows: Rows) -> IndexArray:
     """The rows that can be looked up. The weights of columns are means over them."""
-    most = min(MOST_LISTED, max(MOST_EXPLAINED_CELLS // max(len(rows.columns), 1), 50))
+    n_columns = max(len(rows.columns), 1)
+    most = min(MOST_LISTED, max(MOST_EXPLAINED_CELLS // n_columns, 50))
+    if type(model).__name__ in COSTLY:  # asks the model about the row without each of its cells
+        most = min(most, max(MOST_ASKED_CELLS // n_columns**2, 30))
     return draw(np.arange(rows.n_rows), most)
 
 
