@@ -83,7 +83,7 @@ KNOW_SCIKIT_LEARN = {
         "mixture/_plain_conversion.py",
         "mixture/_component_classifiers.py",
         "auto/_families.py",
-        "cli/_peers.py",
+        "reports/_peers.py",
         "cli/_held_out.py",
     ],
     "check tables, labels and models as all estimators do": [

@@ -177,7 +177,9 @@ def test_the_model_and_the_table_stay_as_they_were(toy):
 
 
 @pytest.mark.parametrize(
-    "convert", [pd.DataFrame.to_numpy, pl.from_pandas, pa.Table.from_pandas], ids=str
+    "convert",
+    [pd.DataFrame.to_numpy, pl.from_pandas, pa.Table.from_pandas],
+    ids=["numpy", "polars", "pyarrow"],
 )
 def test_any_container_gives_the_same_scores(convert):
     iris = load_dataset("iris", container="pandas")

@@ -64,8 +64,8 @@ def compare(
     Shows the score of each model on each table; > marks the best, - and * what is significantly
     worse. With --store a comparison that was interrupted continues where it stopped.
     """
-    from latentclass.cli._peers import PEERS
     from latentclass.evaluation import compare as compare_classifiers
+    from latentclass.reports._peers import PEERS
 
     out = console()
     problems = [_problem(name, target) for name in data]

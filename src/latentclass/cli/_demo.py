@@ -24,8 +24,8 @@ def demo() -> None:
 
     from latentclass import LCMClassifier
     from latentclass.baselines import NaiveBayes
-    from latentclass.cli._peers import PEERS
     from latentclass.evaluation import compare
+    from latentclass.reports._peers import PEERS
 
     out = console()
     X, y = damaged_wine()

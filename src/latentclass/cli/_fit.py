@@ -305,7 +305,7 @@ def compare_with_peers(out: Console, job: Job, seed: int) -> None:
     if not job.folds or job.interrupted:
         return
     from latentclass.cli._held_out import OutOfTimeError, score_on_folds
-    from latentclass.cli._peers import PEERS, SHOWN
+    from latentclass.reports._peers import PEERS, SHOWN
 
     for name, shown in SHOWN.items():
         try:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from latentclass._types import FloatArray, IndexArray
 from latentclass._warn import recorded_warnings
-from latentclass.baselines import majority
 from latentclass.evaluation._folds import LabelledKFold
 from latentclass.evaluation._metrics import (
     SMALLEST,
@@ -22,17 +18,15 @@ from latentclass.evaluation._metrics import (
     brier,
     expected_calibration_error,
 )
-from latentclass.evaluation._table_classifier import TableClassifier
+from latentclass.reports._peers import PEERS
 from latentclass.reports._summary import ClassScore, Interval, Quality, ReliabilityBin, Score
 from latentclass.reports._table import SEED, Rows, draw
 from latentclass.reports._text import plural
 
-PEERS: dict[str, Callable[[], Any]] = {
-    "Guessing": lambda: TableClassifier(majority()),
-    "Logistic regression": lambda: TableClassifier(LogisticRegression(max_iter=1000)),
-    "Gradient boosting": lambda: TableClassifier(
-        HistGradientBoostingClassifier(random_state=SEED), scale=False
-    ),
+BESIDE = {
+    "Guessing": "majority",
+    "Logistic regression": "logistic-regression",
+    "Gradient boosting": "gradient-boosting",
 }
 """What the model is shown beside, on the same folds. Guessing means the most common class."""
 
@@ -89,7 +83,7 @@ def measure(model: Any, rows: Rows, *, folds: int, new_rows: bool) -> tuple[Qual
         asked = rows.labelled
         proba = model.predict_proba(rows.take(asked))
         guess = np.broadcast_to(np.asarray(model.class_prior_), proba.shape)
-        answers = {type(model).__name__: proba, next(iter(PEERS)): guess}
+        answers = {type(model).__name__: proba, next(iter(BESIDE)): guess}
         used, n_folds = asked, 0
     else:
         used, n_folds = choose_rows(model, rows, folds)
@@ -127,7 +121,7 @@ def refit(
 ) -> tuple[IndexArray, dict[str, FloatArray]]:
     """Held-out rows, and what each classifier says about them."""
     contenders = {type(model).__name__: unfitted(model)}
-    contenders |= {name: make() for name, make in PEERS.items()}
+    contenders |= {name: PEERS[peer](SEED) for name, peer in BESIDE.items()}
     labels = np.empty(rows.n_rows, dtype=object)
     labels[rows.labelled] = model.classes_[rows.codes[rows.labelled]].tolist()
     splitter = LabelledKFold(n_folds if n_folds > 1 else ONCE, shuffle=True, random_state=SEED)

@@ -1,4 +1,4 @@
-"""The classifiers of scikit-learn that a fit is shown beside, on any table."""
+"""The classifiers of scikit-learn that reports and the command line show beside a model."""
 
 from __future__ import annotations
 
