@@ -126,6 +126,7 @@ def test_numbers_of_two_values_are_flags_for_all():
     assert model.sample(5, random_state=0)[0]["flag"].isin([0, 1]).all()
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_with_one_labelled_row_the_first_family_is_used_as_it_is():
     model = AutoLatentClassifier(families=QUICK).fit([[1.0], [2.0]], ["a", None])
     assert model.why_ == (

@@ -441,6 +441,7 @@ def test_influence_sums_to_one_over_the_other_columns(table):
     assert np.all(np.diag(influence) == 0)
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_hidden_naive_bayes_draws_columns_without_information(table):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"p": list("ab") * 50, "q": rng.choice(["u", "v"], 100)})

@@ -512,6 +512,7 @@ def test_other_faults_get_the_classifiers_words(table):
 # ----------------------------------------------------------------------------------- manners
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* repeat the labels")
 def test_naive_bayes_reads_the_result_as_discrete(table):
     X, y = table
     pipe = make_pipeline(MDLDiscretizer(), NaiveBayes()).fit(X, y)

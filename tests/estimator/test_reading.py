@@ -61,7 +61,7 @@ class TestTraining:
         assert part.classes is training.classes
         assert part.n_given == 4
 
-    def test_attributes_are_those_that_users_see(self, table):
+    def test_attributes_are_those_that_a_fit_keeps(self, table):
         found = Reader()._read_training(*table, None).attributes()
         assert set(found) == {
             "n_features_in_",
@@ -69,6 +69,7 @@ class TestTraining:
             "classes_",
             "schema_",
             "n_unlabelled_",
+            "_n_rows",
         }
         assert found["n_unlabelled_"] == 1
         assert found["feature_names_in_"].tolist() == ["size", "town"]

@@ -14,6 +14,8 @@ from latentclass.estimator import _unusual
 from latentclass.estimator._unusual import draws_for, missing_patterns
 from plain import NaiveBayes
 
+pytestmark = pytest.mark.filterwarnings("ignore:y has a single class")
+
 
 @pytest.fixture
 def gaussian():

@@ -628,6 +628,7 @@ class LatentMixture(
         """P(component | observed cells) of all rows."""
         return self._model.latent(table, one_class, self.n_jobs)
 
+    @computation
     def transform(self, X: Any) -> FloatArray:
         """Probability of each component given the observed cells, as `predict_proba` gives it."""
         return self.predict_proba(X)
