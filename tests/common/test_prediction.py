@@ -157,6 +157,7 @@ def test_calibration_is_modest_where_no_row_is_wrong(model):
     assert 0.3 <= model.set_params(calibrate=True).fit(X, y).temperature_ <= 2.0
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_calibration_with_too_few_rows_is_left_out(model):
     fitted = model.set_params(calibrate=True).fit([[1.0], [2.0]], ["a", None])
     assert fitted.temperature_ == 1.0

@@ -537,6 +537,7 @@ def test_rows_without_label_sharpen_the_tables(leaning):
     assert fitted.rules()["support"].sum() <= labelled.sum() * len(fitted.latent_children_)
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* repeat the labels")
 def test_folds_that_leave_rows_out_are_refused():
     X = np.array([["a", "x"], ["b", "y"]] * 20)
     y = np.arange(40) % 2

@@ -181,6 +181,7 @@ def test_weight_two_is_the_row_twice_and_order_does_not_matter(copied):
     assert_allclose(got, expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_a_single_labelled_row_keeps_its_counted_tables():
     model = HNBClassifier(discriminative=True, random_state=0)
     model.fit(np.array([["a"], ["b"], ["b"]], dtype=object), ["yes", None, None])
