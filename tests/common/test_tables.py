@@ -157,7 +157,11 @@ cells = st.one_of(st.floats(-1e6, 1e6, width=32), st.just(np.nan))
 @settings(max_examples=10)
 @pytest.mark.parametrize("prototype", CLASSIFIERS, ids=lambda model: type(model).__name__)
 @pytest.mark.filterwarnings(
-    "ignore:Columns .* have no value", "ignore:EM was stopped", "ignore:y has a single class"
+    "ignore:Columns .* have no value",
+    "ignore:EM was stopped",
+    "ignore:y has a single class",
+    "ignore:LCMClassifier.* describes numbers",
+    "ignore:The rows without label moved",
 )
 def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):
     if all(label is None for label in y):

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from latentclass import LatentMixture, drift
+from latentclass.exceptions import TableWarning
 from latentclass.monitoring import _drift
 from latentclass.monitoring._drift import (
     _compare_levels,
@@ -230,8 +231,14 @@ def test_models_of_others_and_unfitted_ones_are_refused(table):
         drift(LogisticRegression(), table[0])
     with pytest.raises(NotFittedError):
         drift(NaiveBayes(), table[0])
-    with pytest.raises(ValueError, match=r"X lacks 1 of the 4 columns|feature names should match"):
-        drift(NaiveBayes().fit(*table), table[0].drop(columns="band"))
+
+
+def test_a_column_that_is_lacking_counts_as_missing(table):
+    model = NaiveBayes().fit(*table)
+    with pytest.warns(TableWarning, match=r"X lacks 1 of the 4 columns seen in fit: \['band'\]"):
+        found = drift(model, table[0].drop(columns="band"))
+    hidden = drift(model, table[0].assign(band=None))
+    assert found.to_dict() == hidden.to_dict()
 
 
 # ----------------------------------------------------------------------- the tests

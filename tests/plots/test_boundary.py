@@ -139,6 +139,7 @@ def test_boundary_lies_where_the_best_class_changes():
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 26])
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_one_to_many_classes(n_classes):
     rng = np.random.default_rng(0)
     y = np.arange(4 * n_classes) % n_classes

@@ -54,6 +54,7 @@ def test_transform_may_give_a_frame(wine):
     assert framed.ax_.get_legend() is None
 
 
+@pytest.mark.filterwarnings("ignore:y has a single class")
 def test_one_class(wine):
     model = LCMClassifier(n_init=1, random_state=0).fit(wine.X, np.ones(len(wine.y), dtype=int))
     display = LatentSpaceDisplay.from_estimator(model, wine.X)
@@ -171,6 +172,7 @@ def test_wrong_component(component, wine_model):
         LoadingsDisplay.from_estimator(wine_model, component)
 
 
+@pytest.mark.filterwarnings("ignore:LCMClassifier describes numbers")
 def test_no_continuous_column(mixed):
     table, y = mixed
     model = LCMClassifier(n_init=1, random_state=0).fit(table[["shade", "rich"]], y)
