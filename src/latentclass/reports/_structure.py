@@ -89,7 +89,7 @@ def _average(model: Any, rows: Rows) -> Structure:
         "Candidates and their weights",
         "Each candidate was scored on held-out rows. The answer of the model is the average of "
         "those with a weight. The weights were chosen on the same rows, so these scores are "
-        "slightly too good; section 2 has the honest ones.",
+        "slightly too good; the honest ones are above, in the part How good.",
         heads,
         ("text", "bar", "loss", "percent", "seconds", "text"),
         tuple(lines),
