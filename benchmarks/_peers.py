@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from latentclass.auto._weights import choose_weights, negative_log_loss
+from latentclass.auto._weights import LogLoss, greedy_weights
 
 
 class Peer(ClassifierMixin, BaseEstimator):
@@ -91,7 +91,7 @@ class GreedyAverage(ClassifierMixin, BaseEstimator):
                 for place, member in enumerate(self.members.values()):
                     fitted = clone(member).fit(X.iloc[train], y[train])
                     held_out[place, test] = fitted.predict_proba(X.iloc[test])
-            weights = choose_weights(held_out, negative_log_loss(codes, np.ones(len(y))))
+            weights = greedy_weights(held_out, LogLoss(codes, np.ones(len(y))).score)
         self.weights_ = weights
         self.members_ = [
             clone(member).fit(X, y) if weight else None

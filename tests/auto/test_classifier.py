@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
 from latentclass import AutoLatentClassifier, Parts
-from latentclass.auto._families import CHEAPEST_FIRST, OFFERS, choose_families
+from latentclass.auto._families import CHEAPEST_FIRST, OFFERS, Family, choose_families
 from latentclass.baselines import NaiveBayes
 
 QUICK = ["NaiveBayes", "AODE", "TAN"]
@@ -174,6 +174,19 @@ def test_families_suit_the_table(fitted):
 def test_every_candidate_has_its_place():
     made = [name for offer in OFFERS.values() for name in offer.make()]
     assert sorted(made) == sorted(CHEAPEST_FIRST)
+
+
+def test_rows_without_label_double_only_candidates_that_learn_from_them():
+    made = {
+        name: Family(name, one).with_and_without_unlabelled()
+        for offer in OFFERS.values()
+        for name, one in offer.make().items()
+    }
+    single = {name for name, candidates in made.items() if len(candidates) == 1}
+    # one classifier of the labelled rows in one component
+    assert single == {name for name in made if name.startswith("LatentVariableClassifier, ")}
+    weights = {name: [c.estimator.unlabelled_weight for c in made[name]] for name in made}
+    assert all(weights[name] == ([0.0] if name in single else [0.0, 0.1]) for name in made)
 
 
 def test_progress_is_printed(iris, capsys):

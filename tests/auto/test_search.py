@@ -5,7 +5,7 @@ import pytest
 
 from latentclass.auto import _search
 from latentclass.auto._search import Search, watched
-from latentclass.auto._weights import negative_log_loss
+from latentclass.auto._weights import LogLoss
 from latentclass.baselines import NaiveBayes
 from latentclass.engine._parallel import TimeUpError
 from latentclass.estimator._inner_folds import deal_folds
@@ -24,6 +24,8 @@ class Clock:
 
 class Slow:
     """Naive Bayes on a column; each fit takes some seconds of the clock."""
+
+    share = 1.0
 
     def __init__(self, clock, name, seconds, error=None, on=1):
         self.clock, self.name, self.seconds = clock, name, seconds
@@ -51,9 +53,9 @@ def make_search(budget, n_rows=120):
     X = rng.normal(y, 1.0)[:, None]
     training = NaiveBayes()._read_training(X, y, None)
     joined, folds = deal_folds(training, 5, 0)
-    score = negative_log_loss(joined.y[folds.row], folds.weight)
+    metric = LogLoss(joined.y[folds.row], folds.weight)
     end = None if budget is None else BEGIN + budget
-    return Search(joined, folds, score, end, one_only=False, report=[].append)
+    return Search(joined, folds, metric, end, one_only=False, report=[].append)
 
 
 def statuses(search):

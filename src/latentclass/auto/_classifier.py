@@ -20,9 +20,9 @@ from latentclass.auto._families import Family, choose_families
 from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
 from latentclass.auto._model import Member, WeightedModels
 from latentclass.auto._search import Search, Trial
-from latentclass.auto._weights import Score, accuracy, negative_log_loss
+from latentclass.auto._weights import Accuracy, LogLoss
 from latentclass.estimator._base import GenerativeClassifier
-from latentclass.estimator._calibration import learn_temperature
+from latentclass.estimator._calibration import AVERAGED, learn_temperature
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, deal_folds, make_folds
@@ -239,8 +239,10 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
             joined, folds = deal_folds(training, int(self.cv), plan.seed)
         else:
             joined, folds = make_folds(training, self.cv, plan.seed)
-        score = self._score(joined.y[folds.row], folds.weight)
-        search = Search(joined, folds, score, end, self.combine == "best", self._report(end))
+        metric = (Accuracy if self.scoring == "accuracy" else LogLoss)(
+            joined.y[folds.row], folds.weight
+        )
+        search = Search(joined, folds, metric, end, self.combine == "best", self._report(end))
         search.run(candidates)
         if not search.done:
             self._raise_failure(search.trials)
@@ -254,9 +256,6 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         if self.unlabelled_weight == "auto" and not training.labelled.all():
             chosen = [one for family in chosen for one in family.with_and_without_unlabelled()]
         return Plan({family.name: clone(family.estimator) for family in chosen}, seed)
-
-    def _score(self, y: Any, weight: FloatArray) -> Score:
-        return (accuracy if self.scoring == "accuracy" else negative_log_loss)(y, weight)
 
     def _report(self, end: float | None) -> Any:
         def report(line: str) -> None:
@@ -344,7 +343,11 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
             log_prior = np.log(prior)
             evidence = np.where(prior > 0, np.log(search.mixed()) - log_prior, 0.0)
         return learn_temperature(
-            lambda number: evidence[folds.fold == number], folds, search.training.y, log_prior
+            lambda number: evidence[folds.fold == number],
+            folds,
+            search.training.y,
+            log_prior,
+            AVERAGED,
         )
 
     def _fitted_to_all(self, trial: Trial, training: Training, search: Search) -> list[Learned]:

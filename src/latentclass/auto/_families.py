@@ -25,6 +25,9 @@ from latentclass.naive_bayes._naive_bayes import NaiveBayes
 UNLABELLED_WEIGHT = 0.1
 """Factor of the weight of rows without label in the candidates that learn from them."""
 
+WITH_UNLABELLED = ", unlabelled rows"
+"""What the name of such a candidate ends with."""
+
 
 @dataclass(frozen=True, eq=False)
 class Family:
@@ -32,6 +35,12 @@ class Family:
 
     name: str
     estimator: GenerativeClassifier
+
+    @property
+    def share(self) -> float:
+        """How much of the average it has before any row was seen, up to a factor."""
+        own = SHARES.get(self.name.removesuffix(WITH_UNLABELLED), 1.0)
+        return own / 2 if self.name.endswith(WITH_UNLABELLED) else own
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows; the estimator itself does not change."""
@@ -44,7 +53,9 @@ class Family:
         """Two candidates, without and with the rows that have no label; one if it is decided."""
         if not isinstance(self.estimator.unlabelled_weight, str):
             return [self]
-        named = ((0.0, self.name), (UNLABELLED_WEIGHT, f"{self.name}, unlabelled rows"))
+        if _answers_alone(self.estimator):
+            return [Family(self.name, clone(self.estimator).set_params(unlabelled_weight=0.0))]
+        named = ((0.0, self.name), (UNLABELLED_WEIGHT, f"{self.name}{WITH_UNLABELLED}"))
         return [
             Family(name, clone(self.estimator).set_params(unlabelled_weight=factor))
             for factor, name in named
@@ -56,6 +67,15 @@ class Family:
         known = self.estimator.get_params(deep=False)
         copy = clone(self.estimator)
         return Family(self.name, copy.set_params(**{k: v for k, v in given.items() if k in known}))
+
+
+def _answers_alone(estimator: GenerativeClassifier) -> bool:
+    """Whether P(class | x) is one classifier of the labelled rows, whatever the others hold."""
+    return (
+        isinstance(estimator, LatentVariableClassifier)
+        and estimator.estimator is not None
+        and estimator.n_components == 1
+    )
 
 
 def _several_numbers(schema: Schema) -> bool:
@@ -104,7 +124,12 @@ OFFERS = {
             },
         }
     ),
-    "HybridLCMClassifier": _Offer(lambda: {"HybridLCMClassifier": HybridLCMClassifier()}),
+    "HybridLCMClassifier": _Offer(
+        lambda: {
+            "HybridLCMClassifier, small": HybridLCMClassifier(5, 1, n_init=2),
+            "HybridLCMClassifier": HybridLCMClassifier(),
+        }
+    ),
 }
 """The families by name."""
 
@@ -117,6 +142,7 @@ CHEAPEST_FIRST = (
     "LatentVariableClassifier",
     "LatentVariableClassifier, boosting",
     "LatentTreeClassifier",
+    "HybridLCMClassifier, small",
     "LatentVariableClassifier, trees",
     "LatentVariableClassifier, forest",
     "LCMClassifierCV, EM",
@@ -125,6 +151,20 @@ CHEAPEST_FIRST = (
     "HNBClassifier",
 )
 """The candidates in the order in which "auto" tries them."""
+
+
+SHARES = {
+    "LatentVariableClassifier, trees": 4.0,
+    "LatentVariableClassifier, forest": 2.0,
+    "LatentVariableClassifier, kernel": 2.0,
+    "LCMClassifierCV": 2.0,
+    "HybridLCMClassifier, small": 2.0,
+    "HybridLCMClassifier": 2.0,
+    "TAN": 0.5,
+    "LatentVariableClassifier": 0.5,
+    "NaiveBayes": 0.25,
+}
+"""What few held-out rows cannot tell: which candidates do well on other tables. Others have 1."""
 
 
 def choose_families(families: Any, schema: Schema) -> list[Family]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._warn import recorded_warnings
-from latentclass.auto._weights import Score, accuracy, choose_weights, negative_log_loss
+from latentclass.auto._weights import Accuracy, LogLoss, Metric
 from latentclass.engine._parallel import TimeUpError, time_limit
 from latentclass.estimator._calibration import learn_temperature
 from latentclass.estimator._fitted import Learned, to_log_posterior
@@ -55,6 +55,10 @@ class Candidate(Protocol):
     @property
     def name(self) -> str:
         """Its name in the leaderboard."""
+
+    @property
+    def share(self) -> float:
+        """How much of the average it has before any row was seen, up to a factor."""
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows."""
@@ -109,7 +113,7 @@ class Search:
         Distinct rows.
     folds : InnerFolds
         Folds of these.
-    score : callable
+    metric : Metric
         What the weights maximise, on the tests of the folds.
     end : float or None
         When the search ends (`time.monotonic`); None for no limit.
@@ -127,7 +131,7 @@ class Search:
 
     training: Training
     folds: InnerFolds
-    score: Score
+    metric: Metric
     end: float | None
     one_only: bool
     report: Callable[[str], None]
@@ -154,7 +158,7 @@ class Search:
                 self._show(trial)
                 self._try(trial, limited=bool(self.done))
                 if trial.status == "done":
-                    self.history.append(self.score(self.mixed()))
+                    self.history.append(self.metric.score(self.mixed()))
                 self._show(trial)
                 self.report(f"{trial.candidate.name}: {_tell(trial)}")
         except KeyboardInterrupt:
@@ -185,13 +189,14 @@ class Search:
         if self.one_only:
             best = self.best()
             return np.array([float(trial is best) for trial in self.done])
-        return choose_weights(np.stack([_probabilities(one) for one in self.done]), self.score)
+        share = np.array([trial.candidate.share for trial in self.done])
+        return self.metric.weights(np.stack([_probabilities(one) for one in self.done]), share)
 
     def best(self) -> Trial:
         """The one with the best score."""
         if len(self.done) == 1:
             return self.done[0]
-        return max(self.done, key=lambda trial: self.score(_probabilities(trial)))
+        return max(self.done, key=lambda trial: self.metric.score(_probabilities(trial)))
 
     def mixed(self) -> FloatArray:
         """Held-out class probabilities of the average, by the weights of now."""
@@ -205,14 +210,14 @@ class Search:
     @property
     def log_loss(self) -> float:
         """Held-out log-loss of the average."""
-        score = negative_log_loss(self.training.y[self.folds.row], self.folds.weight)
-        return -score(self.mixed())
+        metric = LogLoss(self.training.y[self.folds.row], self.folds.weight)
+        return -metric.score(self.mixed())
 
     @property
     def accuracy(self) -> float:
         """Held-out accuracy of the average."""
-        score = accuracy(self.training.y[self.folds.row], self.folds.weight)
-        return score(self.mixed())
+        metric = Accuracy(self.training.y[self.folds.row], self.folds.weight)
+        return metric.score(self.mixed())
 
     # ---------------------------------------------------------------- one candidate
 

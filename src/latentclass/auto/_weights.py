@@ -1,30 +1,126 @@
 """Weights of several classifiers, from their class probabilities of rows they did not learn from.
 
-Greedy selection with replacement: begin with nobody, and again and again add the classifier whose
-addition scores best. A classifier's weight is how often it was added, divided by all additions.
+For log-loss the average is a mixture, and its weights are the most probable ones: those that make
+the held-out classes probable, under a prior that has a few rows' worth of experience with other
+tables. With few held-out rows the prior speaks, with many the rows do.
+
+For accuracy, which has no such form, greedy selection with replacement: begin with nobody, and
+again and again add the classifier whose addition scores best. A classifier's weight is how often it
+was added, divided by all additions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
 
+PRIOR_ROWS = 20.0
+"""How many held-out rows the prior of the weights is worth.
+
+Chosen, like the shares of the families in it, on the papers' tables with 15 labels a class.
+"""
+
+LEAST_WEIGHT = 0.04
+"""Classifiers with less than this are left out. It keeps the members few."""
+
+MOST_STEPS = 500
+CONVERGED = 1e-6
+
 MOST_ADDITIONS = 50
-"""Most additions: no weight is finer than 1/50."""
+"""Most additions of the greedy selection: no weight is finer than 1/50."""
 
 LEAST_GAIN = 1e-4
-"""Smallest relative gain for which another classifier is added. It keeps the members few."""
+"""Smallest relative gain for which another classifier is added."""
 
 LEAST_PROBABILITY = 1e-15
 
-Score = Callable[[FloatArray], float]
-"""How good class probabilities are, shape (n_rows, n_classes); higher is better."""
+
+class Metric(Protocol):
+    """What is to be reached on held-out rows."""
+
+    def score(self, probabilities: FloatArray) -> float:
+        """How good class probabilities are, shape (n_rows, n_classes); higher is better."""
+
+    def weights(self, probabilities: FloatArray, share: FloatArray) -> FloatArray:
+        """Weights of classifiers, which sum to 1.
+
+        `probabilities` has shape (n_classifiers, n_rows, n_classes). `share` is what each
+        classifier has before any row was seen, up to a factor.
+        """
 
 
-def choose_weights(probabilities: FloatArray, score: Score) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class LogLoss:
+    """Mean log-probability of the true classes `y` of rows with weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> good, bad = np.tile([0.9, 0.1], (500, 1)), np.tile([0.2, 0.8], (500, 1))
+    >>> metric = LogLoss(np.zeros(500, dtype=int), np.ones(500))
+    >>> metric.weights(np.stack([bad, good]), np.ones(2))
+    array([0., 1.])
+    """
+
+    y: IndexArray
+    weight: FloatArray
+
+    def score(self, probabilities: FloatArray) -> float:
+        """See `Metric`."""
+        return float(self.weight @ np.log(self._of_truth(probabilities)) / self.weight.sum())
+
+    def weights(self, probabilities: FloatArray, share: FloatArray) -> FloatArray:
+        """See `Metric`."""
+        of_truth = self._of_truth(probabilities)
+        kept = self._most_probable(of_truth, share) >= LEAST_WEIGHT
+        if not kept.any():  # very many, none of which is better than the others
+            kept[:] = True
+        found = np.zeros(len(share))
+        found[kept] = self._most_probable(of_truth[kept], share[kept])
+        return found
+
+    def _most_probable(self, of_truth: FloatArray, share: FloatArray) -> FloatArray:
+        """Weights of a mixture by EM; the prior counts as `PRIOR_ROWS` rows of known origin."""
+        prior = PRIOR_ROWS * share / share.sum()
+        weights = share / share.sum()
+        for _ in range(MOST_STEPS):
+            joint = weights[:, None] * of_truth
+            amount = prior + (joint / joint.sum(axis=0)) @ self.weight
+            before, weights = weights, amount / amount.sum()
+            if np.abs(weights - before).max() < CONVERGED:
+                break
+        return np.asarray(weights)
+
+    def _of_truth(self, probabilities: FloatArray) -> FloatArray:
+        own = probabilities[..., np.arange(len(self.y)), self.y]
+        return np.asarray(np.maximum(own, LEAST_PROBABILITY))
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Share of rows whose most probable class is true; ties are broken by log-loss."""
+
+    y: IndexArray
+    weight: FloatArray
+
+    def score(self, probabilities: FloatArray) -> float:
+        """See `Metric`."""
+        hit = probabilities.argmax(axis=1) == self.y
+        share = float(self.weight @ hit / self.weight.sum())
+        return share + 1e-6 * LogLoss(self.y, self.weight).score(probabilities)
+
+    def weights(self, probabilities: FloatArray, share: FloatArray) -> FloatArray:
+        """See `Metric`; the greedy selection needs no share beforehand."""
+        del share
+        return greedy_weights(probabilities, self.score)
+
+
+def greedy_weights(probabilities: FloatArray, score: Callable[[FloatArray], float]) -> FloatArray:
     """Weights of classifiers by greedy selection.
 
     Parameters
@@ -43,7 +139,7 @@ def choose_weights(probabilities: FloatArray, score: Score) -> FloatArray:
     --------
     >>> import numpy as np
     >>> good, bad = np.array([[0.9, 0.1]]), np.array([[0.2, 0.8]])
-    >>> choose_weights(np.stack([bad, good]), lambda p: float(np.log(p[0, 0])))
+    >>> greedy_weights(np.stack([bad, good]), lambda p: float(np.log(p[0, 0])))
     array([0., 1.])
     """
     count = np.zeros(len(probabilities))
@@ -58,24 +154,3 @@ def choose_weights(probabilities: FloatArray, score: Score) -> FloatArray:
         if n == 1 or scores[chosen] > best + LEAST_GAIN * abs(best):
             best, kept = scores[chosen], count.copy()
     return np.asarray(kept / kept.sum())
-
-
-def negative_log_loss(y: IndexArray, weight: FloatArray) -> Score:
-    """Mean log-probability of the true classes `y` of rows with weights."""
-    rows, share = np.arange(len(y)), weight / weight.sum()
-
-    def score(probabilities: FloatArray) -> float:
-        return float(share @ np.log(np.maximum(probabilities[rows, y], LEAST_PROBABILITY)))
-
-    return score
-
-
-def accuracy(y: IndexArray, weight: FloatArray) -> Score:
-    """Share of rows whose most probable class is true; ties are broken by log-loss."""
-    share, log_score = weight / weight.sum(), negative_log_loss(y, weight)
-
-    def score(probabilities: FloatArray) -> float:
-        hit = probabilities.argmax(axis=1) == y
-        return float(share @ hit) + 1e-6 * log_score(probabilities)
-
-    return score

@@ -55,11 +55,20 @@ labels a class this prior lowers the mean log-loss of naive Bayes, TAN, AODE and
 """
 
 
+AVERAGED = TemperaturePrior(0.0, 0.5, 0.5)
+"""Of an average of classifiers that have their own temperatures.
+
+Where they disagree the average is less sure than each of them, so it is as often to be sharpened as
+to be softened.
+"""
+
+
 def learn_temperature(
     held_out: Callable[[int], FloatArray],
     folds: InnerFolds,
     y: IndexArray,
     log_prior: FloatArray,
+    prior: TemperaturePrior = NEUTRAL,
 ) -> tuple[float, dict[str, float]]:
     """Find the temperature with the lowest held-out log-loss under a weak prior.
 
@@ -72,6 +81,7 @@ def learn_temperature(
     y : array of shape (n_rows,)
         Class codes. Unlabelled rows (-1) are in every training part.
     log_prior : array of shape (n_classes,)
+    prior : TemperaturePrior
 
     Returns
     -------
@@ -88,7 +98,7 @@ def learn_temperature(
     for number in range(folds.n_folds):
         evidence[folds.fold == number] = held_out(number)
     rows = HeldOutRows(evidence, y[folds.row], folds.weight, np.tile(log_prior, (len(evidence), 1)))
-    return rows.learn_temperature(folds.fold)
+    return rows.learn_temperature(folds.fold, prior)
 
 
 class HeldOutRows(NamedTuple):
