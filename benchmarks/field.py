@@ -7,6 +7,9 @@ The same two of five stratified folds are tested for all (`--folds`), and one dr
 "average of peers" is a greedy average of logistic regression, random forest, SVC, gradient
 boosting and CatBoost, its weights from inner folds.
 
+Everything runs on one thread, and the budget of Auto is processor time. On a quiet machine these
+are seconds; on a busy one Auto gets no less.
+
 Results are kept in `build/field.jsonl`, fold by fold, and a run that was broken off goes on where
 it stopped. A change of the library's source makes its own results old. A peer that has a record is
 not measured again, unless `--again`.
@@ -17,12 +20,14 @@ Short form: three quick classifiers on three tables. `--full`: all; `--condition
 
 import datetime
 import os
+import time
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 import _field_tables as tables
 from _peers import peers, self_training
@@ -138,6 +143,8 @@ def main() -> None:
     if not options.full:
         wanted, sets, only = ["complete"], list(SHORT_SETS), list(SHORT_MODELS)
     STORE.parent.mkdir(exist_ok=True)
+    threadpool_limits(1)
+    time.monotonic = time.process_time  # the clock that Auto looks at
     folder = ROOT / "benchmarks" / "records" if options.full else SHORT_RUNS
     path = folder / "field.csv"
     old = read_records(path) if path.exists() and not options.again else []
