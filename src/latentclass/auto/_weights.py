@@ -22,8 +22,8 @@ from latentclass._types import FloatArray, IndexArray
 PRIOR_ROWS = 15.0
 """How many held-out rows the prior of the weights is worth.
 
-Chosen, like the shares of the families in it, on the papers' tables, with 15 labels a class and with
-all labels.
+Chosen, like the shares of the families in it, on the papers' tables, with 15 labels a class and
+with all labels.
 """
 
 LEAST_WEIGHT = 0.04
