@@ -36,7 +36,7 @@ def bar(value: float, most: float, *, both_ways: bool = False) -> str:
     low = -100 if both_ways else 0
     width = 200 if both_ways else 100
     x, w = (0.0, 100 * share) if share >= 0 else (100 * share, -100 * share)
-    style = "pos" if share >= 0 else "neg"
+    style = ("pos" if share >= 0 else "neg") if both_ways else "plain"
     axis = '<rect class="zero" x="-0.6" y="0" width="1.2" height="10"/>' if both_ways else ""
     return (
         f'<svg class="bar" viewBox="{low} 0 {width} 10" preserveAspectRatio="none" '
@@ -63,7 +63,8 @@ def score_plot(scores: Sequence[Score]) -> str:
         told = f"{one.name}: log-loss {loss(one.log_loss.value)}, {loss(one.log_loss.low)} to " + (
             loss(one.log_loss.high)
         )
-        drawing.text(10, y - 12, one.name, "strong" if place == 0 else "")
+        drawing.line(axis.start, y, axis.end, y, "grid")
+        drawing.text(10, y - 10, one.name, "strong" if place == 0 else "")
         drawing.line(axis(one.log_loss.low), y, axis(one.log_loss.high), y, f"whisker {mine}")
         drawing.add("circle", f"dot {mine}", told, cx=axis(one.log_loss.value), cy=y, r=5)
     drawing.text(WIDTH / 2, height - 3, "log-loss (lower is better)", "small", "middle")
@@ -99,7 +100,7 @@ def roc_plot(points: Sequence[tuple[float, float]], name: str) -> str:
     x, y = Axis(0, 1, 46, WIDTH - 14), Axis(0, 1, 266, 26)
     _frame(drawing, x, y, percent_ticks=True)
     drawing.line(x(0), y(0), x(1), y(1), "ideal")
-    drawing.path([(x(a), y(b)) for a, b in points], "curve c0")
+    drawing.path([(x(a), y(b)) for a, b in points], f"curve {colour(1)}")
     drawing.text(WIDTH / 2 + 16, 302, "false alarms", "small", "middle")
     drawing.text(4, 10, f"{cut(name, 30)} found", "small", title=name)
     return str(drawing)

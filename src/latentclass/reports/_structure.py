@@ -39,6 +39,10 @@ MOST_SIZES = 12
 """Latent variables, components or classes that are columns of a map."""
 
 
+MOVED = 0.3
+"""Loading from which a latent variable is said to move a column."""
+
+
 def describe_structure(model: Any, rows: Rows) -> Structure:
     """What a model found, in words and in findings."""
     if hasattr(model, "leaderboard_"):
@@ -239,31 +243,32 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
                 nodes,
             )
         )
-    lines = []
+    holders: dict[tuple[Any, ...], list[str]] = {}
     for row in frame.to_dict("records"):
         shares = [row[f"P({label})"] for label in model.classes_.tolist()]
         known = not any(np.isnan(share) for share in shares)
         best = int(np.argmax(shares)) if known else -1
-        lines.append(
-            (
-                *((int(row["model"]),) if several else ()),
-                plain(row["latent"]),
-                plain(row["rule"]),
-                float(row["support"]),
-                rows.classes[best] if known else NOTHING,
-                float(shares[best]) if known else None,
-            )
+        # one line for a rule that a latent variable takes over from one below it
+        told = (
+            plain(row["rule"]),
+            rows.classes[best] if known else NOTHING,
+            float(shares[best]) if known else None,
+            float(row["support"]),
+            *((int(row["model"]),) if several else ()),
         )
-    lines.sort(key=lambda line: -line[-3] * ((line[-1] or 0.0) - 1 / len(rows.classes)))
+        holders.setdefault(told, []).append(plain(row["latent"]))
+    lines = [(*told, ", ".join(names)) for told, names in holders.items()]
+    lines.sort(key=lambda line: -line[3] * ((line[2] or 0.0) - 1 / len(rows.classes)))
     if lines:
-        heads = (*(("model",) if several else ()), "latent variable", "when",
-                 "training rows", "mostly", "share")  # fmt: skip
-        formats = (*(("count",) if several else ()), "text", "rule", "count", "text", "bar")
+        heads = ("when", "mostly", "share", "training rows",
+                 *(("model",) if several else ()), "latent variable")  # fmt: skip
+        formats = ("rule", "text", "bar", "count", *(("count",) if several else ()), "text")
         findings.append(
             TableFinding(
                 "Rules",
-                "Every state of a latent variable holds for the rows that fit its rule. A rule "
-                "with many rows and a large share of one class tells most; these come first.",
+                "The rows that fit a rule are mostly of the class beside it. A rule with many rows and "
+                "a large share of one class tells most; these come first. Each rule is one state "
+                "of a latent variable.",
                 heads,
                 formats,
                 tuple(lines[:MOST_LINES]),
@@ -312,7 +317,7 @@ def _latent_space(model: Any, rows: Rows) -> Structure:
         findings.append(discrete)
     components = len(model.component_prior_[0])
     also = f", in {components} components" if components > 1 else ""
-    apart = _apart(means, deviations, rows.classes)
+    apart = _apart(model, names, means, deviations, rows.classes)
     sentence = f"It sums up the columns in {plural(n_latent, 'latent variable')}{also}. {apart}"
     return Structure(sentence.strip(), tuple(findings))
 
@@ -323,7 +328,9 @@ def separation(means: FloatArray, deviations: FloatArray) -> FloatArray:
     return np.asarray(np.ptp(means, axis=0) / np.where(within > 0, within, 1.0))
 
 
-def _apart(means: FloatArray, deviations: FloatArray, classes: list[str]) -> str:
+def _apart(
+    model: Any, names: list[str], means: FloatArray, deviations: FloatArray, classes: list[str]
+) -> str:
     if not means.size:
         return ""
     k = int(np.argmax(separation(means, deviations)))
@@ -332,8 +339,26 @@ def _apart(means: FloatArray, deviations: FloatArray, classes: list[str]) -> str
         return ""
     return (
         f"Latent variable z{k} separates the classes most: it is low in "
-        f"{cut(classes[low])} and high in {cut(classes[high])}."
+        f"{cut(classes[low])} and high in {cut(classes[high])}.{_stands_for(model, names, k)}"
     )
+
+
+def _stands_for(model: Any, names: list[str], k: int) -> str:
+    """The numbers that a latent variable moves most, in words."""
+    if not names:
+        return ""
+    moved = standardised_loadings(model)[_biggest(model)][:, k]
+    told = [
+        f"{'high' if moved[j] > 0 else 'low'} {cut(plain(names[j]))}"
+        for j in np.argsort(-np.abs(moved), kind="stable")[:3]
+        if abs(moved[j]) >= MOVED
+    ]
+    return f" Where it is high, rows tend to have {listed(told, 3, 40)}." if told else ""
+
+
+def _biggest(model: Any) -> int:
+    """The component with the most rows."""
+    return int(np.argmax(np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)))
 
 
 def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) -> SpaceFinding:
@@ -361,9 +386,7 @@ def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) ->
 
 def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
     loadings = standardised_loadings(model)
-    weights = np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)
-    biggest = int(np.argmax(weights))
-    values = loadings[biggest]
+    values = loadings[_biggest(model)]
     several = len(loadings) > 1
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
@@ -387,9 +410,7 @@ def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
     """Weights of the latent variables in the yes/no questions of discrete columns."""
     if not hasattr(model, "questions_") or not model.questions_:
         return None
-    weights = np.asarray(model.weights_)
-    biggest = int(np.argmax(np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)))
-    values = weights[biggest]
+    values = np.asarray(model.weights_)[_biggest(model)]
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
     top = float(np.abs(values).max()) or 1.0
