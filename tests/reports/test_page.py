@@ -105,6 +105,7 @@ def test_every_chart_has_its_numbers_in_a_table(hostile):
     assert len(figures) > 10
     scores, *others = figures
     assert "log-loss" in scores  # its table stands beside it
+    assert sum("mean probability" in figure for figure in others) > 5
     assert all("<details>" in figure and "<table>" in figure for figure in others)
 
 

@@ -33,6 +33,10 @@ GROUPS = (
 )
 
 
+KINDS = {"continuous": "number", "nominal": "categories", "binary": "two values"}
+"""Kinds of columns in a reader's words."""
+
+
 def render(summary: ReportSummary) -> str:
     """The page as text."""
     environment = _environment()
@@ -55,6 +59,7 @@ def render(summary: ReportSummary) -> str:
             (*words, group, most_weight(group)) for words, group in zip(GROUPS, groups, strict=True)
         ],
         mistakes=_mistakes(summary),
+        kinds=KINDS,
     )
     return page
 
@@ -168,6 +173,9 @@ def _environment() -> Any:
         charts.space_plot,
         charts.tree_plot,
         charts.spread_plot,
+        charts.groups_plot,
+        charts.effect_plot,
+        charts.spark,
     )
 
     def picture(draw: Any) -> Any:

@@ -21,19 +21,16 @@ from latentclass.reports._table import Rows, draw
 from latentclass.reports._text import (
     NOTHING,
     cut,
-    decimals_for,
     listed,
     number,
     percent,
     plain,
     plural,
 )
+from latentclass.reports._trees import describe_trees
 
-MOST_LINES, MOST_POINTS, MOST_LEAVES, MOST_TREES = 60, 600, 60, 8
-"""Lines of a table, points of a scatter plot, columns of a tree, and trees on a page."""
-
-TOP_COLUMNS = 4
-"""Columns that set the groups of a latent variable apart."""
+MOST_LINES, MOST_POINTS = 60, 600
+"""Lines of a table, and points of a scatter plot."""
 
 MOST_SIZES = 12
 """Latent variables, components or classes that are columns of a map."""
@@ -48,7 +45,7 @@ def describe_structure(model: Any, rows: Rows) -> Structure:
     if hasattr(model, "leaderboard_"):
         return _average(model, rows)
     if hasattr(model, "tree_edges"):
-        return _trees(model, rows)
+        return describe_trees(model, rows)
     if hasattr(model, "latent_children_") or hasattr(model, "models_"):
         return _hierarchy(model, rows)
     if hasattr(model, "loadings_"):
@@ -115,114 +112,6 @@ def _average(model: Any, rows: Rows) -> Structure:
     )
 
 
-# ------------------------------------------------------------------------ latent trees
-
-
-def _trees(model: Any, rows: Rows) -> Structure:
-    findings: list[Finding] = []
-    n_latent, strongest = 0, []
-    labels = model.classes_.tolist()
-    for label, name in list(zip(labels, rows.classes, strict=True))[:MOST_TREES]:
-        edges = model.tree_edges(label)
-        if not edges:
-            continue
-        states = dict(
-            zip(model.latent_names_[label], model.trees_[label].latent_cardinalities, strict=True)
-        )
-        n_latent += len(states)
-        nodes, left = _tree_nodes(edges, states)
-        more = f" The {left} weakest columns are not drawn." if left else ""
-        findings.append(
-            TreeFinding(
-                f"Tree of class {cut(name)}",
-                "Circles are latent variables with their number of states; names at the ends are "
-                "columns. A wide line means that the two depend strongly on each other (mutual "
-                f"information, in nats).{more}",
-                nodes,
-            )
-        )
-        groups = _groups(model, label, name)
-        if groups is not None:
-            findings.append(groups)
-            strongest.append(groups)
-    if not findings:
-        return Structure("No column varies, so the model has no tree.", ())
-    sentence = (
-        f"In each class the columns hang on a tree of latent variables, {n_latent} in all. Each "
-        "of these splits the rows of its class into groups."
-    )
-    return Structure(sentence, tuple(findings))
-
-
-def _tree_nodes(
-    edges: list[tuple[str, str, float]], states: dict[str, int]
-) -> tuple[tuple[TreeNode, ...], int]:
-    """Nodes with parents first, the strongest branches first; and how many columns are left out."""
-    leaves = sorted(
-        ((info, child) for _, child, info in edges if child not in states), key=lambda e: -e[0]
-    )
-    dropped = {child for _, child in leaves[MOST_LEAVES:]}
-    children: dict[str, list[tuple[str, float]]] = {}
-    for parent, child, info in edges:
-        if child not in dropped:
-            children.setdefault(parent, []).append((child, info))
-    nodes: list[TreeNode] = []
-    waiting: list[tuple[str, int, float | None]] = [(edges[0][0], -1, None)]
-    while waiting:
-        name, above, shared = waiting.pop()
-        place = len(nodes)
-        nodes.append(TreeNode(plain(name), above, int(states.get(name, 0)), shared))
-        below = sorted(children.get(name, []), key=lambda one: one[1])
-        waiting += [(child, place, float(value)) for child, value in below]
-    return tuple(nodes), len(dropped)
-
-
-def _groups(model: Any, label: Any, name: str) -> TableFinding | None:
-    """The groups of each latent variable of a class, and what sets them apart."""
-    frame = model.latent_groups(label, top=TOP_COLUMNS)
-    lines = []
-    for (latent, group), part in frame.groupby(["latent", "group"], sort=False):
-        marks = []
-        for column, cells in part.groupby("column", sort=False):
-            usual = _usual(frame, latent, column)
-            shares = dict(zip(cells["level"], cells["probability"], strict=True))
-            level = max(shares, key=lambda one: shares[one] - usual[one])
-            where = _level_text(model, column, level)
-            marks.append(f"{cut(plain(column))} {where} ({percent(shares[level])})")
-        lines.append((plain(latent), int(group), float(part["size"].iloc[0]), "; ".join(marks)))
-    if not lines:
-        return None
-    return TableFinding(
-        f"Groups within class {cut(name)}",
-        "Each latent variable sorts the rows of the class into groups. The last column shows "
-        "what is more common in a group than in the others, with its share in the group.",
-        ("latent variable", "group", "share of class", "what sets it apart"),
-        ("text", "count", "bar", "rule"),
-        tuple(lines[:MOST_LINES]),
-        max(len(lines) - MOST_LINES, 0),
-    )
-
-
-def _usual(frame: Any, latent: Any, column: Any) -> dict[Any, float]:
-    """Share of each level of a column in the whole class."""
-    part = frame[(frame["latent"] == latent) & (frame["column"] == column)]
-    weighted = part["probability"] * part["size"]
-    return dict(weighted.groupby(part["level"], sort=False).sum())
-
-
-def _level_text(model: Any, column: Any, level: Any) -> str:
-    """A level in words: the interval of a bin, or "is" a category."""
-    cuts = model.cut_points_.get(column)
-    if cuts is None or not str(level).startswith("bin"):
-        return f"is {cut(plain(level))}"
-    k = int(str(level)[3:])
-    digits = decimals_for(float(np.ptp(cuts)) or abs(float(cuts[0])) or 1.0)
-    bounds = [number(float(value), digits) for value in cuts]
-    if k == 0:
-        return f"at most {bounds[0]}"
-    return f"above {bounds[-1]}" if k >= len(bounds) else f"{bounds[k - 1]} to {bounds[k]}"
-
-
 # ---------------------------------------------------------------- hierarchical naive Bayes
 
 
@@ -266,9 +155,9 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
         findings.append(
             TableFinding(
                 "Rules",
-                "The rows that fit a rule are mostly of the class beside it. A rule with many rows and "
-                "a large share of one class tells most; these come first. Each rule is one state "
-                "of a latent variable.",
+                "The rows that fit a rule are mostly of the class beside it. A rule with many rows "
+                "and a large share of one class tells most; these come first. Each rule is one "
+                "state of a latent variable.",
                 heads,
                 formats,
                 tuple(lines[:MOST_LINES]),
@@ -504,7 +393,8 @@ def _profile_map(
         texts.append([number(float(v), digits) for v in means[:kept, place]])
     kinds = {column.name: column for column in rows.schema.columns}
     for name, table in model.probabilities_.items():
-        for level, category in enumerate(kinds[name].categories):
+        levels = list(enumerate(kinds[name].categories))
+        for level, category in levels[-1:] if len(levels) == 2 else levels:  # one share tells both
             share = np.asarray(table)[:, level]
             names.append(f"{cut(plain(name))} is {cut(plain(category))}")
             values.append(share)
