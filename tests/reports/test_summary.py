@@ -66,6 +66,14 @@ def test_subject_and_data_are_counted(page, toy):
     shares = X["colour"].value_counts(normalize=True)
     assert f"{shares.index[0]} ({100 * shares.iloc[0]:.1f} %)" in colour.range
     assert (found.data.n_missing, found.data.n_complete, found.data.n_patterns) == (3, 37, 1)
+    first = found.data.first_rows
+    assert [(row.name, row.label) for row in first] == [(f"r{k}", "no") for k in range(5)]
+    assert first[0].cells == (
+        f"{X['size'].iloc[0]:.2f}".replace("-", "\u2212"),
+        X["colour"].iloc[0],
+    )
+    assert first[3].cells[1] == ""
+    np.testing.assert_allclose(colour.shares, shares[["blue", "red"]], rtol=1e-12)
     assert (found.data.patterns[0].columns, found.data.patterns[0].n_rows) == (("colour",), 3)
 
 
@@ -100,6 +108,17 @@ def test_scores_are_those_of_refits_without_the_row(page, toy):
     np.testing.assert_allclose(
         found.per_class[1].auc, roc_auc_score(truth, proba[:, 1]), rtol=1e-12
     )
+    assert sum(part.n_rows for part in found.by_part) == 40
+    np.testing.assert_allclose(
+        [part.log_loss for part in found.by_part],
+        [
+            -np.log(proba[test, truth[test]]).mean()
+            for _, test in LabelledKFold(5, shuffle=True, random_state=0).split(X, y)
+        ],
+        rtol=1e-9,
+    )
+    own = NaiveBayes().fit(X, y)
+    assert found.own.accuracy == own.score(X, y)
     hardest = np.argsort(proba[np.arange(40), truth], kind="stable")[:4]
     assert [row.name for row in page.summary.rows.hardest] == [f"r{k}" for k in hardest]
 
@@ -112,6 +131,7 @@ def test_new_rows_are_scored_as_they_are(toy):
     assert found.scores[0].accuracy.value == model.score(X, y)
     assert [one.name for one in found.scores] == ["NaiveBayes", "Guessing"]
     assert found.source.startswith("The rows are new to the model")
+    assert (found.own, len(found.by_part)) == (None, 1)
 
 
 def test_without_labels_there_are_no_scores(toy):

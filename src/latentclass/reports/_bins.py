@@ -33,7 +33,7 @@ def number_bins(values: FloatArray, decimals: int) -> tuple[list[str], IndexArra
     step = round_step((high - low) / MOST_BINS)
     whole = decimals == 0
     if whole:
-        step = max(np.ceil(step), 1.0)
+        low, high, step = np.floor(low), np.ceil(high), max(np.ceil(step), 1.0)
     first = np.floor(low / step) + 1
     cuts = (first + np.arange(MOST_BINS + 1)) * step
     cuts = cuts[cuts <= high] if whole else cuts[cuts < high]

@@ -7,12 +7,15 @@ import numpy as np
 from latentclass.estimator._unusual import missing_patterns
 from latentclass.reports._bins import column_bins
 from latentclass.reports._pairs import column_pairs
-from latentclass.reports._summary import ColumnFacts, Data, MissingPattern
+from latentclass.reports._summary import ColumnFacts, Data, FirstRow, MissingPattern
 from latentclass.reports._table import Rows
 from latentclass.reports._text import cut, percent
 
 MOST_PATTERNS = 10
 """Sets of missing columns that are shown."""
+
+FIRST_ROWS = 5
+"""Rows that are shown as they are."""
 
 TOP_LEVELS = 3
 """Categories of a column that are named."""
@@ -38,7 +41,14 @@ def describe_data(rows: Rows) -> Data:
         tuple(patterns[:MOST_PATTERNS]),
         len(patterns),
         column_pairs(rows),
+        tuple(_first_row(rows, row) for row in range(min(rows.n_rows, FIRST_ROWS))),
     )
+
+
+def _first_row(rows: Rows, row: int) -> FirstRow:
+    code = int(rows.codes[row])
+    label = rows.classes[code] if code >= 0 else ""
+    return FirstRow(rows.names[row], label, tuple(rows.decode(rows.block, row)))
 
 
 def _column(rows: Rows, j: int) -> ColumnFacts:

@@ -324,12 +324,12 @@ def _components(model: Any, rows: Rows) -> Structure:
     kept = min(len(weights), MOST_SIZES)
     table = TableFinding(
         "Components and their classes",
-        "The rows fall into components, found together with the classes. Each has a classifier of "
-        "its own.",
+        "A component is a group of rows that are alike, found together with the classes. Each has "
+        "a classifier of its own. The shares of the classes are those within the component.",
         (
             "component",
             "share of rows",
-            *(f"share of {cut(name)}" for name in rows.classes[:MOST_SIZES]),
+            *(f"class {cut(name)}" for name in rows.classes[:MOST_SIZES]),
         ),
         ("text", "bar", *["bar"] * min(len(rows.classes), MOST_SIZES)),
         tuple(

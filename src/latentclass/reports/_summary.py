@@ -114,6 +114,15 @@ class ClassScore:
 
 
 @dataclass(frozen=True)
+class PartScore:
+    """Scores of the model on some rows."""
+
+    n_rows: int
+    accuracy: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
 class Quality:
     """Held-out scores and where they come from.
 
@@ -134,6 +143,10 @@ class Quality:
     per_class : tuple of ClassScore
     roc : tuple of (float, float)
         With two classes: share of false alarms and share found, for the second class.
+    by_part : tuple of PartScore
+        Scores of each part that was held out.
+    own : PartScore or None
+        Scores of the model itself on the same rows, which it has seen; None if the rows are new.
     """
 
     source: str
@@ -145,6 +158,8 @@ class Quality:
     calibration_error: float
     per_class: tuple[ClassScore, ...]
     roc: tuple[tuple[float, float], ...]
+    by_part: tuple[PartScore, ...]
+    own: PartScore | None
 
 
 # -------------------------------------------------------------------- what it found
@@ -514,6 +529,15 @@ class MissingPattern:
 
 
 @dataclass(frozen=True)
+class FirstRow:
+    """A row as it stands in the table: its name, its class (empty without one) and its cells."""
+
+    name: str
+    label: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Data:
     """The table: its columns, which of them go together, and which cells are missing together."""
 
@@ -523,6 +547,7 @@ class Data:
     patterns: tuple[MissingPattern, ...]
     n_patterns: int
     pairs: tuple[ColumnPair, ...]
+    first_rows: tuple[FirstRow, ...]
 
 
 @dataclass(frozen=True)
