@@ -378,7 +378,7 @@ def test_the_average_has_a_leaderboard_and_its_leading_member():
     assert shown[0] == "table"
     board = found.findings[0].rows
     assert [line[0] for line in board] == [row.family for row in model.leaderboard_]
-    assert [line[1] for line in board] == [row.weight for row in model.leaderboard_]
+    assert [line[1] or 0.0 for line in board] == [row.weight for row in model.leaderboard_]
 
 
 def test_networks_name_parents():

@@ -73,12 +73,17 @@ def groups_of(model: Any, rows: Rows) -> tuple[list[str], IndexArray] | None:
 # ------------------------------------------------------------------------ the average
 
 
+def _candidate(name: str) -> str:
+    """The name of a candidate, which a comma must not break apart in a list."""
+    return plain(name).replace(", ", " with ", 1)
+
+
 def _average(model: Any, rows: Rows) -> Structure:
     heads = ("candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status")
-    lines = [
+    lines: list[tuple[Any, ...]] = [
         (
-            plain(row.family),
-            float(row.weight),
+            _candidate(row.family),
+            float(row.weight) or None,
             row.log_loss,
             row.accuracy,
             float(row.fit_seconds),
@@ -86,19 +91,23 @@ def _average(model: Any, rows: Rows) -> Structure:
         )
         for row in model.leaderboard_
     ]
+    formats = ("text", "bar", "loss", "percent", "seconds", "text")
+    if all(line[-1] == "done" for line in lines):
+        heads, formats, lines = heads[:-1], formats[:-1], [line[:-1] for line in lines]
     board = TableFinding(
         "Candidates and their weights",
         "Each candidate was scored on held-out rows. The answer of the model is the average of "
         "those with a weight. The weights were chosen on the same rows, so these scores are "
         "slightly too good; the honest ones are above, in the part How good.",
         heads,
-        ("text", "bar", "loss", "percent", "seconds", "text"),
+        formats,
         tuple(lines),
     )
     weights = sorted(model.weights_.items(), key=lambda item: -item[1])
-    named = listed([f"{plain(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
+    named = listed([f"{_candidate(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
     if len(weights) == 1:
-        sentence = f"Of {plural(len(lines), 'candidate')}, {plain(weights[0][0])} alone is used."
+        alone = _candidate(weights[0][0])
+        sentence = f"Of {plural(len(lines), 'candidate')}, {alone} alone is used."
     else:
         sentence = f"It averages {plural(len(weights), 'model')}: {named}."
     leading = getattr(model, "best_estimator_", None)
