@@ -295,6 +295,12 @@ def test_a_latent_space_has_points_ellipses_and_loadings(toy):
     np.testing.assert_allclose(
         [point[:2] for point in space.points], np.asarray(model.transform(iris.X)), atol=1e-4
     )
+    means, spread = model.latent_means_, np.sqrt((model.latent_variances_).mean(axis=0))
+    k = int(np.argmax(np.ptp(means, axis=0) / spread))
+    line = found.findings[1].values
+    strongest = max(range(4), key=lambda j: abs(float(line[j][k].replace("\u2212", "-"))))
+    sign = "low" if line[strongest][k].startswith("\u2212") else "high"
+    assert f"Where it is high: {sign} {found.findings[1].names[strongest]}" in found.sentence
 
 
 def test_hierarchies_have_rules():

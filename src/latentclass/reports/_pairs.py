@@ -71,4 +71,5 @@ def cramers_v(coded: IndexArray) -> FloatArray:
     phi = np.maximum(phi - (r - 1) * (c - 1) / left, 0.0)
     r_fair, c_fair = r - (r - 1) ** 2 / left, c - (c - 1) ** 2 / left
     most = np.minimum(r_fair, c_fair) - 1.0
-    return np.sqrt(np.clip(np.divide(phi, most, out=np.zeros_like(phi), where=most > 0), 0.0, 1.0))
+    share = np.divide(phi, most, out=np.zeros_like(phi), where=most > 0)
+    return np.asarray(np.sqrt(np.clip(share, 0.0, 1.0)))

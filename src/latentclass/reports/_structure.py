@@ -39,6 +39,9 @@ MOST_SIZES = 12
 MOVED = 0.3
 """Loading from which a latent variable is said to move a column."""
 
+LOGIT = 1.7
+"""A logistic curve is close to a normal one whose deviation is so much smaller."""
+
 
 def describe_structure(model: Any, rows: Rows) -> Structure:
     """What a model found, in words and in findings."""
@@ -79,7 +82,9 @@ def _candidate(name: str) -> str:
 
 
 def _average(model: Any, rows: Rows) -> Structure:
-    heads = ("candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status")
+    heads: tuple[str, ...] = (
+        "candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status"
+    )  # fmt: skip
     lines: list[tuple[Any, ...]] = [
         (
             _candidate(row.family),
@@ -91,7 +96,7 @@ def _average(model: Any, rows: Rows) -> Structure:
         )
         for row in model.leaderboard_
     ]
-    formats = ("text", "bar", "loss", "percent", "seconds", "text")
+    formats: tuple[str, ...] = ("text", "bar", "loss", "percent", "seconds", "text")
     if all(line[-1] == "done" for line in lines):
         heads, formats, lines = heads[:-1], formats[:-1], [line[:-1] for line in lines]
     board = TableFinding(
@@ -242,16 +247,19 @@ def _apart(
 
 
 def _stands_for(model: Any, names: list[str], k: int) -> str:
-    """The numbers that a latent variable moves most, in words."""
-    if not names:
-        return ""
-    moved = standardised_loadings(model)[_biggest(model)][:, k]
-    told = [
-        f"{'high' if moved[j] > 0 else 'low'} {cut(plain(names[j]))}"
-        for j in np.argsort(-np.abs(moved), kind="stable")[:3]
-        if abs(moved[j]) >= MOVED
-    ]
-    return f" Where it is high, rows tend to have {listed(told, 3, 40)}." if told else ""
+    """The columns that a latent variable moves most, in words."""
+    moved: list[tuple[float, str]] = []
+    if names:
+        loadings = standardised_loadings(model)[_biggest(model)][:, k]
+        for name, value in zip(names, loadings, strict=True):
+            moved.append((abs(value), f"{'high' if value > 0 else 'low'} {cut(plain(name))}"))
+    weights = _question_values(model)[:, k]
+    for (name, level), value in zip(getattr(model, "questions_", ()), weights, strict=True):
+        often = "often" if value > 0 else "rarely"
+        moved.append((abs(value) / LOGIT, f"{often} {cut(plain(name))} = {cut(plain(level))}"))
+    moved.sort(key=lambda one: -one[0])
+    told = [words for size, words in moved[:3] if size >= MOVED]
+    return f" Where it is high: {listed(told, 3, 70)}." if told else ""
 
 
 def _biggest(model: Any) -> int:
@@ -304,11 +312,19 @@ def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
     )
 
 
+def _question_values(model: Any) -> FloatArray:
+    """Weights of the latent variables in the questions; no line for a model without any."""
+    if not getattr(model, "questions_", ()):
+        return np.zeros((0, np.asarray(model.latent_means_).shape[1]))
+    values: FloatArray = np.asarray(model.weights_)[_biggest(model)]
+    return values
+
+
 def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
     """Weights of the latent variables in the yes/no questions of discrete columns."""
-    if not hasattr(model, "questions_") or not model.questions_:
+    values = _question_values(model)
+    if not len(values):
         return None
-    values = np.asarray(model.weights_)[_biggest(model)]
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
     top = float(np.abs(values).max()) or 1.0

@@ -106,7 +106,8 @@ def tree_groups(model: Any, label: Any, rows: Rows) -> tuple[LatentGroups, ...]:
     found = []
     for latent, part in frame.groupby("latent", sort=False):
         sizes = part.drop_duplicates("group").set_index("group")["size"].sort_index()
-        profiles, marks = [], [[] for _ in sizes]
+        profiles: list[GroupProfile] = []
+        marks: list[list[str]] = [[] for _ in sizes]
         for column, cells in part.groupby("column", sort=False):
             shares = cells.pivot(index="group", columns="level", values="probability")
             shares = shares[cells["level"].drop_duplicates()].sort_index()
