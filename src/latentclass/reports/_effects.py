@@ -61,5 +61,5 @@ def _answers(model: Any, rows: Rows, base: Block, j: int, values: list[Any]) -> 
         numeric[:, rows.schema.continuous.index(j)] = changed
     else:
         codes[:, rows.schema.discrete.index(j)] = changed.astype(codes.dtype)
-    proba = model._posterior(Table(numeric, codes))
-    return np.asarray(proba).reshape(len(values), n_rows, -1).mean(axis=1)
+    proba: FloatArray = model._posterior(Table(numeric, codes))
+    return np.asarray(proba.reshape(len(values), n_rows, -1).mean(axis=1))
