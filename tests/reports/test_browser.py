@@ -6,12 +6,22 @@ as in CI, they fail instead.
 
 import os
 import shutil
+import warnings
 
 import pytest
-from hostile import hostile_report
+from hostile import hostile_report, hostile_table
+from sklearn.base import clone
 
-from latentclass import report
-from latentclass.baselines import NaiveBayes
+from latentclass import (
+    AutoLatentClassifier,
+    HNBClassifier,
+    HybridLCMClassifier,
+    LatentTreeClassifier,
+    LatentVariableClassifier,
+    LCMClassifier,
+    report,
+)
+from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -51,6 +61,41 @@ def pages(tmp_path_factory):
     }
 
 
+QUICK = {"n_init": 1, "max_iter": 10, "tol": 0.1, "random_state": 0}
+FAMILIES = {
+    "auto": AutoLatentClassifier(None, families=["NaiveBayes", "TAN"], random_state=0),
+    "hybrid": HybridLCMClassifier(2, 1, discriminative=False, calibrate=False, **QUICK),
+    "latent tree": LatentTreeClassifier(search="fast", random_state=0),
+    "hnb": HNBClassifier(random_state=0),
+    "components": LatentVariableClassifier(None, 2, random_state=0),
+    "lcm": LCMClassifier(n_latent=2, **QUICK),
+    "network": TAN(),
+}
+SHOWN = {
+    "auto": "Candidates and their weights",
+    "hybrid": "Categories: what the latent variables stand for",
+    "latent tree": "Groups within class",
+    "hnb": "Rules",
+    "components": "Profiles of the components",
+    "lcm": "Loadings",
+    "network": "Which columns depend on which",
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family_page(request, tmp_path_factory):
+    """The page of a family on a small mixed table with holes, whose names and cells are hostile."""
+    name = request.param
+    X, y = hostile_table()
+    if name == "lcm":
+        X = X.select_dtypes("number")
+    model = clone(FAMILIES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few rows settle nothing
+        page = report(model.fit(X, y), X, y, folds=2)
+    return SHOWN[name], page.save(tmp_path_factory.mktemp("family") / "page.html")
+
+
 class Visit:
     """A page in the browser, with all that it says and asks for."""
 
@@ -81,6 +126,24 @@ def test_the_page_is_quiet_loads_nothing_and_fits(browser, pages, name, width):
         assert visit.requests == [pages[name].as_uri()]
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
         assert visit.page.evaluate("window.hacked") is None
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_family_is_quiet_loads_nothing_and_fits(browser, family_page, width):
+    shown, path = family_page
+    with Visit(browser, path, width) as visit:
+        titles = visit.page.locator("#found h3").all_inner_texts()
+        assert any(shown in title for title in titles)
+        for place in range(visit.page.locator("#pick option").count()):
+            visit.page.select_option("#pick", index=place)
+        assert visit.messages == []
+        assert visit.requests == [path.as_uri()]
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert visit.page.evaluate("window.hacked") is None
+
+
+def test_axe_finds_nothing_serious_in_any_family(browser, family_page):
+    assert serious_findings(browser, family_page[1], "light") == []
 
 
 def test_nothing_hostile_runs_when_the_page_is_used(browser, pages):
@@ -170,13 +233,16 @@ def test_print_shows_all_columns_and_dark_mode_is_dark(browser, pages):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["usual", "hostile"])
 def test_axe_finds_nothing_serious(browser, pages, name, scheme):
+    assert serious_findings(browser, pages[name], scheme) == []
+
+
+def serious_findings(browser, path, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     # the checker is a script of its own, which our policy would not let in
-    with Visit(browser, pages[name], 390, color_scheme=scheme, bypass_csp=True) as visit:
+    with Visit(browser, path, 390, color_scheme=scheme, bypass_csp=True) as visit:
         found = axe.run(visit.page).response["violations"]
-    serious = [
+    return [
         (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0].get("failureSummary", "")[:300])
         for one in found
         if one["impact"] in ("serious", "critical")
     ]
-    assert serious == []

@@ -12,6 +12,8 @@ from hostile import HOSTILE, hostile_report
 from latentclass import report
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
+from latentclass.reports._charts import effect_plot, groups_plot, spark, tree_plot
+from latentclass.reports._summary import Effect, GroupProfile, LatentGroups, TreeFinding, TreeNode
 from latentclass.reports._svg import Drawing
 
 ALLOWED = {
@@ -105,6 +107,7 @@ def test_every_chart_has_its_numbers_in_a_table(hostile):
     assert len(figures) > 10
     scores, *others = figures
     assert "log-loss" in scores  # its table stands beside it
+    assert sum("mean probability" in figure for figure in others) > 5
     assert all("<details>" in figure and "<table>" in figure for figure in others)
 
 
@@ -139,3 +142,40 @@ def test_drawings_escape_text():
         '<text x="0" y="0"><title>&quot;&amp;</title>&lt;b&gt;</text>'
         '<circle class="dot" cx="1" cy="2.2" r="3"><title>&lt;c&gt;</title></circle></svg>'
     )
+
+
+def numbers(picture, tag, name):
+    """An attribute of all shapes of a kind."""
+    return [float(v) for v in re.findall(rf'<{tag}[^>]* {name}="([\d.]+)"', picture)]
+
+
+def test_edges_are_as_wide_as_their_information():
+    shared = [None, 0.1, 0.4, 0.2]
+    nodes = tuple(TreeNode(f"v{k}", min(k, 1) - 1, 0, value) for k, value in enumerate(shared))
+    thin, widest, middle = numbers(tree_plot(TreeFinding("t", "", nodes)), "path", "stroke-width")
+    assert thin < middle < widest
+    assert (widest - middle) == pytest.approx(2 * (middle - thin), abs=0.11)  # one decimal
+
+
+def test_bars_of_groups_have_the_width_of_their_shares():
+    profile = GroupProfile("size", 0.2, ("at most 1", "above 1"), ((0.25, 0.75), (0.5, 0.5)))
+    picture = groups_plot(LatentGroups("Y1", (0.4, 0.6), ("", ""), (profile,)))
+    wide = numbers(picture, "rect", "width")
+    assert wide[1] == pytest.approx(3 * wide[0], abs=0.2)
+    assert wide[2] == wide[3]
+    assert wide[0] + wide[1] == pytest.approx(wide[2] + wide[3], abs=0.2)
+    assert "group 0: size at most 1 in 25.0 %" in picture
+
+
+def test_effects_have_a_line_for_numbers_and_none_for_categories():
+    effect = Effect(("a", "b"), ("x", "y", "z"), ((0.1, None, 0.4), (0.9, None, 0.6)), 10)
+    line, dots = (effect_plot(effect, "c", ("b",), ordered) for ordered in (True, False))
+    assert line.count("<polyline") == 1
+    assert dots.count("<polyline") == 0
+    assert dots.count("<circle") == 2  # one class is shown, and one bin has no answer
+    high, low = numbers(dots, "circle", "cy")
+    assert high < low  # 90 % stands above 60 %
+
+
+def test_small_bars_are_as_tall_as_their_shares():
+    assert re.findall(r"v-([\d.]+)h", spark((0.5, 0.25, 0.0))) == ["24", "12", "0"]

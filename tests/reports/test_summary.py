@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.stats import chi2_contingency
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from latentclass import (
@@ -21,7 +22,10 @@ from latentclass import (
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.reports import _quality as quality
-from latentclass.reports._importance import number_bins
+from latentclass.reports._bins import number_bins
+from latentclass.reports._pairs import cramers_v
+from latentclass.reports._structure import describe_structure
+from latentclass.reports._table import read_rows
 from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, signed
 
 
@@ -62,6 +66,14 @@ def test_subject_and_data_are_counted(page, toy):
     shares = X["colour"].value_counts(normalize=True)
     assert f"{shares.index[0]} ({100 * shares.iloc[0]:.1f} %)" in colour.range
     assert (found.data.n_missing, found.data.n_complete, found.data.n_patterns) == (3, 37, 1)
+    first = found.data.first_rows
+    assert [(row.name, row.label) for row in first] == [(f"r{k}", "no") for k in range(5)]
+    assert first[0].cells == (
+        f"{X['size'].iloc[0]:.2f}".replace("-", "\u2212"),
+        X["colour"].iloc[0],
+    )
+    assert first[3].cells[1] == ""
+    np.testing.assert_allclose(colour.shares, shares[["blue", "red"]], rtol=1e-12)
     assert (found.data.patterns[0].columns, found.data.patterns[0].n_rows) == (("colour",), 3)
 
 
@@ -96,6 +108,17 @@ def test_scores_are_those_of_refits_without_the_row(page, toy):
     np.testing.assert_allclose(
         found.per_class[1].auc, roc_auc_score(truth, proba[:, 1]), rtol=1e-12
     )
+    assert sum(part.n_rows for part in found.by_part) == 40
+    np.testing.assert_allclose(
+        [part.log_loss for part in found.by_part],
+        [
+            -np.log(proba[test, truth[test]]).mean()
+            for _, test in LabelledKFold(5, shuffle=True, random_state=0).split(X, y)
+        ],
+        rtol=1e-9,
+    )
+    own = NaiveBayes().fit(X, y)
+    assert found.own.accuracy == own.score(X, y)
     hardest = np.argsort(proba[np.arange(40), truth], kind="stable")[:4]
     assert [row.name for row in page.summary.rows.hardest] == [f"r{k}" for k in hardest]
 
@@ -108,6 +131,7 @@ def test_new_rows_are_scored_as_they_are(toy):
     assert found.scores[0].accuracy.value == model.score(X, y)
     assert [one.name for one in found.scores] == ["NaiveBayes", "Guessing"]
     assert found.source.startswith("The rows are new to the model")
+    assert (found.own, len(found.by_part)) == (None, 1)
 
 
 def test_without_labels_there_are_no_scores(toy):
@@ -136,6 +160,44 @@ def test_weights_are_means_over_rows(page, toy):
         np.testing.assert_allclose(
             colour.shares[place], [(mine == level).mean() for level in colour.bins], rtol=1e-12
         )
+
+
+def test_effects_are_means_of_answers_to_changed_rows(page, toy):
+    X, y = toy
+    model = NaiveBayes().fit(X, y)
+    size, colour = (
+        next(one for one in page.summary.importance.columns if one.name == name)
+        for name in ("size", "colour")
+    )
+    for place, level in enumerate(colour.effect.bins):
+        expected = model.predict_proba(X.assign(colour=level)).mean(axis=0)
+        found = [line[place] for line in colour.effect.probabilities]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert (size.effect.n_rows, size.effect.bins) == (40, size.by_label.bins)
+    bounds = [
+        float(name.split(" to ")[0].replace("\u2212", "-")) for name in size.by_label.bins[1:-1]
+    ]
+    inside = X["size"][(X["size"] >= bounds[1]) & (X["size"] < bounds[2])]
+    expected = model.predict_proba(X.assign(size=inside.median())).mean(axis=0)
+    np.testing.assert_allclose([line[2] for line in size.effect.probabilities], expected, rtol=1e-9)
+
+
+def test_columns_that_go_together_are_named():
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=300)
+    X = pd.DataFrame(
+        {
+            "metres": size,
+            "feet": 3.28 * size,
+            "tall": np.where(size > 0, "yes", "no"),
+            "other": rng.normal(size=300),
+        }
+    )
+    y = rng.integers(0, 2, 300)
+    pairs = report(NaiveBayes().fit(X, y), X, y, folds=2).summary.data.pairs
+    assert (pairs[0].first, pairs[0].second) == ("metres", "feet")
+    assert pairs[0].strength == pytest.approx(1.0)
+    assert len(pairs) == 3  # none with "other"
 
 
 def test_rows_show_their_cells_and_what_would_be_filled_in(toy):
@@ -233,6 +295,12 @@ def test_a_latent_space_has_points_ellipses_and_loadings(toy):
     np.testing.assert_allclose(
         [point[:2] for point in space.points], np.asarray(model.transform(iris.X)), atol=1e-4
     )
+    means, spread = model.latent_means_, np.sqrt((model.latent_variances_).mean(axis=0))
+    k = int(np.argmax(np.ptp(means, axis=0) / spread))
+    line = found.findings[1].values
+    strongest = max(range(4), key=lambda j: abs(float(line[j][k].replace("\u2212", "-"))))
+    sign = "low" if line[strongest][k].startswith("\u2212") else "high"
+    assert f"Where it is high: {sign} {found.findings[1].names[strongest]}" in found.sentence
 
 
 def test_hierarchies_have_rules():
@@ -240,21 +308,63 @@ def test_hierarchies_have_rules():
     y = [0, 1, 1, 0] * 5
     found, shown = kinds(HNBClassifier(random_state=0), X, y)
     assert shown == ["tree", "table"]
-    rules = {line[1]: line[2:] for line in found.findings[1].rows}
-    assert rules["x0 = x1"] == (10.0, "0", 1.0)
+    rules = {line[0]: line[1:4] for line in found.findings[1].rows}
+    assert rules["x0 = x1"] == ("0", 1.0, 10.0)
+
+
+def test_a_rule_that_several_latent_variables_hold_has_one_line():
+    a, b, c, d = np.random.default_rng(0).integers(0, 2, (4, 200))
+    X, y = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str), a ^ b
+    model = HNBClassifier(random_state=0).fit(X, y)
+    lines = describe_structure(model, read_rows(model, X, y, None)).findings[-1].rows
+    assert len(model.rules()) == 4
+    assert {(line[0], line[-1]) for line in lines} == {("b = a", "L1, L2"), ("b != a", "L1, L2")}
 
 
 def test_latent_trees_have_edges_and_groups():
     corral = load_dataset("corral", container="pandas")
     model = LatentTreeClassifier(random_state=0).fit(corral.X, corral.y)
-    from latentclass.reports._structure import describe_structure
-    from latentclass.reports._table import read_rows
-
     found = describe_structure(model, read_rows(model, corral.X, corral.y, None))
-    assert [one.kind for one in found.findings] == ["tree", "table"] * 2
+    assert [one.kind for one in found.findings] == ["tree", "groups"] * 2
     nodes = found.findings[0].nodes
     edges = {(nodes[node.parent].name, node.name): node.information for node in nodes[1:]}
     assert edges == {(a, b): value for a, b, value in model.tree_edges("0")}
+    frame = model.latent_groups("0", top=4)
+    for latent in found.findings[1].latents:
+        mine = frame[frame["latent"] == latent.name]
+        assert latent.sizes == tuple(mine.groupby("group")["size"].first())
+        assert [one.column for one in latent.profiles] == mine["column"].unique().tolist()
+        for one in latent.profiles:
+            assert one.information == mine[mine["column"] == one.column]["information"].iloc[0]
+            for group, shares in enumerate(one.shares):
+                cells = mine[(mine["column"] == one.column) & (mine["group"] == group)]
+                told = {
+                    f"is {a}": b for a, b in zip(cells["level"], cells["probability"], strict=True)
+                }
+                assert dict(zip(one.levels, shares, strict=True)) == told
+            assert all(one.column in words for words in latent.marks)
+
+
+def test_groups_name_the_bins_of_numbers_and_join_rare_levels():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 300)
+    X = pd.DataFrame(
+        {
+            "size": kind * 10.0 + rng.normal(size=300).round(1),
+            "letter": np.array(list("abcdefgh"))[4 * kind + rng.integers(0, 4, 300)],
+            "flag": np.where(rng.random(300) < 0.1, 1 - kind, kind).astype(str),
+        }
+    )
+    y = (kind ^ (rng.random(300) < 0.3)).astype(str)
+    model = LatentTreeClassifier(random_state=0).fit(X, y)
+    found = describe_structure(model, read_rows(model, X, y, None))
+    profiles = {one.column: one for one in found.findings[1].latents[0].profiles}
+    cuts = model.cut_points_["size"]
+    assert len(profiles["size"].levels) == len(cuts) + 1
+    assert profiles["size"].levels[0] == f"at most {cuts[0]:.2f}".rstrip("0").rstrip(".")
+    assert profiles["letter"].levels[-1] == "is one of 3 others"
+    for one in profiles.values():
+        np.testing.assert_allclose(np.sum(one.shares, axis=1), 1.0, rtol=1e-9)
 
 
 def test_components_are_profiles():
@@ -274,7 +384,7 @@ def test_the_average_has_a_leaderboard_and_its_leading_member():
     assert shown[0] == "table"
     board = found.findings[0].rows
     assert [line[0] for line in board] == [row.family for row in model.leaderboard_]
-    assert [line[1] for line in board] == [row.weight for row in model.leaderboard_]
+    assert [line[1] or 0.0 for line in board] == [row.weight for row in model.leaderboard_]
 
 
 def test_networks_name_parents():
@@ -328,10 +438,42 @@ def test_numbers_have_sensible_digits():
 def test_bins_have_round_bounds_and_hold_all_values():
     values = np.array([0.0, 1.0, 2.5, 9.9, 10.0])
     names, place = number_bins(values, 1)
-    assert names[0] == "below 1.0"
-    assert names[-1] == "9.0 or more"
+    assert names[0] == "below 1"
+    assert names[-1] == "9 or more"
     assert place.tolist() == [0, 1, 2, 9, 9]
     assert number_bins(np.array([2.0, 2.0]), 0) == (["2"], pytest.approx(np.zeros(2)))
+
+
+def test_bins_of_whole_numbers_are_whole():
+    names, place = number_bins(np.array([0.0, 1.0, 1.0, 3.0]), 0)
+    assert names == ["0", "1", "2", "3"]
+    assert place.tolist() == [0, 1, 1, 3]
+    names, _ = number_bins(np.arange(100.0), 0)
+    assert names[:3] == ["below 10", "10 to 20", "20 to 30"]
+    names, place = number_bins(np.array([0.0, 1.0] * 5), 0)
+    assert names == ["0", "1"]
+    assert place.tolist() == [0, 1] * 5
+
+
+def test_association_is_corrected_cramers_v():
+    """Bergsma (2013), from scipy's chi-square, on the rows that have both cells."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 200)
+    b = np.where(rng.random(200) < 0.6, a, rng.integers(0, 4, 200))
+    c = rng.integers(0, 2, 200)
+    b[:20], c[10:40] = -1, -1
+    constant = np.zeros(200, dtype=int)
+    found = cramers_v(np.stack([a, b, c, constant], axis=1))
+    for one, two, value in ((a, b, found[0, 1]), (b, c, found[1, 2]), (a, a, found[0, 0])):
+        both = (one >= 0) & (two >= 0)
+        table = pd.crosstab(one[both], two[both]).to_numpy()
+        n, (r, k) = table.sum(), table.shape
+        phi = chi2_contingency(table, correction=False).statistic / n
+        phi = max(phi - (r - 1) * (k - 1) / (n - 1), 0)
+        fair = min(r - (r - 1) ** 2 / (n - 1), k - (k - 1) ** 2 / (n - 1)) - 1
+        np.testing.assert_allclose(value, np.sqrt(phi / fair), rtol=1e-9)
+    assert found[0, 0] == pytest.approx(1.0)
+    assert not found[3].any()
 
 
 # ---------------------------------------------------------------------------- messages

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from latentclass.reports._summary import (
     Distribution,
+    Effect,
+    LatentGroups,
     ReliabilityBin,
     Score,
     SpaceFinding,
     TreeFinding,
 )
-from latentclass.reports._svg import Drawing
+from latentclass.reports._svg import Drawing, fixed
 from latentclass.reports._text import cut, loss, number, percent, plural
 
 WIDTH = 340.0
@@ -36,12 +38,23 @@ def bar(value: float, most: float, *, both_ways: bool = False) -> str:
     low = -100 if both_ways else 0
     width = 200 if both_ways else 100
     x, w = (0.0, 100 * share) if share >= 0 else (100 * share, -100 * share)
-    style = "pos" if share >= 0 else "neg"
+    style = ("pos" if share >= 0 else "neg") if both_ways else "plain"
     axis = '<rect class="zero" x="-0.6" y="0" width="1.2" height="10"/>' if both_ways else ""
     return (
         f'<svg class="bar" viewBox="{low} 0 {width} 10" preserveAspectRatio="none" '
         f'aria-hidden="true"><rect class="{style}" x="{x:.1f}" y="1" width="{w:.1f}" height="8"/>'
         f"{axis}</svg>"
+    )
+
+
+def spark(shares: Sequence[float]) -> str:
+    """The spread of a column as small bars for the cell of a table."""
+    top = max(shares, default=0.0) or 1.0
+    tall = [fixed(24 * share / top) for share in shares]
+    bars = "".join(f"M{8 * k},24v-{one}h7V24z" for k, one in enumerate(tall))
+    return (
+        f'<svg class="spark" viewBox="0 0 {8 * len(shares)} 24" preserveAspectRatio="none" '
+        f'aria-hidden="true"><path class="plain" d="{bars}"/></svg>'
     )
 
 
@@ -63,7 +76,8 @@ def score_plot(scores: Sequence[Score]) -> str:
         told = f"{one.name}: log-loss {loss(one.log_loss.value)}, {loss(one.log_loss.low)} to " + (
             loss(one.log_loss.high)
         )
-        drawing.text(10, y - 12, one.name, "strong" if place == 0 else "")
+        drawing.line(axis.start, y, axis.end, y, "grid")
+        drawing.text(10, y - 10, one.name, "strong" if place == 0 else "")
         drawing.line(axis(one.log_loss.low), y, axis(one.log_loss.high), y, f"whisker {mine}")
         drawing.add("circle", f"dot {mine}", told, cx=axis(one.log_loss.value), cy=y, r=5)
     drawing.text(WIDTH / 2, height - 3, "log-loss (lower is better)", "small", "middle")
@@ -99,7 +113,7 @@ def roc_plot(points: Sequence[tuple[float, float]], name: str) -> str:
     x, y = Axis(0, 1, 46, WIDTH - 14), Axis(0, 1, 266, 26)
     _frame(drawing, x, y, percent_ticks=True)
     drawing.line(x(0), y(0), x(1), y(1), "ideal")
-    drawing.path([(x(a), y(b)) for a, b in points], "curve c0")
+    drawing.path([(x(a), y(b)) for a, b in points], f"curve {colour(1)}")
     drawing.text(WIDTH / 2 + 16, 302, "false alarms", "small", "middle")
     drawing.text(4, 10, f"{cut(name, 30)} found", "small", title=name)
     return str(drawing)
@@ -218,18 +232,45 @@ def spread_plot(spread: Distribution, name: str, coloured: bool) -> str:
                 height=tall,
             )
         drawing.line(x0, base, WIDTH - x0, base)
-    _bin_names(drawing, spread, x0, wide, height)
+    _bin_names(drawing, spread.bins, x0, wide, height)
+    return str(drawing)
+
+
+def effect_plot(effect: Effect, name: str, shown: Sequence[str], ordered: bool) -> str:
+    """Mean probability of some classes for each value of a column."""
+    x0, top, base = 40.0, 22.0, 170.0
+    wide = (WIDTH - x0 - 8) / len(effect.bins)
+    height = base + 30
+    drawing = Drawing(WIDTH, height, f"Mean probability of each class by {cut(name, 60)}")
+    y = Axis(0.0, 1.0, base, top)
+    for value, text in y.ticks(4, percents=True):
+        drawing.line(x0, y(value), WIDTH - 8, y(value), "grid")
+        drawing.text(x0 - 5, y(value) + 4, text, "small", "end")
+    drawing.text(4, 10, "mean probability", "small")
+    for place, group in enumerate(shown):
+        line = effect.probabilities[effect.classes.index(group)]
+        points = [
+            (x0 + wide * (k + 0.5), y(share), k)
+            for k, share in enumerate(line)
+            if share is not None
+        ]
+        if ordered:  # categories have no order, so no line joins them
+            drawing.path([point[:2] for point in points], f"curve {colour(place)}")
+        for at, tall, k in points:
+            told = f"{cut(group, 40)}, {cut(effect.bins[k], 60)}: {percent(line[k])}"
+            drawing.add("circle", f"dot {colour(place)}", told, cx=at, cy=tall, r=4)
+    _bin_names(drawing, effect.bins, x0, wide, height)
     return str(drawing)
 
 
 def _bin_names(
-    drawing: Drawing, spread: Distribution, x0: float, wide: float, height: float
+    drawing: Drawing, bins: Sequence[str], x0: float, wide: float, height: float
 ) -> None:
     """Names below the bars: bounds between the bars of numbers, as many categories as fit."""
     y = height - 14
-    if spread.middles and len(spread.bins) > 2:
+    if any(" to " in name for name in bins):  # bounds of intervals
         last = x0
-        for k, name in enumerate(spread.bins[1:], start=1):
+        for k, name in enumerate(bins[1:], start=1):
             at = x0 + wide * k
             text = name.split(" to ")[0].removesuffix(" or more")
             if at - LETTER * len(text) / 2 > last + 4 and at + LETTER * len(text) / 2 < WIDTH:
@@ -239,11 +280,38 @@ def _bin_names(
         return
     room = max(int(wide / LETTER), 1)
     if room >= 3:
-        for k, name in enumerate(spread.bins):
+        for k, name in enumerate(bins):
             drawing.text(x0 + wide * (k + 0.5), y, cut(name, room), "small", "middle", name)
     else:
-        drawing.text(WIDTH / 2, y, f"{len(spread.bins)} categories: names in the table",
+        drawing.text(WIDTH / 2, y, f"{len(bins)} categories: names in the table",
                      "small", "middle")  # fmt: skip
+
+
+def groups_plot(latent: LatentGroups) -> str:
+    """For each column, one bar of 100 % for each group of a latent variable."""
+    tall, left = 17.0, 66.0
+    n_groups = len(latent.sizes)
+    block = 22.0 + (tall + 3) * n_groups
+    drawing = Drawing(WIDTH, block * len(latent.profiles) + 4, f"Groups of {cut(latent.name, 60)}")
+    for place, one in enumerate(latent.profiles):
+        top = block * place
+        drawing.text(left, top + 14, cut(one.column, 40), "strong small", title=one.column)
+        # levels are told apart by their shade, from light to dark
+        shades = [0.12 + 0.48 * k / max(len(one.levels) - 1, 1) for k in range(len(one.levels))]
+        for group, shares in enumerate(one.shares):
+            y, x = top + 20 + (tall + 3) * group, left
+            drawing.text(0, y + 12.5, f"group {group}", "small")
+            for level, share, shade in zip(one.levels, shares, shades, strict=True):
+                wide = (WIDTH - left) * share
+                told = f"group {group}: {cut(one.column, 40)} {cut(level, 60)} in {percent(share)}"
+                drawing.add("rect", "part", told, x=x, y=y, width=wide, height=tall,
+                            fill_opacity=f"{shade:.2f}")  # fmt: skip
+                word = level.removeprefix("is ")
+                room = int((wide - 6) / LETTER)
+                if room >= min(len(word), 5):
+                    drawing.text(x + 3, y + 12.5, cut(word, room), "tiny", title=told)
+                x += wide
+    return str(drawing)
 
 
 class Axis:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from latentclass.estimator._unusual import missing_patterns
-from latentclass.reports._summary import ColumnFacts, Data, MissingPattern
+from latentclass.reports._bins import column_bins
+from latentclass.reports._pairs import column_pairs
+from latentclass.reports._summary import ColumnFacts, Data, FirstRow, MissingPattern
 from latentclass.reports._table import Rows
 from latentclass.reports._text import cut, percent
 
 MOST_PATTERNS = 10
 """Sets of missing columns that are shown."""
+
+FIRST_ROWS = 5
+"""Rows that are shown as they are."""
 
 TOP_LEVELS = 3
 """Categories of a column that are named."""
@@ -35,7 +40,15 @@ def describe_data(rows: Rows) -> Data:
         rows.n_rows - n_incomplete,
         tuple(patterns[:MOST_PATTERNS]),
         len(patterns),
+        column_pairs(rows),
+        tuple(_first_row(rows, row) for row in range(min(rows.n_rows, FIRST_ROWS))),
     )
+
+
+def _first_row(rows: Rows, row: int) -> FirstRow:
+    code = int(rows.codes[row])
+    label = rows.classes[code] if code >= 0 else ""
+    return FirstRow(rows.names[row], label, tuple(rows.decode(rows.block, row)))
 
 
 def _column(rows: Rows, j: int) -> ColumnFacts:
@@ -44,7 +57,7 @@ def _column(rows: Rows, j: int) -> ColumnFacts:
     missing = len(values) - len(seen)
     facts = (rows.columns[j], rows.schema.columns[j].kind, len(np.unique(seen)), missing)
     if not len(seen):
-        return ColumnFacts(*facts, missing / len(values), "no value")
+        return ColumnFacts(*facts, missing / len(values), "no value", ())
     if j in rows.schema.continuous:
         low, middle, high = (rows.cell(j, float(v)) for v in np.quantile(seen, [0, 0.5, 1]))
         text = f"{low} to {high}, median {middle}"
@@ -56,4 +69,6 @@ def _column(rows: Rows, j: int) -> ColumnFacts:
             for k in top
             if counts[k]
         )
-    return ColumnFacts(*facts, missing / len(values), text)
+    bins, place = column_bins(rows, j, seen)
+    shares = np.bincount(place, minlength=len(bins)) / len(seen)
+    return ColumnFacts(*facts, missing / len(values), text, tuple(shares.tolist()))

@@ -19,7 +19,14 @@ from latentclass.evaluation._metrics import (
     expected_calibration_error,
 )
 from latentclass.reports._peers import PEERS
-from latentclass.reports._summary import ClassScore, Interval, Quality, ReliabilityBin, Score
+from latentclass.reports._summary import (
+    ClassScore,
+    Interval,
+    PartScore,
+    Quality,
+    ReliabilityBin,
+    Score,
+)
 from latentclass.reports._table import SEED, Rows, draw
 from latentclass.reports._text import plural
 
@@ -85,18 +92,23 @@ def measure(model: Any, rows: Rows, *, folds: int, new_rows: bool) -> tuple[Qual
         guess = np.broadcast_to(np.asarray(model.class_prior_), proba.shape)
         answers = {type(model).__name__: proba, next(iter(BESIDE)): guess}
         used, n_folds = asked, 0
+        part = np.zeros(len(asked), dtype=np.intp)
     else:
         used, n_folds = choose_rows(model, rows, folds)
-        asked, answers = refit(model, rows, used, n_folds)
+        asked, part, answers = refit(model, rows, used, n_folds)
     y = rows.codes[asked]
+    ours = next(iter(answers.values()))
+    own = None if new_rows else np.asarray(model.predict_proba(rows.take(asked)))
     quality = Quality(
         tell_source(rows, used, n_folds, model),
         len(asked),
         n_folds,
         score_all(answers, y),
-        *describe_answers(next(iter(answers.values())), y, rows.classes),
+        *describe_answers(ours, y, rows.classes),
+        tuple(part_score(ours[part == k], y[part == k]) for k in range(max(n_folds, 1))),
+        None if own is None else part_score(own, y),
     )
-    return quality, HeldOut(asked, next(iter(answers.values())))
+    return quality, HeldOut(asked, ours)
 
 
 # ------------------------------------------------------------------------- refits
@@ -118,8 +130,8 @@ def choose_rows(model: Any, rows: Rows, folds: int) -> tuple[IndexArray, int]:
 
 def refit(
     model: Any, rows: Rows, used: IndexArray, n_folds: int
-) -> tuple[IndexArray, dict[str, FloatArray]]:
-    """Held-out rows, and what each classifier says about them."""
+) -> tuple[IndexArray, IndexArray, dict[str, FloatArray]]:
+    """Held-out rows, the part of each, and what each classifier says about them."""
     contenders = {type(model).__name__: unfitted(model)}
     contenders |= {name: PEERS[peer](SEED) for name, peer in BESIDE.items()}
     labels = np.empty(rows.n_rows, dtype=object)
@@ -143,7 +155,8 @@ def refit(
                 answers[name].append(proba)
     order = np.argsort(np.concatenate(asked), kind="stable")
     joined = {name: np.concatenate(parts)[order] for name, parts in answers.items()}
-    return np.concatenate(asked)[order], joined
+    part = np.repeat(np.arange(len(asked)), [len(rows) for rows in asked])
+    return np.concatenate(asked)[order], part[order], joined
 
 
 def as_labels(labels: Any, classes: Any) -> Any:
@@ -217,6 +230,13 @@ def score_all(answers: dict[str, FloatArray], y: IndexArray) -> tuple[Score, ...
             )
         )
     return tuple(found)
+
+
+def part_score(proba: FloatArray, y: IndexArray) -> PartScore:
+    """Accuracy and log-loss on some rows."""
+    found = np.maximum(proba[np.arange(len(y)), y], SMALLEST)
+    right = float((proba.argmax(axis=1) == y).mean())
+    return PartScore(len(y), right, float(-np.log(found).mean()))
 
 
 def bootstrap(values: FloatArray, n_first: int) -> tuple[FloatArray, FloatArray]:

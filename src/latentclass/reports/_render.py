@@ -33,6 +33,10 @@ GROUPS = (
 )
 
 
+KINDS = {"continuous": "number", "nominal": "categories", "binary": "two values"}
+"""Kinds of columns in a reader's words."""
+
+
 def render(summary: ReportSummary) -> str:
     """The page as text."""
     environment = _environment()
@@ -55,6 +59,7 @@ def render(summary: ReportSummary) -> str:
             (*words, group, most_weight(group)) for words, group in zip(GROUPS, groups, strict=True)
         ],
         mistakes=_mistakes(summary),
+        kinds=KINDS,
     )
     return page
 
@@ -91,6 +96,8 @@ def row_data(summary: ReportSummary) -> str:
             "columns": [text.cut(name, ROW_TEXT) for name in columns],
             "classes": [text.cut(name, ROW_TEXT) for name in classes],
             "n_rows": summary.rows.n_rows,
+            "unusual": text.UNUSUAL,
+            "made_up": text.MADE_UP,
             "most": _rounded(most_weight(summary.rows.listed), 3),
         },
         ensure_ascii=False,
@@ -166,6 +173,9 @@ def _environment() -> Any:
         charts.space_plot,
         charts.tree_plot,
         charts.spread_plot,
+        charts.groups_plot,
+        charts.effect_plot,
+        charts.spark,
     )
 
     def picture(draw: Any) -> Any:
@@ -181,6 +191,7 @@ def _environment() -> Any:
         "count": text.count,
         "cut": text.cut,
         "formatted": _formatted,
+        "how_unusual": lambda share: unbroken(text.how_unusual(share)),
         "loss": text.loss,
         "number": text.number,
         "percent": lambda share: unbroken(text.percent(share)),

@@ -21,22 +21,26 @@ from latentclass.reports._table import Rows, draw
 from latentclass.reports._text import (
     NOTHING,
     cut,
-    decimals_for,
     listed,
     number,
     percent,
     plain,
     plural,
 )
+from latentclass.reports._trees import describe_trees
 
-MOST_LINES, MOST_POINTS, MOST_LEAVES, MOST_TREES = 60, 600, 60, 8
-"""Lines of a table, points of a scatter plot, columns of a tree, and trees on a page."""
-
-TOP_COLUMNS = 4
-"""Columns that set the groups of a latent variable apart."""
+MOST_LINES, MOST_POINTS = 60, 600
+"""Lines of a table, and points of a scatter plot."""
 
 MOST_SIZES = 12
 """Latent variables, components or classes that are columns of a map."""
+
+
+MOVED = 0.3
+"""Loading from which a latent variable is said to move a column."""
+
+LOGIT = 1.7
+"""A logistic curve is close to a normal one whose deviation is so much smaller."""
 
 
 def describe_structure(model: Any, rows: Rows) -> Structure:
@@ -44,7 +48,7 @@ def describe_structure(model: Any, rows: Rows) -> Structure:
     if hasattr(model, "leaderboard_"):
         return _average(model, rows)
     if hasattr(model, "tree_edges"):
-        return _trees(model, rows)
+        return describe_trees(model, rows)
     if hasattr(model, "latent_children_") or hasattr(model, "models_"):
         return _hierarchy(model, rows)
     if hasattr(model, "loadings_"):
@@ -72,12 +76,19 @@ def groups_of(model: Any, rows: Rows) -> tuple[list[str], IndexArray] | None:
 # ------------------------------------------------------------------------ the average
 
 
+def _candidate(name: str) -> str:
+    """The name of a candidate, which a comma must not break apart in a list."""
+    return plain(name).replace(", ", " with ", 1)
+
+
 def _average(model: Any, rows: Rows) -> Structure:
-    heads = ("candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status")
-    lines = [
+    heads: tuple[str, ...] = (
+        "candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status"
+    )  # fmt: skip
+    lines: list[tuple[Any, ...]] = [
         (
-            plain(row.family),
-            float(row.weight),
+            _candidate(row.family),
+            float(row.weight) or None,
             row.log_loss,
             row.accuracy,
             float(row.fit_seconds),
@@ -85,19 +96,23 @@ def _average(model: Any, rows: Rows) -> Structure:
         )
         for row in model.leaderboard_
     ]
+    formats: tuple[str, ...] = ("text", "bar", "loss", "percent", "seconds", "text")
+    if all(line[-1] == "done" for line in lines):
+        heads, formats, lines = heads[:-1], formats[:-1], [line[:-1] for line in lines]
     board = TableFinding(
         "Candidates and their weights",
         "Each candidate was scored on held-out rows. The answer of the model is the average of "
         "those with a weight. The weights were chosen on the same rows, so these scores are "
         "slightly too good; the honest ones are above, in the part How good.",
         heads,
-        ("text", "bar", "loss", "percent", "seconds", "text"),
+        formats,
         tuple(lines),
     )
     weights = sorted(model.weights_.items(), key=lambda item: -item[1])
-    named = listed([f"{plain(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
+    named = listed([f"{_candidate(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
     if len(weights) == 1:
-        sentence = f"Of {plural(len(lines), 'candidate')}, {plain(weights[0][0])} alone is used."
+        alone = _candidate(weights[0][0])
+        sentence = f"Of {plural(len(lines), 'candidate')}, {alone} alone is used."
     else:
         sentence = f"It averages {plural(len(weights), 'model')}: {named}."
     leading = getattr(model, "best_estimator_", None)
@@ -109,114 +124,6 @@ def _average(model: Any, rows: Rows) -> Structure:
         f"{sentence} {best}{below.sentence}",
         (board, *below.findings),
     )
-
-
-# ------------------------------------------------------------------------ latent trees
-
-
-def _trees(model: Any, rows: Rows) -> Structure:
-    findings: list[Finding] = []
-    n_latent, strongest = 0, []
-    labels = model.classes_.tolist()
-    for label, name in list(zip(labels, rows.classes, strict=True))[:MOST_TREES]:
-        edges = model.tree_edges(label)
-        if not edges:
-            continue
-        states = dict(
-            zip(model.latent_names_[label], model.trees_[label].latent_cardinalities, strict=True)
-        )
-        n_latent += len(states)
-        nodes, left = _tree_nodes(edges, states)
-        more = f" The {left} weakest columns are not drawn." if left else ""
-        findings.append(
-            TreeFinding(
-                f"Tree of class {cut(name)}",
-                "Circles are latent variables with their number of states; names at the ends are "
-                "columns. A wide line means that the two depend strongly on each other (mutual "
-                f"information, in nats).{more}",
-                nodes,
-            )
-        )
-        groups = _groups(model, label, name)
-        if groups is not None:
-            findings.append(groups)
-            strongest.append(groups)
-    if not findings:
-        return Structure("No column varies, so the model has no tree.", ())
-    sentence = (
-        f"In each class the columns hang on a tree of latent variables, {n_latent} in all. Each "
-        "of these splits the rows of its class into groups."
-    )
-    return Structure(sentence, tuple(findings))
-
-
-def _tree_nodes(
-    edges: list[tuple[str, str, float]], states: dict[str, int]
-) -> tuple[tuple[TreeNode, ...], int]:
-    """Nodes with parents first, the strongest branches first; and how many columns are left out."""
-    leaves = sorted(
-        ((info, child) for _, child, info in edges if child not in states), key=lambda e: -e[0]
-    )
-    dropped = {child for _, child in leaves[MOST_LEAVES:]}
-    children: dict[str, list[tuple[str, float]]] = {}
-    for parent, child, info in edges:
-        if child not in dropped:
-            children.setdefault(parent, []).append((child, info))
-    nodes: list[TreeNode] = []
-    waiting: list[tuple[str, int, float | None]] = [(edges[0][0], -1, None)]
-    while waiting:
-        name, above, shared = waiting.pop()
-        place = len(nodes)
-        nodes.append(TreeNode(plain(name), above, int(states.get(name, 0)), shared))
-        below = sorted(children.get(name, []), key=lambda one: one[1])
-        waiting += [(child, place, float(value)) for child, value in below]
-    return tuple(nodes), len(dropped)
-
-
-def _groups(model: Any, label: Any, name: str) -> TableFinding | None:
-    """The groups of each latent variable of a class, and what sets them apart."""
-    frame = model.latent_groups(label, top=TOP_COLUMNS)
-    lines = []
-    for (latent, group), part in frame.groupby(["latent", "group"], sort=False):
-        marks = []
-        for column, cells in part.groupby("column", sort=False):
-            usual = _usual(frame, latent, column)
-            shares = dict(zip(cells["level"], cells["probability"], strict=True))
-            level = max(shares, key=lambda one: shares[one] - usual[one])
-            where = _level_text(model, column, level)
-            marks.append(f"{cut(plain(column))} {where} ({percent(shares[level])})")
-        lines.append((plain(latent), int(group), float(part["size"].iloc[0]), "; ".join(marks)))
-    if not lines:
-        return None
-    return TableFinding(
-        f"Groups within class {cut(name)}",
-        "Each latent variable sorts the rows of the class into groups. The last column shows "
-        "what is more common in a group than in the others, with its share in the group.",
-        ("latent variable", "group", "share of class", "what sets it apart"),
-        ("text", "count", "bar", "rule"),
-        tuple(lines[:MOST_LINES]),
-        max(len(lines) - MOST_LINES, 0),
-    )
-
-
-def _usual(frame: Any, latent: Any, column: Any) -> dict[Any, float]:
-    """Share of each level of a column in the whole class."""
-    part = frame[(frame["latent"] == latent) & (frame["column"] == column)]
-    weighted = part["probability"] * part["size"]
-    return dict(weighted.groupby(part["level"], sort=False).sum())
-
-
-def _level_text(model: Any, column: Any, level: Any) -> str:
-    """A level in words: the interval of a bin, or "is" a category."""
-    cuts = model.cut_points_.get(column)
-    if cuts is None or not str(level).startswith("bin"):
-        return f"is {cut(plain(level))}"
-    k = int(str(level)[3:])
-    digits = decimals_for(float(np.ptp(cuts)) or abs(float(cuts[0])) or 1.0)
-    bounds = [number(float(value), digits) for value in cuts]
-    if k == 0:
-        return f"at most {bounds[0]}"
-    return f"above {bounds[-1]}" if k >= len(bounds) else f"{bounds[k - 1]} to {bounds[k]}"
 
 
 # ---------------------------------------------------------------- hierarchical naive Bayes
@@ -239,31 +146,32 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
                 nodes,
             )
         )
-    lines = []
+    holders: dict[tuple[Any, ...], list[str]] = {}
     for row in frame.to_dict("records"):
         shares = [row[f"P({label})"] for label in model.classes_.tolist()]
         known = not any(np.isnan(share) for share in shares)
         best = int(np.argmax(shares)) if known else -1
-        lines.append(
-            (
-                *((int(row["model"]),) if several else ()),
-                plain(row["latent"]),
-                plain(row["rule"]),
-                float(row["support"]),
-                rows.classes[best] if known else NOTHING,
-                float(shares[best]) if known else None,
-            )
+        # one line for a rule that a latent variable takes over from one below it
+        told = (
+            plain(row["rule"]),
+            rows.classes[best] if known else NOTHING,
+            float(shares[best]) if known else None,
+            float(row["support"]),
+            *((int(row["model"]),) if several else ()),
         )
-    lines.sort(key=lambda line: -line[-3] * ((line[-1] or 0.0) - 1 / len(rows.classes)))
+        holders.setdefault(told, []).append(plain(row["latent"]))
+    lines = [(*told, ", ".join(names)) for told, names in holders.items()]
+    lines.sort(key=lambda line: -line[3] * ((line[2] or 0.0) - 1 / len(rows.classes)))
     if lines:
-        heads = (*(("model",) if several else ()), "latent variable", "when",
-                 "training rows", "mostly", "share")  # fmt: skip
-        formats = (*(("count",) if several else ()), "text", "rule", "count", "text", "bar")
+        heads = ("when", "mostly", "share", "training rows",
+                 *(("model",) if several else ()), "latent variable")  # fmt: skip
+        formats = ("rule", "text", "bar", "count", *(("count",) if several else ()), "text")
         findings.append(
             TableFinding(
                 "Rules",
-                "Every state of a latent variable holds for the rows that fit its rule. A rule "
-                "with many rows and a large share of one class tells most; these come first.",
+                "The rows that fit a rule are mostly of the class beside it. A rule with many rows "
+                "and a large share of one class tells most; these come first. Each rule is one "
+                "state of a latent variable.",
                 heads,
                 formats,
                 tuple(lines[:MOST_LINES]),
@@ -312,7 +220,7 @@ def _latent_space(model: Any, rows: Rows) -> Structure:
         findings.append(discrete)
     components = len(model.component_prior_[0])
     also = f", in {components} components" if components > 1 else ""
-    apart = _apart(means, deviations, rows.classes)
+    apart = _apart(model, names, means, deviations, rows.classes)
     sentence = f"It sums up the columns in {plural(n_latent, 'latent variable')}{also}. {apart}"
     return Structure(sentence.strip(), tuple(findings))
 
@@ -323,7 +231,9 @@ def separation(means: FloatArray, deviations: FloatArray) -> FloatArray:
     return np.asarray(np.ptp(means, axis=0) / np.where(within > 0, within, 1.0))
 
 
-def _apart(means: FloatArray, deviations: FloatArray, classes: list[str]) -> str:
+def _apart(
+    model: Any, names: list[str], means: FloatArray, deviations: FloatArray, classes: list[str]
+) -> str:
     if not means.size:
         return ""
     k = int(np.argmax(separation(means, deviations)))
@@ -332,8 +242,29 @@ def _apart(means: FloatArray, deviations: FloatArray, classes: list[str]) -> str
         return ""
     return (
         f"Latent variable z{k} separates the classes most: it is low in "
-        f"{cut(classes[low])} and high in {cut(classes[high])}."
+        f"{cut(classes[low])} and high in {cut(classes[high])}.{_stands_for(model, names, k)}"
     )
+
+
+def _stands_for(model: Any, names: list[str], k: int) -> str:
+    """The columns that a latent variable moves most, in words."""
+    moved: list[tuple[float, str]] = []
+    if names:
+        loadings = standardised_loadings(model)[_biggest(model)][:, k]
+        for name, value in zip(names, loadings, strict=True):
+            moved.append((abs(value), f"{'high' if value > 0 else 'low'} {cut(plain(name))}"))
+    weights = _question_values(model)[:, k]
+    for (name, level), value in zip(getattr(model, "questions_", ()), weights, strict=True):
+        often = "often" if value > 0 else "rarely"
+        moved.append((abs(value) / LOGIT, f"{often} {cut(plain(name))} = {cut(plain(level))}"))
+    moved.sort(key=lambda one: -one[0])
+    told = [words for size, words in moved[:3] if size >= MOVED]
+    return f" Where it is high: {listed(told, 3, 70)}." if told else ""
+
+
+def _biggest(model: Any) -> int:
+    """The component with the most rows."""
+    return int(np.argmax(np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)))
 
 
 def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) -> SpaceFinding:
@@ -361,9 +292,7 @@ def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) ->
 
 def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
     loadings = standardised_loadings(model)
-    weights = np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)
-    biggest = int(np.argmax(weights))
-    values = loadings[biggest]
+    values = loadings[_biggest(model)]
     several = len(loadings) > 1
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
@@ -383,13 +312,19 @@ def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
     )
 
 
+def _question_values(model: Any) -> FloatArray:
+    """Weights of the latent variables in the questions; no line for a model without any."""
+    if not getattr(model, "questions_", ()):
+        return np.zeros((0, np.asarray(model.latent_means_).shape[1]))
+    values: FloatArray = np.asarray(model.weights_)[_biggest(model)]
+    return values
+
+
 def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
     """Weights of the latent variables in the yes/no questions of discrete columns."""
-    if not hasattr(model, "questions_") or not model.questions_:
+    values = _question_values(model)
+    if not len(values):
         return None
-    weights = np.asarray(model.weights_)
-    biggest = int(np.argmax(np.asarray(model.class_prior_) @ np.asarray(model.component_prior_)))
-    values = weights[biggest]
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
     top = float(np.abs(values).max()) or 1.0
@@ -414,12 +349,12 @@ def _components(model: Any, rows: Rows) -> Structure:
     kept = min(len(weights), MOST_SIZES)
     table = TableFinding(
         "Components and their classes",
-        "The rows fall into components, found together with the classes. Each has a classifier of "
-        "its own.",
+        "A component is a group of rows that are alike, found together with the classes. Each has "
+        "a classifier of its own. The shares of the classes are those within the component.",
         (
             "component",
             "share of rows",
-            *(f"share of {cut(name)}" for name in rows.classes[:MOST_SIZES]),
+            *(f"class {cut(name)}" for name in rows.classes[:MOST_SIZES]),
         ),
         ("text", "bar", *["bar"] * min(len(rows.classes), MOST_SIZES)),
         tuple(
@@ -483,7 +418,8 @@ def _profile_map(
         texts.append([number(float(v), digits) for v in means[:kept, place]])
     kinds = {column.name: column for column in rows.schema.columns}
     for name, table in model.probabilities_.items():
-        for level, category in enumerate(kinds[name].categories):
+        levels = list(enumerate(kinds[name].categories))
+        for level, category in levels[-1:] if len(levels) == 2 else levels:  # one share tells both
             share = np.asarray(table)[:, level]
             names.append(f"{cut(plain(name))} is {cut(plain(category))}")
             values.append(share)

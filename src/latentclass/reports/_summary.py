@@ -114,6 +114,15 @@ class ClassScore:
 
 
 @dataclass(frozen=True)
+class PartScore:
+    """Scores of the model on some rows."""
+
+    n_rows: int
+    accuracy: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
 class Quality:
     """Held-out scores and where they come from.
 
@@ -134,6 +143,10 @@ class Quality:
     per_class : tuple of ClassScore
     roc : tuple of (float, float)
         With two classes: share of false alarms and share found, for the second class.
+    by_part : tuple of PartScore
+        Scores of each part that was held out.
+    own : PartScore or None
+        Scores of the model itself on the same rows, which it has seen; None if the rows are new.
     """
 
     source: str
@@ -145,6 +158,8 @@ class Quality:
     calibration_error: float
     per_class: tuple[ClassScore, ...]
     roc: tuple[tuple[float, float], ...]
+    by_part: tuple[PartScore, ...]
+    own: PartScore | None
 
 
 # -------------------------------------------------------------------- what it found
@@ -248,7 +263,60 @@ class SpaceFinding:
     kind: str = "space"
 
 
-Finding = TreeFinding | TableFinding | MapFinding | SpaceFinding
+@dataclass(frozen=True)
+class GroupProfile:
+    """How a column is spread in the groups of a latent variable.
+
+    Attributes
+    ----------
+    column : str
+    information : float
+        Mutual information of column and latent variable in nats.
+    levels : tuple of str
+        Categories, or bins of a continuous column, in words.
+    shares : tuple of tuple of float
+        Share of each level in each group.
+    """
+
+    column: str
+    information: float
+    levels: tuple[str, ...]
+    shares: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class LatentGroups:
+    """The groups of a latent variable.
+
+    Attributes
+    ----------
+    name : str
+    sizes : tuple of float
+        Share of each group in the class.
+    marks : tuple of str
+        What is more common in each group than in the others.
+    profiles : tuple of GroupProfile
+        The columns with the most information first.
+    """
+
+    name: str
+    sizes: tuple[float, ...]
+    marks: tuple[str, ...]
+    profiles: tuple[GroupProfile, ...]
+
+
+@dataclass(frozen=True)
+class GroupsFinding:
+    """The groups into which the latent variables of a class sort its rows."""
+
+    title: str
+    text: str
+    latents: tuple[LatentGroups, ...]
+    n_left_out: int = 0
+    kind: str = "groups"
+
+
+Finding = TreeFinding | TableFinding | MapFinding | SpaceFinding | GroupsFinding
 
 
 @dataclass(frozen=True)
@@ -295,6 +363,28 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """How the answers change with a column, the other cells staying as they are.
+
+    Attributes
+    ----------
+    classes : tuple of str
+    bins : tuple of str
+        As in the `Distribution` of the column.
+    probabilities : tuple of tuple of (float or None)
+        For each class the mean probability if all rows had the middle value of the bin; None for an
+        empty bin, and for several categories in one.
+    n_rows : int
+        Rows that were asked about.
+    """
+
+    classes: tuple[str, ...]
+    bins: tuple[str, ...]
+    probabilities: tuple[tuple[float | None, ...], ...]
+    n_rows: int
+
+
+@dataclass(frozen=True)
 class ColumnWeight:
     """How much a column says about the class.
 
@@ -307,6 +397,8 @@ class ColumnWeight:
         Mean weight of evidence for each class over the rows predicted to be of it.
     by_label, by_group : Distribution or None
         None for the weaker columns of a wide table, and where a model has no groups.
+    effect : Effect or None
+        None for the weaker columns too, and for those with fewer than two values.
     """
 
     name: str
@@ -315,6 +407,7 @@ class ColumnWeight:
     by_class: tuple[float | None, ...]
     by_label: Distribution | None
     by_group: Distribution | None
+    effect: Effect | None
 
 
 @dataclass(frozen=True)
@@ -405,6 +498,8 @@ class ColumnFacts:
     share_missing : float
     range : str
         Smallest, middle and largest value, or the most common categories.
+    shares : tuple of float
+        Shares of its bins, as in a `Distribution`.
     """
 
     name: str
@@ -413,6 +508,16 @@ class ColumnFacts:
     n_missing: int
     share_missing: float
     range: str
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ColumnPair:
+    """Two columns and the strength of their association, from 0 to 1 (Cramér's V)."""
+
+    first: str
+    second: str
+    strength: float
 
 
 @dataclass(frozen=True)
@@ -424,14 +529,25 @@ class MissingPattern:
 
 
 @dataclass(frozen=True)
+class FirstRow:
+    """A row as it stands in the table: its name, its class (empty without one) and its cells."""
+
+    name: str
+    label: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Data:
-    """The table: its columns, and which cells are missing together."""
+    """The table: its columns, which of them go together, and which cells are missing together."""
 
     columns: tuple[ColumnFacts, ...]
     n_missing: int
     n_complete: int
     patterns: tuple[MissingPattern, ...]
     n_patterns: int
+    pairs: tuple[ColumnPair, ...]
+    first_rows: tuple[FirstRow, ...]
 
 
 @dataclass(frozen=True)

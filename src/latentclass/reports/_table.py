@@ -73,9 +73,7 @@ class Rows:
             values = self.block.numeric[:, place]
             seen = values[~np.isnan(values)]
             most = decimals_for(float(seen.std()) if seen.size else 0.0)
-            # no more than the numbers have: whole numbers stay whole
-            fits = (d for d in range(most) if np.allclose(seen, np.round(seen, d), rtol=1e-12))
-            found[j] = next(fits, most)
+            found[j] = fewest_decimals(seen, most)
         return found
 
     def take(self, rows: IndexArray) -> Any:
@@ -122,6 +120,12 @@ def read_rows(model: Any, X: Any, y: Any, index: Any) -> Rows:
     codes = class_codes(model, y, table.n_rows)
     classes = [plain(label) for label in model.classes_.tolist()]
     return Rows(X, model.schema_, table, codes, names, classes)
+
+
+def fewest_decimals(values: FloatArray, most: int) -> int:
+    """No more decimals than the numbers have, so that whole numbers stay whole."""
+    fits = (d for d in range(most) if np.allclose(values, np.round(values, d), rtol=1e-12))
+    return next(fits, most)
 
 
 def draw(candidates: IndexArray, most: int) -> IndexArray:

@@ -16,6 +16,10 @@ LONGEST = 28
 NOTHING, MINUS = "\u2013", "\u2212"
 """What stands where there is no number, and a minus sign as wide as a plus."""
 
+UNUSUAL = ((0.01, "Very unusual"), (0.05, "Unusual"), (2.0, "Not unusual"))
+MADE_UP = "of the rows that the model makes up are as unusual or more so."
+"""Words for a row by the share of rows drawn from the model that are at least as unusual."""
+
 # control characters, halves of surrogate pairs, and code points that HTML forbids
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -42,6 +46,12 @@ def percent(share: float | None) -> str:
     if 99.95 <= value < 100:
         return "> 99.9 %"
     return f"{value:.1f} %"
+
+
+def how_unusual(share: float) -> str:
+    """How unusual a row is, from the share of made-up rows that are at least as unusual."""
+    word = next(word for bound, word in UNUSUAL if share < bound)
+    return f"{word}: {percent(share)} {MADE_UP}"
 
 
 def count(number: int) -> str:

@@ -41,8 +41,9 @@ def first_words(
 
 def _how_good(quality: Quality) -> list[str]:
     ours, others = quality.scores[0], quality.scores[1:]
+    which = ", each left out of the fit in turn" if quality.n_folds > 1 else " that it had not seen"
     words = [
-        f"On {plural(quality.n_rows, 'row')} that it had not seen, it was right for "
+        f"On {plural(quality.n_rows, 'row')}{which}, it was right for "
         f"{_share(ours)} of them (95 % interval {percent(ours.accuracy.low)} to "
         f"{percent(ours.accuracy.high)}), with a log-loss of {loss(ours.log_loss.value)} "
         f"({loss(ours.log_loss.low)} to {loss(ours.log_loss.high)}; lower is better, and 0 is "

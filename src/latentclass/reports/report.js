@@ -95,11 +95,12 @@
       return;
     }
     const [, label, predicted, probability, unseen, unusual, cells] = data.rows[place];
+    const word = data.unusual.find(([bound]) => unusual < bound)[1];
+    const odd = unusual === null ? "" : `${word}: ${percent(unusual)} ${data.made_up}`;
     found.append(make("h4", `Row ${name}`));
     const known = label >= 0 ? `Class ${data.classes[label]}; the` : "The";
     found.append(make("p", `${known} model says ${data.classes[predicted]} (${percent(probability)}). ` +
-      `Without having seen the row, it gave its class ${percent(unseen)}. ` +
-      `As unusual: ${percent(unusual)} of rows drawn from the model.`));
+      (unseen === null ? "" : `A model that had not seen the row gave its class ${percent(unseen)}. `) + odd));
     const table = make("table", undefined, "evidence");
     const top = table.createTHead().insertRow();
     [["column", ""], ["cell", ""], ["weight", "num"], ["", ""]].forEach(([text, kind]) =>

@@ -1,0 +1,161 @@
+"""The latent tree of each class, and the groups into which its latent variables sort the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from latentclass.reports._summary import (
+    Finding,
+    GroupProfile,
+    GroupsFinding,
+    LatentGroups,
+    Structure,
+    TreeFinding,
+    TreeNode,
+)
+from latentclass.reports._table import Rows, fewest_decimals
+from latentclass.reports._text import cut, number, percent, plain
+
+MOST_LEAVES, MOST_TREES, MOST_LATENT = 60, 8, 12
+"""Columns of a tree, trees on a page, and latent variables of a tree whose groups are shown."""
+
+TOP_COLUMNS, TOP_LEVELS = 4, 6
+"""Columns that set the groups of a latent variable apart, and levels of each."""
+
+HOW_TO_READ = (
+    "Circles are latent variables with their number of groups; names at the ends are columns. A "
+    "wide line means that the two depend strongly on each other. "
+)
+
+GROUPS_TEXT = (
+    "Each latent variable sorts the rows of the class into groups. A bar is a group, and its parts "
+    "are the shares of the values of a column in it. The columns that differ most come first."
+)
+
+
+def describe_trees(model: Any, rows: Rows) -> Structure:
+    """The trees of the classes with their groups."""
+    findings: list[Finding] = []
+    n_latent = 0
+    for label, name in list(zip(model.classes_.tolist(), rows.classes, strict=True))[:MOST_TREES]:
+        edges = model.tree_edges(label)
+        if not edges:
+            continue
+        states = dict(
+            zip(model.latent_names_[label], model.trees_[label].latent_cardinalities, strict=True)
+        )
+        n_latent += len(states)
+        nodes, left = tree_nodes(edges, states)
+        strongest = max(nodes[1:], key=lambda node: node.information or 0.0)
+        above = nodes[strongest.parent].name
+        text = (
+            f"{'' if findings else HOW_TO_READ}The widest line here, of {cut(above)} and "
+            f"{cut(strongest.name)}, stands for {strongest.information:.2f} nats of mutual "
+            "information (0 is none; 0.69 settles an even yes or no)."
+        )
+        if left:
+            text += f" The {left} weakest columns are not drawn."
+        findings.append(TreeFinding(f"Tree of class {cut(name)}", text, nodes))
+        groups = tree_groups(model, label, rows)
+        if groups:
+            findings.append(
+                GroupsFinding(
+                    f"Groups within class {cut(name)}",
+                    GROUPS_TEXT if len(findings) == 1 else "",
+                    groups[:MOST_LATENT],
+                    max(len(groups) - MOST_LATENT, 0),
+                )
+            )
+    if not findings:
+        return Structure("No column varies, so the model has no tree.", ())
+    sentence = (
+        f"In each class the columns hang on a tree of latent variables, {n_latent} in all. Each "
+        "of these splits the rows of its class into groups."
+    )
+    return Structure(sentence, tuple(findings))
+
+
+def tree_nodes(
+    edges: list[tuple[str, str, float]], states: dict[str, int]
+) -> tuple[tuple[TreeNode, ...], int]:
+    """Nodes with parents first, the strongest branches first; and how many columns are left out."""
+    leaves = sorted(
+        ((info, child) for _, child, info in edges if child not in states), key=lambda e: -e[0]
+    )
+    dropped = {child for _, child in leaves[MOST_LEAVES:]}
+    children: dict[str, list[tuple[str, float]]] = {}
+    for parent, child, info in edges:
+        if child not in dropped:
+            children.setdefault(parent, []).append((child, info))
+    nodes: list[TreeNode] = []
+    waiting: list[tuple[str, int, float | None]] = [(edges[0][0], -1, None)]
+    while waiting:
+        name, above, shared = waiting.pop()
+        place = len(nodes)
+        nodes.append(TreeNode(plain(name), above, int(states.get(name, 0)), shared))
+        below = sorted(children.get(name, []), key=lambda one: one[1])
+        waiting += [(child, place, float(value)) for child, value in below]
+    return tuple(nodes), len(dropped)
+
+
+def tree_groups(model: Any, label: Any, rows: Rows) -> tuple[LatentGroups, ...]:
+    """The groups of each latent variable of a class, and how columns are spread in them."""
+    frame = model.latent_groups(label, top=TOP_COLUMNS)
+    found = []
+    for latent, part in frame.groupby("latent", sort=False):
+        sizes = part.drop_duplicates("group").set_index("group")["size"].sort_index()
+        profiles: list[GroupProfile] = []
+        marks: list[list[str]] = [[] for _ in sizes]
+        for column, cells in part.groupby("column", sort=False):
+            shares = cells.pivot(index="group", columns="level", values="probability")
+            shares = shares[cells["level"].drop_duplicates()].sort_index()
+            table = shares.to_numpy(dtype=np.float64)
+            levels = [level_text(model, rows, column, level) for level in shares.columns]
+            far = table - sizes.to_numpy() @ table
+            for group, place in enumerate(far.argmax(axis=1)):
+                words = f"{cut(plain(column))} {levels[place]} ({percent(table[group, place])})"
+                marks[group].append(words)
+            profiles.append(
+                GroupProfile(
+                    plain(column),
+                    float(cells["information"].iloc[0]),
+                    *top_levels(levels, table, sizes.to_numpy()),
+                )
+            )
+        found.append(
+            LatentGroups(
+                plain(latent),
+                tuple(float(size) for size in sizes),
+                tuple("; ".join(words) for words in marks),
+                tuple(profiles),
+            )
+        )
+    return tuple(found)
+
+
+def top_levels(
+    levels: list[str], table: Any, sizes: Any
+) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
+    """The most common levels in their order, the others together; and their shares by group."""
+    if len(levels) > TOP_LEVELS:
+        kept = np.sort(np.argsort(-(sizes @ table), kind="stable")[: TOP_LEVELS - 1])
+        rest = 1.0 - table[:, kept].sum(axis=1, keepdims=True)
+        table = np.hstack([table[:, kept], np.clip(rest, 0.0, 1.0)])
+        levels = [levels[k] for k in kept] + [f"is one of {len(levels) - len(kept)} others"]
+    return tuple(levels), tuple(tuple(float(v) for v in row) for row in table)
+
+
+def level_text(model: Any, rows: Rows, column: Any, level: Any) -> str:
+    """A level in words: the interval of a bin, or "is" a category."""
+    cuts = model.cut_points_.get(column)
+    if cuts is None:
+        return f"is {cut(plain(level))}"
+    most = rows.decimals[rows.schema.names.index(column)] + 1  # cuts lie between the values
+    digits = fewest_decimals(cuts, most)
+    bounds = [number(float(value), digits) for value in cuts]
+    k = int(str(level).removeprefix("bin"))
+    if k == 0:
+        return f"at most {bounds[0]}"
+    return f"above {bounds[-1]}" if k >= len(bounds) else f"{bounds[k - 1]} to {bounds[k]}"
