@@ -68,6 +68,10 @@ SHARED = {
         'columns that are lacking count as missing, others are ignored, with a warning. "strict": '
         "the same columns in the same order, or an error. See the page about tables.",
     ),
+    "missing_indicator": (
+        "Learn from where cells are missing, too: each column with holes in `fit` gets a "
+        'companion, the yes/no column "<name> is missing". See the page about informative holes.',
+    ),
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
     ),

@@ -67,3 +67,29 @@ def test_a_folder_that_cannot_be_synced_is_no_error(tmp_path, monkeypatch):
     with replacing(tmp_path / "result") as file:
         file.write(b"x")
     assert (tmp_path / "result").read_bytes() == b"x"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows holds open files by itself")
+def test_what_a_killed_process_left_goes_with_the_next_file(tmp_path):
+    path = tmp_path / "result"
+    with replacing(path) as file:
+        file.write(b"old")
+        (part,) = tmp_path.glob("*.part")
+        os.utime(part, (0, 0))  # as if begun long ago
+        with replacing(path) as other:
+            other.write(b"in the meantime")
+        assert part.exists(), "it is still being written"
+    part.write_bytes(b"half")  # as a killed process leaves it: nobody holds it
+    with replacing(path) as file:
+        assert part.exists(), "it is too young to be sure"
+        file.write(b"new")
+    os.utime(part, (0, 0))
+    (tmp_path / "mine.part").write_bytes(b"of somebody else")
+    with replacing(tmp_path / "other") as file:
+        file.write(b"another file")
+    assert part.exists(), "it belongs to another file"
+    with replacing(path) as file:
+        assert not part.exists()
+        file.write(b"newest")
+    assert sorted(os.listdir(tmp_path)) == ["mine.part", "other", "result"]
+    assert path.read_bytes() == b"newest"

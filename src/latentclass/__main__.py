@@ -1,6 +1,6 @@
 """`python -m latentclass` is the command line."""
 
-from latentclass.cli import main
+from latentclass.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

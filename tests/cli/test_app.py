@@ -138,7 +138,7 @@ def test_a_stopped_prediction_leaves_nothing_half_written(fitted, tmp_path, sent
         assert list(folder.iterdir()) == []
         assert "Traceback" not in err
     if sent == signal.SIGINT:
-        assert err.endswith("Interrupted.\n")
+        assert err.endswith("Interrupted: no file was written.\n")
 
 
 def test_ctrl_c_in_a_real_fit_keeps_the_best_so_far(tmp_path):
@@ -153,3 +153,40 @@ def test_ctrl_c_in_a_real_fit_keeps_the_best_so_far(tmp_path):
     assert (code, out) == (130, "")
     assert err.endswith("Interrupted: the model is the best that was finished.\n")
     assert {"NaiveBayes", "AODE", "TAN"} >= set(latentclass.load(tmp_path / "m.lc").weights_)
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_stopped_fit_leaves_the_old_model(tmp_path, sent, code):
+    path = write_csv(tmp_path / "c.csv", draw_customers(2000))
+    (tmp_path / "m.lc").write_bytes(b"old")
+    process = start("fit", path, "-t", "churn", "-m", "binary-lcm-cv", "-o", tmp_path / "m.lc",
+                    "--force")  # fmt: skip
+    while not process.stderr.readline().startswith("fitting binary-lcm-cv: "):
+        assert process.poll() is None
+    process.send_signal(sent)
+    found, out, err = finish(process)
+    assert (found, out) == (code, "")
+    assert (tmp_path / "m.lc").read_bytes() == b"old"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c.csv", "m.lc"]
+    if sent == signal.SIGINT:
+        assert err.endswith("Interrupted: no file was written.\n")
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_stopped_comparison_continues_from_its_store(tmp_path, sent, code):
+    path, store = write_csv(tmp_path / "c.csv", draw_customers(300)), tmp_path / "store.jsonl"
+    command = ("compare", path, "-t", "churn", "--folds", "3", "--store", store, "--models")
+    process = start(*command, "naive-bayes,binary-lcm-cv")
+    wait_for(lambda: store.exists() and store.read_bytes().count(b"\n") >= 2, process)
+    process.send_signal(sent)
+    found, out, err = finish(process)
+    assert (found, out) == (code, "")
+    if sent == signal.SIGINT:
+        told = f"Interrupted: what was finished is in {str(store)!r}: the same command continues "
+        assert err.endswith(f"{told}from there.\n")
+    kept = sum(b'"naive-bayes"' in line for line in store.read_bytes().splitlines())
+    again = run(*command, "naive-bayes", "--json")
+    assert again.code == 0
+    assert len(again.json["results"]) == 3
+    assert kept > 0
+    assert again.json["computed"] == 3 - kept

@@ -44,6 +44,31 @@ def test_a_file_keeps_what_later_commands_need(customers, tmp_path):
     assert latentclass.load(tmp_path / "m.lc").schema_.names == ["income", "visits", "plan"]
 
 
+def test_holes_may_be_evidence(tmp_path):
+    header, *rows = draw_customers(200)
+    for row in rows[10:]:
+        if row[-1] == "yes":
+            row[0] = ""
+    data = write_csv(tmp_path / "holes.csv", [header, *rows])
+    said = run("check", data, "-t", "churn")
+    assert "learn from it: --missing-indicator" in said.out
+    arguments = ("fit", data, "-t", "churn", "-m", "naive-bayes", "--json")
+    blind = run(*arguments, "-o", tmp_path / "blind.lc").json
+    aware = run(*arguments, "--missing-indicator", "-o", tmp_path / "aware.lc").json
+    losses = [one["held_out"]["scores"]["this model"]["log_loss"] for one in (blind, aware)]
+    assert losses[1] < 0.5 * losses[0]
+    explained = run("explain", tmp_path / "aware.lc", data, "--row", "12", "--json").json
+    found = {one["column"]: one["value"] for one in explained["evidence"]}
+    assert found["income is missing"] == ("yes" if rows[11][-1] == "yes" else "no")
+    scores = run("predict", tmp_path / "aware.lc", data, "--explain", "1").rows
+    assert scores[12][3].startswith(f"income is missing={found['income is missing']} (")
+    known = run(
+        "predict", tmp_path / "aware.lc", write_csv(tmp_path / "few.csv", [["plan"], ["plus"]])
+    )
+    assert "lacks 3 columns, which count as missing" in known.err
+    assert known.rows[1][1] == "no"  # a column that is not there at all is no evidence
+
+
 def test_json_on_standard_output(customers, tmp_path):
     ended = run("fit", customers, "-t", "churn", "-m", "tan", "-o", tmp_path / "m.lc", "--json")
     found = ended.json

@@ -1,4 +1,4 @@
-"""Every fit and every verb computes on one BLAS thread, and gives the others back."""
+"""Every fit and every verb computes on one thread of BLAS and OpenMP, and gives the others back."""
 
 import pytest
 from sklearn.base import clone
@@ -44,7 +44,7 @@ def test_the_limit_holds_in_each_verb_and_ends_with_it(prototype):
 
     X, y = make_table(model, 0)
     verbs = [verb for verb in VERBS if hasattr(model, verb)]
-    with threadpool_limits(2, user_api="blas"):
+    with threadpool_limits(2):
         for verb in ("fit", *verbs, "sample"):
             n_calls = 0
             arguments = {"fit": (X, y), "sample": ()}.get(verb, (X,))

@@ -26,7 +26,7 @@ from latentclass import (
     MDLDiscretizer,
 )
 from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN, NaiveBayes, WekaClassifier
-from latentclass.engine._blas import one_blas_thread
+from latentclass.engine._blas import one_library_thread
 from latentclass.evaluation import TableClassifier
 
 PACKAGE = str(Path(latentclass.__file__).parent)
@@ -155,7 +155,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 @pytest.fixture(scope="module", autouse=True)
 def libraries_are_known():
     """The first call looks for the BLAS libraries: further calls that no later fit has."""
-    with one_blas_thread():
+    with one_library_thread():
         pass
 
 

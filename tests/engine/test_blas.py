@@ -1,5 +1,7 @@
-"""One BLAS thread inside, the former number outside: nested, in threads, after errors."""
+"""One library thread inside, the former number outside: nested, in threads, after errors."""
 
+import os
+import subprocess
 import sys
 import threading
 from contextlib import suppress
@@ -9,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from latentclass.engine import _blas
-from latentclass.engine._blas import one_blas_thread
+from latentclass.engine._blas import one_library_thread
 from latentclass.engine._parallel import computation, map_blocks
 
 HUNG = 300  # seconds: a limit for threads that wait for ever
@@ -30,10 +32,25 @@ def two_threads():
         _blas._set(library, number)
 
 
+def test_boosting_of_scikit_learn_has_the_limit_too():
+    code = (
+        "import sklearn.base\n"
+        "from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as n_threads\n"
+        "from latentclass.engine._blas import one_library_thread\n"
+        "with one_library_thread():\n    print(n_threads())\n"
+        "print(n_threads())\n"
+    )
+    two = os.environ | {"OMP_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=two, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["1", "2"]
+
+
 def test_the_limit_holds_inside_and_ends_with_it():
-    with one_blas_thread():
+    with one_library_thread():
         assert n_threads() == {1}
-        with one_blas_thread():
+        with one_library_thread():
             assert n_threads() == {1}
         assert n_threads() == {1}
     assert n_threads() == {2}
@@ -57,7 +74,7 @@ def test_the_last_of_several_threads_ends_it():
     left = []
 
     def visit(number):
-        with one_blas_thread():
+        with one_library_thread():
             inside.wait(timeout=HUNG)
             leave[number].wait(timeout=HUNG)
         left.append(n_threads())
@@ -80,7 +97,7 @@ def test_threads_for_blocks_have_the_limit_of_their_caller():
         return _blas.is_limited()
 
     assert list(map_blocks(visit, range(2), 2)) == [False, False]
-    with one_blas_thread():
+    with one_library_thread():
         assert list(map_blocks(visit, range(2), 2)) == [True, True]
         assert n_threads() == {1}
 
@@ -106,11 +123,11 @@ def test_a_limit_per_thread_is_set_and_ended_in_each(monkeypatch):
     seen = []
 
     def visit():
-        with one_blas_thread():
+        with one_library_thread():
             seen.append(library.get_num_threads())
         seen.append(library.get_num_threads())
 
-    with one_blas_thread():
+    with one_library_thread():
         other = threading.Thread(target=visit)
         other.start()
         other.join()
@@ -139,7 +156,7 @@ def test_an_interrupt_while_the_limit_is_set_or_lifted_leaves_no_trace(point):
 
     sys.setprofile(interrupt)
     try:
-        with suppress(KeyboardInterrupt), _blas.one_blas_thread():
+        with suppress(KeyboardInterrupt), _blas.one_library_thread():
             pass
     finally:
         sys.setprofile(None)

@@ -220,6 +220,22 @@ def test_every_field_of_every_value_has_a_type():
         assert set(stored_fields(class_of(name))) <= set(hints)
 
 
+@pytest.mark.parametrize(
+    ("marks", "fault"),
+    [
+        ([(), (1,), ()], "a companion stands among the columns"),
+        ([(), (), (2,)], "'c' marks holes of a column that is not there"),
+        ([(), (), (-1,)], "'c' marks holes of a column that is not there"),
+    ],
+)
+def test_companions_mark_columns_of_the_table(marks, fault):
+    columns = [
+        Column(name, "binary", ("no", "yes"), marks=m) for name, m in zip("abc", marks, strict=True)
+    ]
+    with pytest.raises(ValueError, match=fault):
+        CHECKS["Schema"](Schema(tuple(columns), "pandas"))
+
+
 def test_checks_are_of_known_classes():
     assert set(CHECKS) <= {*ESTIMATORS, *VALUES}
 

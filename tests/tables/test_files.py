@@ -459,3 +459,18 @@ def test_a_table_file_tells_what_it_is():
     assert repr(open_table(io.StringIO("a,b\n1,2\n"))) == (
         "<TableFile the file: CSV, separator ',', UTF-8>"
     )
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("length", [600_000, 3_000_000])
+def test_a_row_may_be_longer_than_a_block(tmp_path, quote, length):
+    path = tmp_path / "long.csv"
+    rows = [f"{i},{quote}word{i}{quote}" for i in range(5000)]
+    rows[3000] = f"3000,{quote}{'y' * length}{quote}"
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    whole = read_table(path, container="pyarrow")
+    assert whole.column("a").to_pylist() == list(range(5000))
+    assert len(whole.column("b")[3000].as_py()) == length
+    chunks = list(open_table(path).read_chunks(2048))
+    assert [chunk.num_rows for chunk in chunks] == [2048, 2048, 904]
+    assert pa.concat_tables(chunks).equals(whole)

@@ -93,6 +93,9 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":
         the same columns in the same order, or an error. See the page about tables.
+    missing_indicator : bool, default=False
+        Learn from where cells are missing, too: each column with holes in `fit` gets a companion,
+        the yes/no column "<name> is missing". See the page about informative holes.
     random_state : int, RandomState or None, default=None
         Seeds the folds, the classifiers, and `sample`.
     n_jobs : int or None, default=None
@@ -191,6 +194,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         columns: str = "by_name",
+        missing_indicator: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -206,6 +210,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.columns = columns
+        self.missing_indicator = missing_indicator
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -330,6 +335,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
             columns=self.columns,
+            missing_indicator=self.missing_indicator,
         )
         return copy
 

@@ -57,7 +57,7 @@ def anomalies(
             found += [(p_values[i], density[i], before + i + 1, tuple(_cells(X, i))) for i in order]
             found = heapq.nsmallest(top, found)
             progress.advance(X.num_rows, of=file.n_rows)
-    header = ["row", "unusual", "log_density", *fitted.schema_.names]
+    header = ["row", "unusual", "log_density", *fitted.schema_.given_names]
     rows = [(row, p, log_p, *cells) for p, log_p, row, cells in found]
     columns = {name: [row[j] for row in rows] for j, name in enumerate(header)}
     if output is not None or out.json:

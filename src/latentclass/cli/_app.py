@@ -98,7 +98,7 @@ class App(click.Group):
                 code = super().main(args, prog_name, **extra)
             sys.stdout.flush()
         except (KeyboardInterrupt, click.exceptions.Abort):
-            console.say("Interrupted.")
+            console.say("Interrupted: no file was written.")
             code = INTERRUPTED
         except (Partial, BrokenPipeError) as end:
             code = end.code if isinstance(end, Partial) else DONE

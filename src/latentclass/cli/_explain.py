@@ -19,7 +19,7 @@ from latentclass.cli._input import (
     table_options,
     text_columns,
 )
-from latentclass.cli._predict import shown
+from latentclass.cli._predict import cell_of, shown
 
 
 @command
@@ -73,7 +73,7 @@ def explained(model: Any, X: Any, numbers: Sequence[int], top: int) -> list[dict
         cells = [
             {
                 "column": told.feature_names[j],
-                "value": X.column(j)[place].as_py(),
+                "value": cell_of(X, told, place, j),
                 "weight": float(weights[j]),
             }
             for j in order[:top]

@@ -92,6 +92,8 @@ class Job:
 @click.option("--categorical", multiple=True, help="A column of numbers that are codes.")
 @click.option("--continuous", multiple=True, help="A column of text that holds numbers.")
 @click.option("--weights", metavar="COLUMN", help="A column with the weight of each row.")
+@click.option("--missing-indicator", is_flag=True,
+              help="Learn from where cells are missing, too.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="A parameter of the model, such as n_latent=3.")  # fmt: skip
 @click.option(
@@ -112,6 +114,7 @@ def fit(
     categorical: Sequence[str],
     continuous: Sequence[str],
     weights: str | None,
+    missing_indicator: bool,
     settings: Sequence[str],
     seed: int | None,
     output: str | None,
@@ -132,6 +135,7 @@ def fit(
         output = f"{Path(data).name.split('.')[0]}.lc"
     check_output(output, force, endings=())
     parameters = read_settings(model, settings)
+    parameters["missing_indicator"] = missing_indicator
     estimator = make_model(model, seed or 0, parameters)
 
     file = open_file(data, text=categorical, **options)

@@ -86,7 +86,7 @@ def text_columns(schema: Any) -> list[str]:
     """Columns that a model learned as text: in a file, codes such as 007 must stay so."""
     return [
         column.name
-        for column in schema.columns
+        for column in schema.given
         if column.kind != "continuous" and all(type(one) is str for one in column.categories)
     ]
 
@@ -118,19 +118,20 @@ class ColumnsByName:
     @property
     def lacking(self) -> list[str]:
         """Columns that the file has not: they count as missing."""
-        return [name for name in self.schema.names if name not in self.names]
+        return [name for name in self.schema.given_names if name not in self.names]
 
     def extra(self, expected: Sequence[str] = ()) -> list[str]:
         """Columns that the model does not know; `expected` ones are not counted."""
-        known = {*self.schema.names, *expected}
+        known = {*self.schema.given_names, *expected}
         return [name for name in self.names if name not in known]
 
     def tell(self, console: Console, path: str, expected: Sequence[str] = ()) -> None:
         """Say which columns are lacking or ignored; refuse a file that has none of them."""
         lacking, extra = self.lacking, self.extra(expected)
-        if len(lacking) == len(self.schema.names):
+        known = self.schema.given_names
+        if len(lacking) == len(known):
             raise CommandError(
-                f"{path!r} has none of the model's columns {_some(self.schema.names)}; it has "
+                f"{path!r} has none of the model's columns {_some(known)}; it has "
                 f"{_some(self.names)}. Is it the right file, and is its first line a header?"
             )
         if lacking:
@@ -145,14 +146,19 @@ class ColumnsByName:
         """The model's columns of some rows, in its order and with the types that it learned."""
         import pyarrow as pa
 
-        columns = []
-        for column in self.schema.columns:
+        from latentclass.data._read import LACKING
+
+        columns, fields = [], []
+        for column in self.schema.given:
             if column.name in table.column_names:
                 cells = table.column(column.name)
                 columns.append(as_learned(cells, column, partial(_refuse, path, first_row)))
+                fields.append(pa.field(column.name, columns[-1].type))
             else:
                 columns.append(pa.nulls(table.num_rows, type_of(column)))
-        return pa.table(columns, names=self.schema.names)
+                # these holes are the file's and not the rows': they say nothing about a class
+                fields.append(pa.field(column.name, columns[-1].type, metadata={LACKING: b""}))
+        return pa.table(columns, schema=pa.schema(fields))
 
 
 def type_of(column: Any) -> Any:

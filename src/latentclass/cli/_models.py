@@ -37,6 +37,7 @@ NOT_SET = {
     "random_state": "use --seed",
     "time_budget": "use --budget",
     "categorical_features": "use --categorical and --continuous",
+    "missing_indicator": "use --missing-indicator",
     "verbose": "progress is shown anyway",
     "cv": "the folds are those that the other scores use",
     "plan": "it is for Python",

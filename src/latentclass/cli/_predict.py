@@ -109,11 +109,16 @@ def reasons(X: Any, told: Any, row: int, n: int) -> list[str | None]:
     weights = told.weights[row]
     strongest = sorted(range(len(weights)), key=lambda j: -abs(weights[j]))[:n]
     return [
-        f"{told.feature_names[j]}={shown(X.column(j)[row].as_py())} ({weights[j]:+.2f})"
+        f"{told.feature_names[j]}={shown(cell_of(X, told, row, j))} ({weights[j]:+.2f})"
         if weights[j]
         else None
         for j in strongest
     ]
+
+
+def cell_of(X: Any, told: Any, row: int, j: int) -> Any:
+    """A cell that was explained: one of the file, or what a companion says about its holes."""
+    return X.column(j)[row].as_py() if j < X.num_columns else told.cells.texts(row)[j]
 
 
 def shown(cell: Any) -> str:

@@ -38,7 +38,7 @@ def sample(
     given: dict[str, Any] = {"y": find_label(fitted, label)} if label is not None else {}
     with Progress(out, "drawing"):
         X, y = fitted.sample(n_rows, random_state=seed, **given)
-    columns = as_columns(X, fitted.schema_.names)
+    columns = as_columns(X, fitted.schema_.given_names)
     target = about.get("target") or ("class" if hasattr(fitted, "classes_") else "component")
     columns[target] = np.asarray(y)
     with row_writer(output, as_json=out.json and output is None) as write:

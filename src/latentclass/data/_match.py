@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 
 import numpy as np
@@ -51,7 +51,10 @@ def match_columns(raw: RawTable, names: Sequence[str], *, owner: str) -> RawTabl
             TableWarning,
         )
     return raw._replace(
-        names=list(names), matrix=_reordered(raw, sources), read_column=_reader(raw, sources)
+        names=list(names),
+        matrix=_reordered(raw, sources),
+        read_column=_reader(raw, sources),
+        lacking=() if raw.container == "records" else tuple(lacking),
     )
 
 
@@ -106,6 +109,13 @@ def rename_hint(lacking: Sequence[str], new: Sequence[str]) -> str:
         for close in get_close_matches(lost.lower(), by_small_letters, n=1):
             return f" Did you mean to rename {by_small_letters[close]!r} to {lost!r}?"
     return ""
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """`name` with as many underscores added as it takes to differ from all names in `taken`."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def some(names: Sequence[str]) -> str:

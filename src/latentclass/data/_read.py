@@ -40,12 +40,20 @@ class Labels(NamedTuple):
 RawColumn = Numbers | Labels
 
 
+def column_holes(raw: RawColumn) -> BoolArray:
+    """Which cells of a column are missing."""
+    if isinstance(raw, Numbers):
+        return np.asarray(np.isnan(raw.values))
+    return np.asarray(raw.codes < 0)
+
+
 class RawTable(NamedTuple):
     """A table as the user passed it, read column by column or as one array of numbers.
 
     `matrix` is set if all columns are numbers in one array (dense or CSR), which is fast and
     common. Otherwise `read_column(j)` reads column j. `header` holds the original column names if
-    some of them are not text.
+    some of them are not text. `lacking` names columns that the user's table had not: all their
+    cells are missing, and that they are says nothing.
     """
 
     names: list[str]
@@ -55,6 +63,13 @@ class RawTable(NamedTuple):
     read_column: Callable[[int], RawColumn]
     named: bool
     header: tuple[Any, ...] | None = None
+    lacking: tuple[str, ...] = ()
+
+    def missing(self, j: int) -> BoolArray:
+        """Which cells of column j are missing."""
+        if self.matrix is not None:
+            return np.asarray(np.isnan(self.matrix[:, j]))
+        return column_holes(self.read_column(j))
 
 
 def read_raw(X: Any, *, owner: str) -> RawTable:
@@ -278,7 +293,16 @@ def _read_frame(X: Any, owner: str) -> RawTable:
 
         read_column = read_cells
     header = None if all(isinstance(name, str) for name in given) else tuple(given)
-    return RawTable(names, len(X), container, matrix, read_column, named=True, header=header)
+    lacking = _lacking(X) if container == "pyarrow" else ()
+    return RawTable(names, len(X), container, matrix, read_column, True, header, lacking)
+
+
+LACKING = b"latentclass.lacking"
+"""Key in the metadata of a pyarrow column that stands for one which the user's file had not."""
+
+
+def _lacking(X: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in X.schema if field.metadata and LACKING in field.metadata)
 
 
 _FLOATS, _CELLS, _CATEGORIES, _BY_LIBRARY = range(4)

@@ -52,6 +52,9 @@ class Column:
     whole, non_negative : bool
         Whether a continuous column held only whole numbers in `fit`, and no negative one. `sample`
         then draws such numbers too.
+    marks : tuple of int
+        Positions of the columns whose holes this one marks, with "yes" where they are missing.
+        Such a companion is no column of the table. Empty for all that are.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Column:
     rare_shares: tuple[float, ...] = field(default=(), repr=False)
     whole: bool = field(default=False, repr=False)
     non_negative: bool = field(default=False, repr=False)
+    marks: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -184,7 +188,7 @@ class Schema:
     Attributes
     ----------
     columns : tuple of Column
-        In the order of the table.
+        In the order of the table, then companions that mark holes, if there are any.
     container : str
         Container of the table: "numpy", "sparse", "pandas", "polars", "pyarrow" or "records" (a
         list of dicts).
@@ -212,6 +216,24 @@ class Schema:
     def names(self) -> list[str]:
         """Column names."""
         return [column.name for column in self.columns]
+
+    @property
+    def given(self) -> tuple[Column, ...]:
+        """The columns of the table: all but companions."""
+        n_markers = len(self.markers)
+        return self.columns[: len(self.columns) - n_markers] if n_markers else self.columns
+
+    @property
+    def given_names(self) -> list[str]:
+        """Names of the columns of the table."""
+        return [column.name for column in self.given]
+
+    @property
+    def markers(self) -> tuple[Column, ...]:
+        """Companions, which mark holes."""
+        if not self.columns or not self.columns[-1].marks:
+            return ()
+        return tuple(column for column in self.columns if column.marks)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -245,11 +267,11 @@ class Schema:
     def check_columns(self, raw: RawTable) -> None:
         """Refuse a table whose columns are not those of this schema, in the same order."""
         if raw.named and self.named:
-            _refuse_other_names(raw.names, self.names)
-        elif len(raw.names) != len(self.columns):
+            _refuse_other_names(raw.names, self.given_names)
+        elif len(raw.names) != len(self.given):
             raise ValueError(
-                f"X has {len(raw.names)} columns, but {len(self.columns)} were seen in fit: "
-                f"{some(self.names)}. Pass those, in this order."
+                f"X has {len(raw.names)} columns, but {len(self.given)} were seen in fit: "
+                f"{some(self.given_names)}. Pass those, in this order."
             )
 
     def encode_raw(self, raw: RawTable, handle_unknown: str) -> Table:
@@ -261,6 +283,12 @@ class Schema:
 
     def _code(self, raw: RawTable, handle_unknown: str) -> Table:
         """As `encode_raw`, without the checks that `learn_schema` has already done."""
+        if self.markers:
+            if sp.issparse(raw.matrix):
+                raw = raw._replace(matrix=raw.matrix.toarray())  # fit had a dense table
+            raw = raw._replace(read_column=cache(raw.read_column))  # some are read twice
+            table = Schema(self.given, self.container)._code(raw, handle_unknown)
+            return Table(table.numeric, np.hstack([table.codes, self._marks(raw)]))
         if raw.matrix is not None:
             return self._encode_matrix(raw, handle_unknown)
         numeric = np.empty((raw.n_rows, len(self.continuous)))
@@ -270,6 +298,15 @@ class Schema:
         for place, j in enumerate(self.discrete):
             codes[:, place] = _codes(raw.read_column(j), self.columns[j], handle_unknown)
         return Table(numeric, codes)
+
+    def _marks(self, raw: RawTable) -> CodeArray:
+        """Codes of the companions; -1 if the table lacks the column, which says nothing."""
+        firsts = [marker.marks[0] for marker in self.markers]
+        marks = [
+            np.full(raw.n_rows, -1) if self.columns[j].name in raw.lacking else raw.missing(j)
+            for j in firsts
+        ]
+        return np.stack(marks, axis=1).astype(np.int32)
 
     def _encode_matrix(self, raw: RawTable, handle_unknown: str) -> Table:
         """Encode all columns at once from one array of numbers."""

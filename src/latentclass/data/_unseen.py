@@ -32,7 +32,7 @@ def unseen_values(schema: Schema, X: Any, *, owner: str = "model") -> dict[str, 
     found = {}
     for j in schema.discrete:
         column = schema.columns[j]
-        if by_name and column.name not in raw.names:
+        if column.marks or (by_name and column.name not in raw.names):
             continue
         place = raw.names.index(column.name) if by_name else j
         counts = _count_unseen(raw.read_column(place), column)

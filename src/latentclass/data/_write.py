@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import FloatArray, IndexArray
+from latentclass.data._holes import hide_marked
 from latentclass.data._numbers import EXACT
 from latentclass.data._read import (
-    Numbers,
-    RawColumn,
     RawTable,
     as_frame,
+    column_holes,
     listed_to_array,
     pandas_category,
     read_raw,
@@ -31,9 +31,10 @@ def build_table(schema: Schema, table: Table, rng: np.random.Generator | None = 
 
     A cell with the level of the rare values gets one of them, drawn by their shares, or without
     `rng` the most common one. In columns that held only whole numbers, numbers are rounded; in
-    those that held no negative one, they are 0 instead.
+    those that held no negative one, they are 0 instead. Cells that are marked as missing are.
     """
-    table = Table(*table.block(slice(None)))  # dense
+    table = hide_marked(schema, Table(*table.block(slice(None))))  # dense
+    schema = Schema(schema.given, schema.container, schema.header)
     columns = [_values(schema, table, j, rng) for j in range(len(schema.columns))]
     if schema.container in ("numpy", "sparse"):
         return _build_array(schema, table, columns)
@@ -66,7 +67,7 @@ def write_chances(
     raw = read_raw(X, owner=owner)
     names: list[Any] = []
     columns: list[FloatArray] = []
-    for j, column in enumerate(schema.columns):
+    for j, column in enumerate(schema.given):
         if column.kind == "continuous":
             names.append(column.name)
             columns.append(numeric[:, schema.continuous.index(j)])
@@ -96,7 +97,7 @@ def write_chances(
     if frame.implementation.is_pandas_like():
         native.index = X.index
         if schema.header is not None:
-            own = dict(zip(schema.names, schema.header, strict=True))
+            own = dict(zip(schema.given_names, schema.header, strict=True))
             native.columns = [own.get(name, name) for name in names]
     return _as_given(X, native)
 
@@ -112,7 +113,7 @@ def fill_missing(X: Any, schema: Schema, filled: Table, *, owner: str) -> Any:
     raw = read_raw(X, owner=owner)
     places = _places(raw, schema)
     holes = {
-        j: np.flatnonzero(_missing(raw.read_column(place)))
+        j: np.flatnonzero(column_holes(raw.read_column(place)))
         for j, place in places.items()
         if schema.columns[j].observed
     }
@@ -142,8 +143,8 @@ def _places(raw: RawTable, schema: Schema) -> dict[int, int]:
     """Where a table has the columns of the schema: by name if it has names, else in order."""
     if raw.container == "records" or (raw.named and schema.named):
         own = {name: place for place, name in enumerate(raw.names)}
-        return {j: own[name] for j, name in enumerate(schema.names) if name in own}
-    return {j: j for j in range(len(schema.columns))}
+        return {j: own[name] for j, name in enumerate(schema.given_names) if name in own}
+    return {j: j for j in range(len(schema.given))}
 
 
 def _as_given(X: Any, table: Any) -> Any:
@@ -332,9 +333,3 @@ def _like_those_seen(column: Column, drawn: FloatArray, named: bool) -> npt.NDAr
     drawn = np.rint(drawn)
     exact = named and bool(np.all(np.abs(drawn) < EXACT))  # an array holds floats alone
     return drawn.astype(np.int64) if exact else drawn
-
-
-def _missing(raw: RawColumn) -> BoolArray:
-    if isinstance(raw, Numbers):
-        return np.asarray(np.isnan(raw.values))
-    return np.asarray(raw.codes < 0)

@@ -53,6 +53,9 @@ class AODE(AsPublished, CountClassifier):
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":
         the same columns in the same order, or an error. See the page about tables.
+    missing_indicator : bool, default=False
+        Learn from where cells are missing, too: each column with holes in `fit` gets a companion,
+        the yes/no column "<name> is missing". See the page about informative holes.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -165,6 +168,7 @@ class AODE(AsPublished, CountClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         columns: str = "by_name",
+        missing_indicator: bool = False,
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 1,
@@ -180,6 +184,7 @@ class AODE(AsPublished, CountClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.columns = columns
+        self.missing_indicator = missing_indicator
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init

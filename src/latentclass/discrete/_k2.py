@@ -42,6 +42,9 @@ class K2(AsPublished, NetworkClassifier):
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":
         the same columns in the same order, or an error. See the page about tables.
+    missing_indicator : bool, default=False
+        Learn from where cells are missing, too: each column with holes in `fit` gets a companion,
+        the yes/no column "<name> is missing". See the page about informative holes.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -154,6 +157,7 @@ class K2(AsPublished, NetworkClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         columns: str = "by_name",
+        missing_indicator: bool = False,
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 1,
@@ -170,6 +174,7 @@ class K2(AsPublished, NetworkClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.columns = columns
+        self.missing_indicator = missing_indicator
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init

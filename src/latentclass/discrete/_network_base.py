@@ -12,13 +12,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
+from latentclass.data._match import free_name
 from latentclass.discrete._base import CountClassifier
 from latentclass.discrete._em import CountLayout, CountParams
 from latentclass.discrete._network import Structure
 from latentclass.discrete._network_model import NetworkModel
 from latentclass.discrete._training_rows import TrainingRows
 from latentclass.engine._em import EMResult
-from latentclass.estimator._bif import BifVariable, free_name, write_bif
+from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 

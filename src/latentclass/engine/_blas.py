@@ -1,7 +1,8 @@
-"""One thread for linear algebra while we compute.
+"""One thread for linear algebra and other libraries' loops while we compute.
 
 Our matrices are small. Several BLAS threads gain nothing on them, and on a busy machine they wait
-for each other: a fit can take twenty times as long. Our own threads work on blocks of rows.
+for each other: a fit can take twenty times as long, and scikit-learn's gradient boosting, which has
+its threads from OpenMP, a hundred times. Our own threads work on blocks of rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 _here = threading.local()
-"""`limited`: whether this thread is inside `one_blas_thread`."""
+"""`limited`: whether this thread is inside `one_library_thread`."""
 
 _lock = threading.Lock()
 _n_inside = 0
@@ -24,8 +25,8 @@ _before: list[int] | None = None
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread. This costs some 20 microseconds, and nothing inside it.
+def one_library_thread() -> Iterator[None]:
+    """Limit BLAS and OpenMP to one thread. This costs some 20 microseconds, and nothing inside it.
 
     Most libraries have one limit for the whole process. So the last thread that leaves puts the
     numbers back which the first one found.
@@ -45,7 +46,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def is_limited() -> bool:
-    """Whether this thread is inside `one_blas_thread`."""
+    """Whether this thread is inside `one_library_thread`."""
     return getattr(_here, "limited", False)
 
 
@@ -77,11 +78,13 @@ def _leave() -> None:
 
 @cache
 def _libraries() -> list[Any]:
-    """The BLAS libraries of numpy and scipy. To find them takes a millisecond."""
+    """The BLAS and OpenMP libraries of numpy, scipy and, where an estimator runs, scikit-learn.
+
+    To find them takes a millisecond.
+    """
     import scipy.linalg  # noqa: F401 - loads its library
 
-    found = ThreadpoolController().select(user_api="blas")
-    return list(found.lib_controllers)
+    return list(ThreadpoolController().lib_controllers)
 
 
 def _set(library: Any, n_threads: int) -> None:
@@ -93,4 +96,7 @@ def _set(library: Any, n_threads: int) -> None:
 
 
 def _has_limit_per_thread(library: Any) -> bool:
-    return library.internal_api == "mkl" or getattr(library, "threading_layer", "") == "openmp"
+    return (
+        library.internal_api in ("mkl", "openmp")
+        or getattr(library, "threading_layer", "") == "openmp"
+    )

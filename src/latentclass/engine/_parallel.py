@@ -21,7 +21,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from joblib.parallel import get_active_backend
 
-from latentclass.engine._blas import is_limited, one_blas_thread
+from latentclass.engine._blas import is_limited, one_library_thread
 
 Parameters = ParamSpec("Parameters")
 Item = TypeVar("Item")
@@ -36,7 +36,7 @@ def computation(method: Callable[Parameters, Result]) -> Callable[Parameters, Re
 
     @wraps(method)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        with one_blas_thread(), plain_interrupts():
+        with one_library_thread(), plain_interrupts():
             return method(*args, **kwargs)
 
     return run
@@ -184,7 +184,7 @@ class _Turns(Generic[Item, Result]):
         self.ended = False
         self.parent: _Turns[Any, Any] | None = getattr(_here, "turns", None)
         self._function, self._items = function, items
-        self._limit = one_blas_thread if is_limited() else nullcontext
+        self._limit = one_library_thread if is_limited() else nullcontext
         self._end: float | None = getattr(_here, "end", None)
         self._turns = count()  # next() on it is atomic
         self._n_started = 0

@@ -71,8 +71,9 @@ class GenerativeClassifier(
 ):
     """Base of classifiers that model the attributes given the class.
 
-    Parameters every subclass has: `categorical_features`, `handle_unknown`, `columns`, `calibrate`,
-    `unlabelled_weight`, `random_state`, `n_jobs`, `verbose`, and `max_iter`.
+    Parameters every subclass has: `categorical_features`, `handle_unknown`, `columns`,
+    `missing_indicator`, `calibrate`, `unlabelled_weight`, `random_state`, `n_jobs`, `verbose`, and
+    `max_iter`.
 
     Attributes every subclass sets: `classes_`, `schema_`, `class_prior_`, `n_unlabelled_`,
     `unlabelled_weight_`, `temperature_`, `log_likelihood_`, `history_`, `n_iter_`, `converged_`,
@@ -158,6 +159,11 @@ class GenerativeClassifier(
 
     def _learn_parts(self, parts: Parts, progress: FitProgress) -> tuple[Training, Learned, Tuned]:
         """Learn from rows in parts; the training rows returned are a sample of them."""
+        if self.missing_indicator:
+            raise TypeError(
+                "missing_indicator=True needs all rows in one table, but X is Parts. Pass a table, "
+                "or add yes/no columns for the holes to the parts."
+            )
         parted = read_parts(
             parts,
             categorical_features=self.categorical_features,
@@ -669,6 +675,7 @@ def check_common_parameters(estimator: Any) -> None:
     """Refuse parameters that all estimators have and that make no sense."""
     check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
     check_option("columns", estimator.columns, ("by_name", "strict"))
+    check_option("missing_indicator", estimator.missing_indicator, (False, True))
     check_number("verbose", estimator.verbose, low=0)
     if estimator.n_jobs is not None:
         check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)

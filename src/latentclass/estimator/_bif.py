@@ -11,6 +11,7 @@ import numpy as np
 
 from latentclass._files import replacing
 from latentclass._types import FloatArray
+from latentclass.data._match import free_name
 
 KEYWORDS = frozenset(
     ("network", "variable", "type", "discrete", "property", "probability", "table", "default")
@@ -150,10 +151,3 @@ def naive_bayes_variables(model: Any, class_name: str = "class") -> list[BifVari
             if c.categories
         ),
     ]
-
-
-def free_name(name: str, taken: Sequence[str]) -> str:
-    """`name` with as many underscores added as it takes to differ from all names in `taken`."""
-    while name in taken:
-        name += "_"
-    return name

@@ -86,8 +86,19 @@ class Explanation:
         self._check_row(row)
         weights = self.weights[row]
         strongest = np.argsort(-np.abs(weights), kind="stable")[:n_top]
-        named = ", ".join(f"{self.feature_names[j]} {weights[j]:+.2f}" for j in strongest)
+        names = self._names(row)
+        named = ", ".join(f"{names[j]} {weights[j]:+.2f}" for j in strongest)
         return f"row {self._headline(row)}; weight of evidence: {named}"
+
+    def _names(self, row: int) -> list[str]:
+        """The attributes; companions with their value, because the name alone sounds like it."""
+        if self.cells is None or not self.cells.schema.markers:
+            return self.feature_names
+        texts, columns = self.cells.texts(row), self.cells.schema.columns
+        return [
+            f"{name} = {text}" if column.marks else name
+            for name, text, column in zip(self.feature_names, texts, columns, strict=True)
+        ]
 
     def to_frame(self) -> Any:
         """A pandas data frame with one line per table row: the target, then each attribute."""

@@ -19,7 +19,7 @@ import numpy as np
 from latentclass._validation import check_number
 from latentclass.data._part_sources import Piece, PieceError, split_source
 from latentclass.data._read import default_names
-from latentclass.engine._blas import one_blas_thread
+from latentclass.engine._blas import one_library_thread
 from latentclass.engine._parallel import count_threads, map_blocks
 
 Result = TypeVar("Result")
@@ -248,7 +248,7 @@ class ClusterParts(PreparedParts):
 
 def _run_there(function: Callable[[Any], Result], made: Any) -> Result:
     """Run a function on a worker as it would run here."""
-    with one_blas_thread():
+    with one_library_thread():
         return function(made)
 
 

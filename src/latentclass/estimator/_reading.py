@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass._warn import warn_user
+from latentclass.data._holes import mark_holes
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._match import are_numbered, match_columns
 from latentclass.data._number_facts import learn_number_facts
@@ -115,6 +116,7 @@ class TableReader(VersionedPickle):
     categorical_features: Any
     handle_unknown: str
     columns: str = "strict"
+    missing_indicator: bool = False
 
     _most_levels: int | None = MANY_VALUES
     """Most levels of a column with very many values; None if the cost is linear in the levels."""
@@ -157,6 +159,8 @@ class TableReader(VersionedPickle):
             codes, weight, row_numbers = codes[keep], weight[keep], row_numbers[keep]
             classes, codes = _drop_absent_classes(classes, codes)
         schema, table = review_columns(schema, table, weight, self._most_levels)
+        if self.missing_indicator:
+            schema, table = mark_holes(schema, table)
         return Training(table, codes, weight, schema, classes, row_numbers, n_rows, columns)
 
     def _read(self, X: Any) -> Table:
@@ -176,14 +180,15 @@ class TableReader(VersionedPickle):
         """The table with the columns of `fit` in their order, or an error."""
         schema = self.schema_
         same_sort = raw.named == schema.named and (raw.header is None) == (schema.header is None)
-        if same_sort and raw.names == schema.names:
+        names = schema.given_names
+        if same_sort and raw.names == names:
             return raw  # the usual case, in which scikit-learn has nothing to say either
         by_name = raw.container == "records"
         if raw.named and schema.named and self.columns == "by_name":
             # names that only count the columns say nothing about which is which
-            by_name |= not are_numbered(schema.names) and bool(set(raw.names) & set(schema.names))
+            by_name |= not are_numbered(names) and bool(set(raw.names) & set(names))
         if by_name:
-            return match_columns(raw, schema.names, owner=type(self).__name__)
+            return match_columns(raw, names, owner=type(self).__name__)
         try:
             validate_data(self, as_frame(X), reset=False, skip_check_array=True)
         except ValueError as error:

@@ -173,7 +173,7 @@ def _check_fitted(name: str, estimator: Any) -> None:
     fits_schema = fits(schema, class_of("Schema"))
     need(fits_schema, f"{name}.schema_ is of a wrong type")
     need(
-        type(estimator.n_features_in_) is int and estimator.n_features_in_ == len(schema.columns),
+        type(estimator.n_features_in_) is int and estimator.n_features_in_ == len(schema.given),
         "n_features_in_ is not the number of columns",
     )
     _check_names(learned.get("feature_names_in_"), schema)
@@ -194,7 +194,7 @@ def _check_names(names: Any, schema: Any) -> None:
         return
     plain = isinstance(names, np.ndarray) and names.dtype == object and names.ndim == 1
     need(plain and all(type(one) is str for one in names), "feature_names_in_ must be text")
-    need(list(names) == schema.names, "feature_names_in_ are not the names of the columns")
+    need(list(names) == schema.given_names, "feature_names_in_ are not the names of the columns")
 
 
 def _check_classes(classes: Any) -> None:

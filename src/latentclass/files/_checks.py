@@ -127,7 +127,15 @@ def _schema(schema: Any) -> None:
     containers = ("numpy", "sparse", "pandas", "polars", "pyarrow", "records")
     need(schema.container in containers, f"the container {schema.container[:40]!r} is unknown")
     if schema.header is not None:
-        need(len(schema.header) == len(schema.columns), "the header has not all columns")
+        need(len(schema.header) == len(schema.given), "the header has not all columns")
+    n_given = len(schema.given)
+    for place, column in enumerate(schema.columns):
+        marker = place >= n_given
+        need(bool(column.marks) == marker, "a companion stands among the columns")
+        marked = all(0 <= one < n_given for one in column.marks)
+        need(marked, f"{column.name!r} marks holes of a column that is not there")
+        if marker:
+            need(column.categories == ("no", "yes"), f"{column.name!r} must say yes or no")
 
 
 def _table(table: Any) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.data._match import free_name
 from latentclass.data._schema import Table
 from latentclass.discrete._model import DiscreteModel
 from latentclass.discrete._network import draw_levels
 from latentclass.estimator._average import Average
-from latentclass.estimator._bif import free_name
 from latentclass.estimator._fitted import Posterior, check_distribution, check_shape
 from latentclass.hnb._hierarchy import (
     FilledHierarchy,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from latentclass.estimator._bif import BifVariable, free_name
+from latentclass.data._match import free_name
+from latentclass.estimator._bif import BifVariable
 from latentclass.hnb._hierarchy import FilledHierarchy
 
 

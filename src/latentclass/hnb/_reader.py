@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
+from latentclass.data._match import free_name
 from latentclass.data._schema import Schema
-from latentclass.estimator._bif import BifVariable, free_name
+from latentclass.estimator._bif import BifVariable
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._model import HierarchyModel
 from latentclass.hnb._network import enlarged_network

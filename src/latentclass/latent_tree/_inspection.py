@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from latentclass.estimator._bif import BifVariable, free_name
+from latentclass.data._match import free_name
+from latentclass.estimator._bif import BifVariable
 from latentclass.latent_tree._arrange import separations
 from latentclass.latent_tree._tree import Tree, edge_information, marginals
 

@@ -91,6 +91,9 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":
         the same columns in the same order, or an error. See the page about tables.
+    missing_indicator : bool, default=False
+        Learn from where cells are missing, too: each column with holes in `fit` gets a companion,
+        the yes/no column "<name> is missing". See the page about informative holes.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -180,6 +183,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         columns: str = "by_name",
+        missing_indicator: bool = False,
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         random_state: Any = None,
@@ -203,6 +207,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.columns = columns
+        self.missing_indicator = missing_indicator
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.random_state = random_state

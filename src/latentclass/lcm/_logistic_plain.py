@@ -5,6 +5,8 @@ All take the same arguments and write the same results, up to rounding.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
@@ -76,7 +78,7 @@ def sum_asked(asked: IndexArray, rho: FloatArray, twice: FloatArray, table: Floa
     """See `_logistic_kernels`."""
     n_features = table.shape[2]
     size = round(float(np.sqrt(2 * n_features + 0.25)) - 0.5)
-    share = np.where(np.equal(*np.triu_indices(size)), 1.0, 0.5)
+    share = np.where(np.equal(*_upper(size)), 1.0, 0.5)
     for question, mine in zip(asked, np.moveaxis(rho, 2, 0)[-len(asked) :], strict=True):
         factors = twice[:, :, question] * share * mine[..., None]
         table += np.swapaxes(factors, 2, 3)
@@ -102,6 +104,14 @@ def count_asked(
         np.add.at(questions, question, turned * np.moveaxis(mine, 2, 0)[..., None])
 
 
+@cache
+def _upper(size: int) -> tuple[IndexArray, IndexArray]:
+    """Rows and columns of the upper triangle of a matrix: numpy takes longer for it than for all
+    else that is done to a row."""
+    rows, columns = np.triu_indices(size)
+    return rows, columns
+
+
 def find_posteriors(
     table: FloatArray,
     pull: FloatArray,
@@ -116,12 +126,12 @@ def find_posteriors(
     log_size[...] = pull[:, :, 0] - 0.5 * table[:, :, 0]
     if not q:
         return
-    upper = np.triu_indices(q)
+    upper = _upper(q)
     factor = np.empty((q, q, *log_size.shape))
-    factor[upper] = np.moveaxis(table[:, :, 1 + q :], 2, 0)
-    h = np.moveaxis(pull[:, :, 1:] - table[:, :, 1 : q + 1], 2, 0)
-    h += np.moveaxis(push[:, label], 2, 0)[:, :, None]
-    own = np.moveaxis(precision[:, label], 2, 0)[:, :, None]
+    factor[upper] = table[:, :, 1 + q :].transpose(2, 0, 1, 3)
+    h = (pull[:, :, 1:] - table[:, :, 1 : q + 1]).transpose(2, 0, 1, 3)
+    h += push[:, label].transpose(2, 0, 1)[:, :, None]
+    own = precision[:, label].transpose(2, 0, 1)[:, :, None]
     # P = U' U, the diagonal of U inverted; U' v = h
     for i in range(q):
         row = factor[i, i:]
@@ -145,7 +155,7 @@ def find_posteriors(
         inverse[i, i + 1 :] *= factor[i, i]
     mean = np.einsum("ik...,k...->i...", inverse, h)
     table[:, :, 0] = 1.0
-    table[:, :, 1 : q + 1] = np.moveaxis(mean, 0, 2)
+    table[:, :, 1 : q + 1] = mean.transpose(1, 2, 0, 3)
     for place, (i, j) in enumerate(zip(upper[0].tolist(), upper[1].tolist(), strict=True)):
         both = np.einsum("k...,k...->...", inverse[i, j:], inverse[j, j:])
         table[:, :, 1 + q + place] = both + mean[i] * mean[j]

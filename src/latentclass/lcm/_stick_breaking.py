@@ -245,7 +245,8 @@ def plan_promotion(
     observed = np.array([schema.columns[j].observed for j in schema.continuous])
     bits = inside & np.isin(levels, (0, 1)).all(axis=0) & observed
     chosen = inside & (levels[0] < levels[1]) & observed
-    if not schema.discrete and np.all(bits | ~observed):
+    numbers_only = all(column.kind == "continuous" for column in schema.given)
+    if numbers_only and np.all(bits | ~observed):
         chosen, levels = bits, np.stack([np.zeros(len(bits)), np.ones(len(bits))])
     if sparse and not (chosen & bits).all():
         chosen = np.zeros_like(chosen)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
+from latentclass.data._holes import hide_marked
 from latentclass.data._schema import Column, Table, table_column
 from latentclass.data._unseen import unseen_values
 from latentclass.engine._parallel import computation
@@ -92,7 +93,8 @@ def drift(model: Any, X: Any, *, reference: Any = None, random_state: Any = None
     new = _read(model, X)
     if reference is None:
         worth = worth_of_draws(N_DRAWN, vars(model).get("_n_rows"))
-        expected = _Rows(draw_table(model._model, N_DRAWN, rng), {}, worth)
+        drawn = hide_marked(model.schema_, draw_table(model._model, N_DRAWN, rng))
+        expected = _Rows(drawn, {}, worth)
     else:
         expected = _read(model, reference)
     columns = _compare_columns(model, new, expected, drawn=reference is None)

@@ -42,6 +42,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         categorical_features: Any,
         handle_unknown: str,
         columns: str,
+        missing_indicator: bool,
         calibrate: bool | str,
         unlabelled_weight: float | str,
         n_init: int,
@@ -58,6 +59,7 @@ class ProductClassifier(GenerativeClassifier, ABC):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.columns = columns
+        self.missing_indicator = missing_indicator
         self.calibrate = calibrate
         self.unlabelled_weight = unlabelled_weight
         self.n_init = n_init

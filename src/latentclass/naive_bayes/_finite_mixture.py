@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import MOST_STATES, check_number, check_option
+from latentclass.data._match import free_name
 from latentclass.engine import _product as product
 from latentclass.engine._em import EMResult
 from latentclass.engine._logspace import log_normalise
@@ -18,7 +19,7 @@ from latentclass.engine._product_mixture import (
     MixtureProblem,
     spread_starts,
 )
-from latentclass.estimator._bif import BifVariable, free_name, naive_bayes_variables
+from latentclass.estimator._bif import BifVariable, naive_bayes_variables
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._parted import PartedTraining
@@ -62,6 +63,9 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":
         the same columns in the same order, or an error. See the page about tables.
+    missing_indicator : bool, default=False
+        Learn from where cells are missing, too: each column with holes in `fit` gets a companion,
+        the yes/no column "<name> is missing". See the page about informative holes.
     calibrate : "auto" or bool, default="auto"
         Learn a temperature for the evidence on held-out folds. True: five folds of all rows, kept
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
@@ -185,6 +189,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         categorical_features: Any = "from_dtype",
         handle_unknown: str = "missing",
         columns: str = "by_name",
+        missing_indicator: bool = False,
         calibrate: bool | str = "auto",
         unlabelled_weight: float | str = "auto",
         n_init: int = 4,
@@ -202,6 +207,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
             categorical_features=categorical_features,
             handle_unknown=handle_unknown,
             columns=columns,
+            missing_indicator=missing_indicator,
             calibrate=calibrate,
             unlabelled_weight=unlabelled_weight,
             n_init=n_init,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +39,10 @@ BLOCK_SIZE = 2 * LONGEST_LINE
 
 SMALL_BLOCK = 2**20
 """The same, for files without quotes: blocks are parsed in parallel, and small ones stay in the
-cache. A row still fits, since pyarrow joins two of them."""
+cache. Longer rows need `BLOCK_SIZE`."""
+
+STREAM_BLOCK = 2**18
+"""The same, for a file that is read in chunks: pyarrow reads some 30 blocks ahead."""
 
 BLANK = 16
 """Cells of up to so many spaces are missing, as the empty cell is."""
@@ -70,6 +73,7 @@ class DelimitedReader:
     given_decimal: str | None = None
     n_rows: int | None = None
     _kinds: list[Kind] | None = None
+    _block: int = SMALL_BLOCK
 
     def __post_init__(self) -> None:
         self.text = frozenset(self.text)
@@ -99,9 +103,8 @@ class DelimitedReader:
     def read(self) -> Any:
         """All rows as one pyarrow table."""
         with self._faults():
-            options = self._options()
-            with self._stream() as stream:
-                table = pacsv.read_csv(stream, *options)
+            sizes = (BLOCK_SIZE,) if self.scan.n_quotes else (SMALL_BLOCK, BLOCK_SIZE)
+            table = self._in_blocks(sizes, self._read_whole)
             self._refuse_no_rows(table.num_rows)
             with ThreadPoolExecutor(pa.cpu_count()) as pool:
                 columns = list(pool.map(self._tidy, table.columns))
@@ -111,11 +114,26 @@ class DelimitedReader:
                 arrays = list(pool.map(convert, columns, self._read_as(), known))
             return pa.Table.from_arrays(arrays, names=self.names)
 
+    def _read_whole(self) -> Any:
+        options = self._options()
+        with self._stream() as stream:
+            return pacsv.read_csv(stream, *options)
+
+    def _in_blocks(self, sizes: Sequence[int], read: Callable[[], Any]) -> Any:
+        """What `read` gives with the first of some sizes of blocks into which every row fits."""
+        for self._block in sizes:
+            try:
+                return read()
+            except pa.ArrowInvalid as error:
+                if "straddling" not in str(error) or self._block == sizes[-1]:
+                    raise
+        raise AssertionError
+
     def read_chunks(self, n_rows: int) -> Iterator[Any]:
         """All rows in tables of `n_rows`, the last one shorter, all of one schema."""
         with self._faults():
             if self._kinds is None:
-                self._kinds = self._find_kinds()
+                self._kinds = self._in_blocks((STREAM_BLOCK, BLOCK_SIZE), self._find_kinds)
             kinds = self._read_as()
             schema = pa.schema(
                 [(name, TYPES[kind]) for name, kind in zip(self.names, kinds, strict=True)]
@@ -171,7 +189,7 @@ class DelimitedReader:
         read = pacsv.ReadOptions(
             column_names=self._places(),
             skip_rows=self.dialect.header_lines,
-            block_size=BLOCK_SIZE if quoted else SMALL_BLOCK,
+            block_size=self._block,
         )
         parse = pacsv.ParseOptions(
             delimiter=self.dialect.separator,
