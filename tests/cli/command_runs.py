@@ -29,8 +29,14 @@ class Ended(NamedTuple):
 
 
 def run(*arguments, stdin=None):
-    """Run a command; what it raises beside its exit is an error of the test."""
-    done = CliRunner().invoke(app, [str(one) for one in arguments], stdin, prog_name="latentclass")
+    """Run a command; what it raises beside its exit is an error of the test.
+
+    `fit` writes no report unless it is asked to: that takes longer than most fits.
+    """
+    words = [str(one) for one in arguments]
+    if words[:1] == ["fit"] and "--report" not in words:
+        words.append("--no-report")
+    done = CliRunner().invoke(app, words, stdin, prog_name="latentclass")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Ended(done.exit_code, done.stdout, done.stderr)

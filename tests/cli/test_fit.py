@@ -123,7 +123,7 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(customers, tmp_path, 
     monkeypatch.setattr(NaiveBayes, "_fit_model", interrupt)
     ended = run("fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
     assert (ended.code, ended.out) == (130, "")
-    assert ended.err.endswith("Interrupted.\n")
+    assert ended.err.endswith("Interrupted: no file was written.\n")
     assert not (tmp_path / "m.lc").exists()
 
 
@@ -311,3 +311,42 @@ def test_what_the_table_check_flags_is_said(tmp_path):
     found = run("check", path, "-t", "churn", "--json").json
     assert found["options"] == ["--drop", "id", "--categorical", "zone"]
     assert run("check", path, "-t", "chur").code == 1
+
+
+def test_a_report_is_written_beside_the_model(customers, tmp_path, monkeypatch):
+    arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
+    ended = run(*arguments, "--report", "--json")
+    assert ended.code == 0
+    assert ended.json["report"] == str(tmp_path / "m.html")
+    page = (tmp_path / "m.html").read_text()
+    assert "churn" in page
+    assert f"latentclass report {tmp_path / 'm.lc'}" in page
+    assert ended.err.endswith(f"Report written to '{tmp_path / 'm.html'}'.\n")
+
+    (tmp_path / "m.lc").unlink()
+    again = run(*arguments, "--report")
+    assert again.code == 1
+    assert "m.html' exists. Give another name, or --force" in again.err
+    assert not (tmp_path / "m.lc").exists()
+
+    def interrupt(*given, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("latentclass.report", interrupt)
+    stopped = run(*arguments, "--report", "--force")
+    assert stopped.code == 130
+    assert stopped.err.endswith("Interrupted: the model is written, the report is not.\n")
+    assert (tmp_path / "m.lc").exists()
+    assert (tmp_path / "m.html").read_text() == page
+
+
+def test_no_report_is_written_if_none_is_wanted_or_none_can_be_made(
+    customers, tmp_path, monkeypatch
+):
+    arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
+    assert run(*arguments, "--no-report", "--json").json["report"] is None
+    monkeypatch.setattr("latentclass.reports._report.lacking_packages", lambda: ["jinja2"])
+    ended = run(*arguments, "--report", "--force")
+    assert ended.code == 0
+    assert "There will be no report, which needs jinja2: python -m pip install" in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["customers.csv", "m.lc"]

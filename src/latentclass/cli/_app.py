@@ -16,7 +16,7 @@ from latentclass.cli._console import Console
 
 HOMES = {
     "check": ("_check", "Look at a table before a model is fitted to it."),
-    "fit": ("_fit", "Fit a model to a table and write it to a file."),
+    "fit": ("_fit", "Fit a model to a table, and write it and a report about it to files."),
     "predict": ("_predict", "Predict the class of each row of a file."),
     "evaluate": ("_evaluate", "Score a model on a file whose classes are known."),
     "compare": ("_compare", "Compare models on the same folds of tables."),

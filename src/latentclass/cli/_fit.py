@@ -64,6 +64,10 @@ class Job:
         Held-out scores, as they are found.
     interrupted : bool
         Whether Ctrl-C ended the work before all of it was done.
+    page : str or None
+        The report, if it was written.
+    out_of_time : list of str
+        What there was no time to score.
     """
 
     X: Any
@@ -73,6 +77,7 @@ class Job:
     end: float | None
     scores: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
+    page: str | None = None
     out_of_time: list[str] = field(default_factory=list)
 
 
@@ -103,6 +108,8 @@ class Job:
 )  # fmt: skip
 @click.option("--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
               help="The model file; by default the name of the data with .lc.")  # fmt: skip
+@click.option("--report/--no-report", default=True, show_default=True,
+              help="Write a page about the model beside it, in .html.")  # fmt: skip
 @force_option
 @table_options
 def fit(
@@ -118,10 +125,11 @@ def fit(
     settings: Sequence[str],
     seed: int | None,
     output: str | None,
+    report: bool,
     force: bool,
     **options: Any,
 ) -> None:
-    """Fit a model to a table and write it to a file.
+    """Fit a model to a table, and write it and a report about it to files.
 
     Says what was read and what looks wrong, shows what is tried, and ends with held-out scores
     beside a majority guess, logistic regression and gradient boosting on the same folds. Rows
@@ -134,6 +142,8 @@ def fit(
                                    click.get_current_context())  # fmt: skip
         output = f"{Path(data).name.split('.')[0]}.lc"
     check_output(output, force, endings=())
+    page = report_path(out, output) if report else None
+    check_output(page, force, endings=())
     parameters = read_settings(model, settings)
     parameters["missing_indicator"] = missing_indicator
     estimator = make_model(model, seed or 0, parameters)
@@ -174,8 +184,10 @@ def fit(
     latentclass.save(fitted, output, about=about, reproducible=seed is not None)
     tell_result(out, fitted, job)
     out.say(f"Model written to {output!r}.")
+    if page is not None and not job.interrupted:
+        write_page(out, fitted, job, data, target, output, page)
     if out.json:
-        out.show_json({"model": output, "class": type(fitted).__name__, **about,
+        out.show_json({"model": output, "report": job.page, "class": type(fitted).__name__, **about,
                        "why": getattr(fitted, "why_", None), "interrupted": job.interrupted,
                        "partial": is_partial(fitted)})  # fmt: skip
     if job.interrupted:
@@ -361,6 +373,35 @@ def note(
             "scores": {name: score.to_dict() for name, score in job.scores.items()},
         }
     return about
+
+
+def report_path(out: Console, model: str) -> str | None:
+    """Where the report goes; None, and a sentence, if it cannot be made here."""
+    from latentclass.reports._report import lacking_packages
+
+    lacking = lacking_packages()
+    if lacking:
+        out.say(f"There will be no report, which needs {lacking[0]}: python -m pip install "
+                '"latentclass[report]", or give --no-report.')  # fmt: skip
+        return None
+    page = Path(model).with_suffix(".html")
+    return str(page if page != Path(model) else page.with_suffix(".report.html"))
+
+
+def write_page(
+    out: Console, fitted: Any, job: Job, data: str, target: str, model: str, page: str
+) -> None:
+    """Write the report about the model. Ctrl-C leaves it out: the model is written by now."""
+    from latentclass.cli._report import known_labels, make_page
+
+    try:
+        y = known_labels(fitted, job.y.tolist(), data, target)
+        make_page(out, fitted, job.X, y, model=model, data=data, output=page, target=target)
+    except KeyboardInterrupt:
+        out.say("Interrupted: the model is written, the report is not.")
+        raise Partial(INTERRUPTED) from None
+    job.page = page
+    out.say(f"Report written to {page!r}.")
 
 
 def tell_result(out: Console, fitted: Any, job: Job) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from latentclass.cli._app import CommandError, command
-from latentclass.cli._console import console
+from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     ColumnsByName,
     check_input,
@@ -55,8 +55,6 @@ def report(
     columns matter; which rows are hard, odd or typical; what the table holds. DATA is best the
     file of the fit. The page is one file that loads nothing.
     """
-    from latentclass import report as make_report
-
     out = console()
     check_input(data)
     check_output(output, force, endings=(".html", ".htm"))
@@ -83,14 +81,10 @@ def report(
         if known is not None and known < LEAST_SEEN:
             out.say("The model has not learned from these rows: it is scored on them as it is.")
             new_rows = True
-    words = ["latentclass", "report", model, data, "-o", output]
-    words += ["--new-rows"] * new_rows + (["--folds", str(folds)] if folds != 5 else [])
-    with Progress(out, "writing the report"):
-        page = make_report(
-            fitted, X, y, target=target, title=title, folds=folds, new_rows=new_rows,
-            index=range(1, X.num_rows + 1), command=shlex.join(words),
-        )  # fmt: skip
-        page.save(output)
+    page = make_page(
+        out, fitted, X, y, model=model, data=data, output=output, target=target, title=title,
+        folds=folds, new_rows=new_rows,
+    )  # fmt: skip
     if out.json:
         out.show_json({"output": output, **page.summary.to_dict()})
         return
@@ -98,6 +92,34 @@ def report(
     for sentence in page.summary.warnings:
         out.show(f"- {sentence}")
     out.say(f"Written to {output!r}.")
+
+
+def make_page(
+    out: Console,
+    fitted: Any,
+    X: Any,
+    y: Any,
+    *,
+    model: str,
+    data: str,
+    output: str,
+    target: str | None,
+    title: str | None = None,
+    folds: int = 5,
+    new_rows: bool = False,
+) -> Any:
+    """Make the report about a model and write it; `model` and `data` are the files' names."""
+    from latentclass import report
+
+    words = ["latentclass", "report", model, data, "-o", output]
+    words += ["--new-rows"] * new_rows + (["--folds", str(folds)] if folds != 5 else [])
+    with Progress(out, "writing the report"):
+        page = report(
+            fitted, X, y, target=target, title=title, folds=folds, new_rows=new_rows,
+            index=range(1, X.num_rows + 1), command=shlex.join(words),
+        )  # fmt: skip
+        page.save(output)
+    return page
 
 
 def known_labels(model: Any, labels: list[Any], data: str, target: str) -> Any:

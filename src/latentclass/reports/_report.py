@@ -67,6 +67,11 @@ class Report:
         )
 
 
+def lacking_packages() -> list[str]:
+    """What a report needs and is not installed."""
+    return [name for name in ("jinja2", "pandas") if importlib.util.find_spec(name) is None]
+
+
 def report(
     model: Any,
     X: Any,
@@ -130,12 +135,11 @@ def report(
     >>> print(page.summary.words[0])
     This model (NaiveBayes) predicts species (0, 1 and 2) from 4 columns. The table has 150 rows.
     """
-    for package in ("jinja2", "pandas"):
-        if importlib.util.find_spec(package) is None:
-            raise ImportError(
-                f"report needs {package}, which is not installed: python -m pip install "
-                '"latentclass[report]".'
-            )
+    for package in lacking_packages():
+        raise ImportError(
+            f"report needs {package}, which is not installed: python -m pip install "
+            '"latentclass[report]".'
+        )
     if not hasattr(model, "explain") or not hasattr(model, "unusual"):
         raise TypeError(
             f"model is a {type(model).__name__}, but report needs a classifier of latentclass. "
