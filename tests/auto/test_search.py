@@ -25,7 +25,7 @@ class Clock:
 class Slow:
     """Naive Bayes on a column; each fit takes some seconds of the clock."""
 
-    share = 1.0
+    head_start = 1.0
 
     def __init__(self, clock, name, seconds, error=None, on=1):
         self.clock, self.name, self.seconds = clock, name, seconds

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from latentclass.auto._weights import PRIOR_ROWS, Accuracy, LogLoss, greedy_weights
+from latentclass.auto._weights import Accuracy, LogLoss, greedy_weights
 
 
 def draw(n_rows=300, seed=0, strengths=(1.0, 1.3, 0.0)):
@@ -39,26 +39,26 @@ def test_greedy_weights_of_two_classifiers_are_those_of_a_fine_grid():
 @pytest.mark.parametrize("n_rows", [20, 200])
 def test_weights_for_log_loss_are_those_of_an_optimiser(n_rows):
     probabilities, y = draw(n_rows, strengths=(1.0, 1.3, 0.9))
-    share = np.array([1.0, 2.0, 0.5])
+    head_start = np.array([3.0, 6.0, 1.5])
     weight = np.random.default_rng(1).uniform(0.5, 2.0, n_rows)
     own = probabilities[:, np.arange(n_rows), y]
 
     def objective(free):
         w = np.exp(free - np.logaddexp.reduce(free))
-        return -weight @ np.log(w @ own) - PRIOR_ROWS * share @ np.log(w) / share.sum()
+        return -weight @ np.log(w @ own) - head_start @ np.log(w)
 
     found = minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-8}).x
     expected = np.exp(found - np.logaddexp.reduce(found))
     assert expected.min() > 0.05  # none of them is left out
-    assert_allclose(LogLoss(y, weight).weights(probabilities, share), expected, atol=1e-4)
+    assert_allclose(LogLoss(y, weight).weights(probabilities, head_start), expected, atol=1e-4)
 
 
-def test_few_rows_leave_the_shares_as_they_were_and_many_do_not():
-    share = np.array([1.0, 1.0, 8.0])
+def test_a_head_start_counts_with_few_rows_and_not_with_many():
+    head_start = np.array([2.0, 2.0, 16.0])
     few, y = draw(3)
-    assert_allclose(log_loss_of(y).weights(few, share), share / 10, atol=0.1)
+    assert_allclose(log_loss_of(y).weights(few, head_start), head_start / 20, atol=0.1)
     many, y = draw(3000)
-    assert log_loss_of(y).weights(many, share)[2] == 0.0
+    assert log_loss_of(y).weights(many, head_start)[2] == 0.0
 
 
 @pytest.mark.parametrize("metric", [LogLoss, Accuracy])
@@ -91,14 +91,14 @@ def test_of_many_equal_classifiers_all_are_kept():
 @pytest.mark.parametrize("metric", [LogLoss, Accuracy])
 def test_order_of_classifiers_and_rows_does_not_matter_and_weight_2_is_the_row_twice(metric):
     probabilities, y = draw(60)
-    share = np.array([1.0, 2.0, 0.5])
-    weights = metric(y, np.ones(len(y))).weights(probabilities, share)
-    turned = metric(y, np.ones(len(y))).weights(probabilities[::-1], share[::-1])
+    head_start = np.array([1.0, 2.0, 0.5])
+    weights = metric(y, np.ones(len(y))).weights(probabilities, head_start)
+    turned = metric(y, np.ones(len(y))).weights(probabilities[::-1], head_start[::-1])
     assert_allclose(turned, weights[::-1], rtol=1e-12)
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     rows = np.random.default_rng(2).permutation(np.repeat(np.arange(len(y)), weight))
-    weighted = metric(y, weight.astype(float)).weights(probabilities, share)
-    copied = metric(y[rows], np.ones(len(rows))).weights(probabilities[:, rows], share)
+    weighted = metric(y, weight.astype(float)).weights(probabilities, head_start)
+    copied = metric(y[rows], np.ones(len(rows))).weights(probabilities[:, rows], head_start)
     assert_allclose(weighted, copied)
 
 

@@ -456,9 +456,9 @@ def tell_why(board: Leaderboard, search: Search, scoring: str) -> str:
         f"{search.folds.n_folds} folds. "
     )
     if len(chosen) == 1:
-        text += f"{chosen[0].family} alone has the best held-out {what}; no other improves on it. "
+        text += f"By their held-out {what}, {chosen[0].family} has all the weight. "
     else:
-        text += f"This average has the best held-out {what}: {named}. "
+        text += f"By their held-out {what}, the weights of the average are: {named}. "
     text += (
         f"The lowest log-loss of a single one is {first.log_loss:.4f} ({first.family}); "
         f"the average has {search.log_loss:.4f}. "

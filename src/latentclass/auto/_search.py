@@ -57,8 +57,8 @@ class Candidate(Protocol):
         """Its name in the leaderboard."""
 
     @property
-    def share(self) -> float:
-        """How much of the average it has before any row was seen, up to a factor."""
+    def head_start(self) -> float:
+        """Rows that count for it before any row was seen, when the average is weighted."""
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows."""
@@ -189,8 +189,9 @@ class Search:
         if self.one_only:
             best = self.best()
             return np.array([float(trial is best) for trial in self.done])
-        share = np.array([trial.candidate.share for trial in self.done])
-        return self.metric.weights(np.stack([_probabilities(one) for one in self.done]), share)
+        head_start = np.array([trial.candidate.head_start for trial in self.done])
+        stacked = np.stack([_probabilities(one) for one in self.done])
+        return self.metric.weights(stacked, head_start)
 
     def best(self) -> Trial:
         """The one with the best score."""

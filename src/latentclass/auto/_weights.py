@@ -1,8 +1,8 @@
 """Weights of several classifiers, from their class probabilities of rows they did not learn from.
 
 For log-loss the average is a mixture, and its weights are the most probable ones: those that make
-the held-out classes probable, under a prior that has a few rows' worth of experience with other
-tables. With few held-out rows the prior speaks, with many the rows do.
+the held-out classes probable. Each classifier has a head start of about a row, by how well it does
+on other tables: with few held-out rows that counts, with many it does not.
 
 For accuracy, which has no such form, greedy selection with replacement: begin with nobody, and
 again and again add the classifier whose addition scores best. A classifier's weight is how often it
@@ -19,14 +19,7 @@ import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
 
-PRIOR_ROWS = 15.0
-"""How many held-out rows the prior of the weights is worth.
-
-Chosen, like the shares of the families in it, on the papers' tables, with 15 labels a class and
-with all labels.
-"""
-
-LEAST_WEIGHT = 0.04
+LEAST_WEIGHT = 0.05
 """Classifiers with less than this are left out. It keeps the members few."""
 
 MOST_STEPS = 500
@@ -47,11 +40,11 @@ class Metric(Protocol):
     def score(self, probabilities: FloatArray) -> float:
         """How good class probabilities are, shape (n_rows, n_classes); higher is better."""
 
-    def weights(self, probabilities: FloatArray, share: FloatArray) -> FloatArray:
+    def weights(self, probabilities: FloatArray, head_start: FloatArray) -> FloatArray:
         """Weights of classifiers, which sum to 1.
 
-        `probabilities` has shape (n_classifiers, n_rows, n_classes). `share` is what each
-        classifier has before any row was seen, up to a factor.
+        `probabilities` has shape (n_classifiers, n_rows, n_classes). `head_start` has the rows that
+        each classifier is thought to have made, before any row was seen.
         """
 
 
@@ -75,23 +68,22 @@ class LogLoss:
         """See `Metric`."""
         return float(self.weight @ np.log(self._of_truth(probabilities)) / self.weight.sum())
 
-    def weights(self, probabilities: FloatArray, share: FloatArray) -> FloatArray:
+    def weights(self, probabilities: FloatArray, head_start: FloatArray) -> FloatArray:
         """See `Metric`."""
         of_truth = self._of_truth(probabilities)
-        kept = self._most_probable(of_truth, share) >= LEAST_WEIGHT
+        kept = self._most_probable(of_truth, head_start) >= LEAST_WEIGHT
         if not kept.any():  # very many, none of which is better than the others
             kept[:] = True
-        found = np.zeros(len(share))
-        found[kept] = self._most_probable(of_truth[kept], share[kept])
+        found = np.zeros(len(kept))
+        found[kept] = self._most_probable(of_truth[kept], head_start[kept])
         return found
 
-    def _most_probable(self, of_truth: FloatArray, share: FloatArray) -> FloatArray:
-        """Weights of a mixture by EM; the prior counts as `PRIOR_ROWS` rows of known origin."""
-        prior = PRIOR_ROWS * share / share.sum()
-        weights = share / share.sum()
+    def _most_probable(self, of_truth: FloatArray, head_start: FloatArray) -> FloatArray:
+        """Weights of a mixture by EM: the shares of the rows that each is thought to have made."""
+        weights = head_start / head_start.sum()
         for _ in range(MOST_STEPS):
             joint = weights[:, None] * of_truth
-            amount = prior + (joint / joint.sum(axis=0)) @ self.weight
+            amount = head_start + (joint / joint.sum(axis=0)) @ self.weight
             before, weights = weights, amount / amount.sum()
             if np.abs(weights - before).max() < CONVERGED:
                 break
@@ -115,9 +107,9 @@ class Accuracy:
         share = float(self.weight @ hit / self.weight.sum())
         return share + 1e-6 * LogLoss(self.y, self.weight).score(probabilities)
 
-    def weights(self, probabilities: FloatArray, share: FloatArray) -> FloatArray:
-        """See `Metric`; the greedy selection needs no share beforehand."""
-        del share
+    def weights(self, probabilities: FloatArray, head_start: FloatArray) -> FloatArray:
+        """See `Metric`; the greedy selection knows no head start."""
+        del head_start
         return greedy_weights(probabilities, self.score)
 
 
