@@ -1,6 +1,8 @@
 """Tables as text and as HTML."""
 
-from latentclass._show import html_lines, html_table, text_table
+import pytest
+
+from latentclass._show import clean, html_lines, html_table, text_table
 
 
 def test_columns_have_one_width_and_all_but_the_first_end_right():
@@ -24,3 +26,19 @@ def test_all_text_is_escaped():
         "<p>&lt;d&gt;</p><p>&#x27;e&#x27;</p>"
     )
     assert html_lines("") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("plain ü 日本", "plain ü 日本"),
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("a\nb\rc\td", "a\\nb\\rc\\td"),
+        ("\x9b31m\x7f", "\\x9b31m\\x7f"),
+        ("abc\u202edef\u2066", "abc\\u202edef\\u2066"),
+        ("\u061cnot\u200bseen\ufeff", "\\u061cnot\\u200bseen\\ufeff"),
+        ("half a pair \ud83d", "half a pair \\ud83d"),
+    ],
+)
+def test_nothing_in_a_text_acts_on_a_terminal(text, safe):
+    assert clean(text) == safe

@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import sys
 import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
-
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows, where a file that is open cannot be removed anyway
-    fcntl = None  # type: ignore[assignment]
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
@@ -53,13 +49,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def _hold(descriptor: int) -> bool:
     """Mark a part as being written, until it is closed or its process ends; False if it is."""
-    if fcntl is None:
+    if sys.platform == "win32":  # where a file that is open cannot be removed anyway
         return True
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a folder without locks, on some networks
+    except OSError:  # somebody holds it; or a folder without locks, on some networks
         return False
     return True
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
+
+_UNSAFE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that move a terminal's cursor, colour it, turn the direction of writing, are not seen
+at all, or cannot be written."""
+
+
+def clean(text: object) -> str:
+    """A text that cannot act on a terminal: such characters become `\\x1b` and the like."""
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], str(text))
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,23 +1,8 @@
-"""What commands say: escaped, plain, aligned."""
+"""What commands say: plain, aligned, once."""
 
 import numpy as np
-import pytest
 
-from latentclass.cli._console import Console, clean, plain, text_table
-
-
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [
-        ("plain ü 日本", "plain ü 日本"),
-        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
-        ("a\nb\rc\td", "a\\nb\\rc\\td"),
-        ("\x9b31m\x7f", "\\x9b31m\\x7f"),
-        ("abc\u202edef\u2066", "abc\\u202edef\\u2066"),
-    ],
-)
-def test_nothing_in_a_text_acts_on_a_terminal(text, safe):
-    assert clean(text) == safe
+from latentclass.cli._console import Console, plain, text_table
 
 
 def test_values_become_plain_json():

@@ -83,7 +83,7 @@ def test_auto_shows_the_families_and_chooses(customers, tmp_path):
     ended = run("fit", customers, "-t", "churn", "--budget", "none", "--set", families, "-o",
                 tmp_path / "m.lc")  # fmt: skip
     assert ended.code == 0
-    header = f"{'family':34}  log-loss  accuracy  seconds"
+    header = f"{'family':10}  log-loss  accuracy  seconds"
     assert f"\n{header}\nNaiveBayes " in ended.err
     assert "candidates were compared on the same 5 folds." in ended.err
     assert "chosen on these rows, so the score of this model is a little too good." in ended.err

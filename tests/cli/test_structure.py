@@ -68,6 +68,10 @@ def test_groups_of_components(fitted, mixture):
     assert "P(class yes)" in ended.out
     assert "mean of income" in ended.out
     assert "P(plan = basic)" in ended.out
+    assert ended.err == ""
+    settings[3] = "n_components=1"
+    ended = run("groups", fitted("lvc", *settings))
+    assert ended.err == "The model has found no groups: this is about all rows together.\n"
 
 
 def test_groups_of_a_hierarchy(fitted):

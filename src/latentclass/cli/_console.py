@@ -16,13 +16,7 @@ from typing import Any
 
 import click
 
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor, colour it, or turn the direction of writing."""
-
-
-def clean(text: object) -> str:
-    """A text that cannot act on a terminal: such characters become `\\x1b` and the like."""
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], str(text))
+from latentclass._show import clean
 
 
 def plain(value: Any) -> Any:

@@ -16,9 +16,10 @@ from typing import IO, Any
 import click
 
 from latentclass._files import replacing
+from latentclass._show import clean
 from latentclass._spreadsheet import guarded
 from latentclass.cli._app import CommandError
-from latentclass.cli._console import clean, plain
+from latentclass.cli._console import plain
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".feather", ".jsonl")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from latentclass.cli._console import Console, clean, text_table
+from latentclass.cli._console import Console, text_table
 
 HEADER = ("family", "log-loss", "accuracy", "seconds")
 
@@ -54,10 +54,11 @@ class SearchView:
         self._tried = trial
         ended = trial.status != "not started" or bool(trial.reason)
         if self._live is None and ended and trial.status != "not started":
+            width = max(len(one.candidate.name) for one in search.trials)
             if not self._begun:
                 self._begun = True
-                self._console.say("", f"{'family':34}  log-loss  accuracy  seconds")
-            self._console.say(_line(trial))
+                self._console.say("", f"{'family':{width}}  log-loss  accuracy  seconds")
+            self._console.say(_line(trial, width))
 
     def _draw(self) -> Any:
         from rich.text import Text
@@ -79,8 +80,8 @@ def _cells(trial: Any, tried: Any = None) -> tuple[str, str, str, str]:
     return name, f"{log_loss:.4f}", f"{100 * accuracy:.1f} %", f"{seconds:.2f} s"
 
 
-def _line(trial: Any) -> str:
+def _line(trial: Any, width: int) -> str:
     name, log_loss, accuracy, seconds = _cells(trial)
     if trial.status != "done":
-        return clean(f"{name:34}  {seconds}")
-    return f"{clean(name):34}  {log_loss:>8}  {accuracy:>8}  {seconds:>7}"
+        return f"{name:{width}}  {seconds}"
+    return f"{name:{width}}  {log_loss:>8}  {accuracy:>8}  {seconds:>7}"

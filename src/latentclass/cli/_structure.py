@@ -95,6 +95,8 @@ def groups(model: str, label: str | None, top: int, output: str | None, force: b
     columns = show(found, label, top)
     if not next(iter(columns.values())):
         console().say("The model has found no groups.")
+    if set(columns.get("component", ())) == {0}:
+        console().say("The model has found no groups: this is about all rows together.")
     _show(columns, output)
 
 

@@ -36,11 +36,11 @@ def mark_holes(schema: Schema, table: Table) -> tuple[Schema, Table]:
         if column.observed and holes.any():
             sharing.setdefault(holes.tobytes(), []).append(j)
     columns, marks = list(schema.columns), []
-    for holes, places in sharing.items():
+    for packed, places in sharing.items():
         name = f"{schema.columns[places[0]].name} is missing"
         name = free_name(name, [column.name for column in columns])
         columns.append(Column(name, "binary", ("no", "yes"), marks=tuple(places)))
-        marks.append(np.frombuffer(holes, dtype=bool).astype(np.int32)[:, None])
+        marks.append(np.frombuffer(packed, dtype=bool).astype(np.int32)[:, None])
     marked = Schema(tuple(columns), schema.container, schema.header)
     return marked, Table(numeric, np.hstack([codes, *marks]))
 

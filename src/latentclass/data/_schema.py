@@ -284,8 +284,9 @@ class Schema:
     def _code(self, raw: RawTable, handle_unknown: str) -> Table:
         """As `encode_raw`, without the checks that `learn_schema` has already done."""
         if self.markers:
-            if sp.issparse(raw.matrix):
-                raw = raw._replace(matrix=raw.matrix.toarray())  # fit had a dense table
+            matrix: Any = raw.matrix
+            if sp.issparse(matrix):
+                raw = raw._replace(matrix=matrix.toarray())  # fit had a dense table
             raw = raw._replace(read_column=cache(raw.read_column))  # some are read twice
             table = Schema(self.given, self.container)._code(raw, handle_unknown)
             return Table(table.numeric, np.hstack([table.codes, self._marks(raw)]))

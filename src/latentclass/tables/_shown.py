@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from latentclass._show import clean
+
 LONGEST = 40
 """Characters of a name or cell in a sentence."""
 
@@ -31,12 +33,7 @@ def plain(value: Any, most: int = LONGEST) -> str:
     >>> print(plain("it's\n\u202ered"))
     it's\n\u202ered
     """
-    text = _cut(str(value), most)
-    if text.isprintable():
-        return text
-    return "".join(
-        mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text
-    )
+    return clean(_cut(str(value), most))
 
 
 def _cut(text: str, most: int) -> str:
