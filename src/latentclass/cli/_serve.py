@@ -30,7 +30,7 @@ from latentclass.cli._report import known_labels
 @click.option("--beside", type=click.Path(), metavar="MODEL",
               help="A second model, which answers to the same row side by side.")  # fmt: skip
 @click.option("--digits", is_flag=True,
-              help="Draw digits: a binary latent classification model beside naive Bayes.")  # fmt: skip
+              help="Draw digits for a binary LCM and naive Bayes.")  # fmt: skip
 @click.option("--target", "-t", help="The column with the classes, if not that of the fit.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
               help="0 is any free one.")  # fmt: skip

@@ -332,8 +332,8 @@ class HybridModel(LatentModel):
             a = draws.z @ one.weights.T + one.offset
             means = self._mean_values(a[..., :n_gaussian], by_point, one.noise, hidden[mine])
             values[mine] += weight * means
-            for place, log_prob in columns.categories(a[..., n_gaussian:]):
-                chances[place][mine] += weight * (by_point * np.exp(log_prob)).sum(axis=1)
+            for place, mean in columns.mean_chances(a[..., n_gaussian:], by_point):
+                chances[place][mine] += weight * mean
         return values, chances
 
     def _mean_values(

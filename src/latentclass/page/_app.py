@@ -57,7 +57,7 @@ FILES = {
 logger = logging.getLogger("latentclass")
 
 
-def make_app(session: Session, token: str) -> Starlette:
+def make_app(session: Session, token: str) -> SafeHeaders:
     """The application of one session, for those who know the token."""
     gate = Gate()
 
@@ -65,20 +65,24 @@ def make_app(session: Session, token: str) -> Starlette:
         async def respond(request: Request) -> Response:
             _check_sender(request, token)
             body = await _read_body(request)
-            return JSONResponse(await gate.run(lambda: session.answer(name, body)))
+            try:
+                return JSONResponse(await gate.run(lambda: session.answer(name, body)))
+            except (HTTPException, Refused):
+                raise
+            except Exception as error:
+                return _fail(error)
 
         return respond
 
     routes = [Route(path, _file(*home), methods=["GET"]) for path, home in FILES.items()]
     routes += [Route(f"/ask/{name}", answer(name), methods=["POST"]) for name in QUESTIONS]
-    return Starlette(
+    own_host = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    app = Starlette(
         routes=routes,
-        middleware=[
-            Middleware(SafeHeaders),
-            Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
-        ],
-        exception_handlers={HTTPException: _say, Refused: _refuse, Exception: _fail},
+        middleware=[own_host],
+        exception_handlers={HTTPException: _say, Refused: _refuse},
     )
+    return SafeHeaders(app)  # around all of it: what goes wrong has the headers too
 
 
 class Gate:
@@ -191,7 +195,7 @@ async def _refuse(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 400)
 
 
-async def _fail(_: Request, error: Exception) -> Response:
+def _fail(error: Exception) -> Response:
     logger.warning("The live page: %s: %s", type(error).__name__, error)
     return JSONResponse(
         {"error": f"The model could not answer ({type(error).__name__}). The page goes on."}, 500

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
+from latentclass.data._read import as_frame
 from latentclass.page._answers import Asked, Form, Refused
 from latentclass.page._images import Images
 from latentclass.page._rows import MOST_COLUMNS, RowTable
@@ -60,10 +62,11 @@ class Session:
         self.asked = [Asked(one, title) for one, title in zip(models, titles, strict=True)]
         self.has_data = X is not None
         drawn = X if X is not None else model.sample(N_DRAWN, random_state=0)[0]
-        self.rows = read_rows(model, drawn, y, index)
+        self.rows = read_rows(model, own_columns(model, drawn), y, index)
         self.beside_rows = None
         if beside is not None and X is not None:
-            self.beside_rows = Rows(X, beside.schema_, beside._read(X), self.rows.codes, [], [])
+            own = own_columns(beside, X)
+            self.beside_rows = Rows(own, beside.schema_, beside._read(own), self.rows.codes, [], [])
         decimals: dict[str, int] = {}
         for rows in filter(None, (self.beside_rows, self.rows)):
             decimals |= {rows.schema.names[j]: n for j, n in rows.decimals.items()}
@@ -211,6 +214,15 @@ def text(body: dict[str, Any], name: str, most: int = 200) -> str:
     if not isinstance(value, str) or not 0 < len(value.strip()) <= most:
         raise Refused(f"{name} must be a text of 1 to {most} characters.")
     return value.strip()
+
+
+def own_columns(model: Any, X: Any) -> Any:
+    """The columns of a model from a table with names; another model may have brought more."""
+    frame = nw.from_native(as_frame(X), eager_only=True, pass_through=True)
+    names = model.schema_.names
+    if not isinstance(frame, nw.DataFrame) or not model.schema_.named or frame.columns == names:
+        return X
+    return frame.select(names).to_native() if set(names) <= set(frame.columns) else X
 
 
 def _values_of(rows: Rows, place: int) -> dict[str, Any]:

@@ -1,14 +1,18 @@
 // Questions to the server. The token of this run comes behind the # of the address.
 const KEY = "latentclass-token";
 
+const isToken = (text) => /^[\w-]{20,}$/.test(text);
 const token = (() => {
   const given = location.hash.slice(1);
-  if (/^[\w-]{20,}$/.test(given)) {
+  if (isToken(given)) {
     sessionStorage.setItem(KEY, given);
     history.replaceState(null, "", location.pathname); // it need not stay on the screen
   }
   return sessionStorage.getItem(KEY) ?? "";
 })();
+
+// the address of another run, opened in the same tab
+addEventListener("hashchange", () => { if (isToken(location.hash.slice(1))) location.reload(); });
 
 const trouble = document.getElementById("trouble");
 

@@ -57,7 +57,7 @@ export const startAsk = (about) => {
     const texts = models.map((model, m) => {
       const k = answers[m].best, old = before[m].best;
       const turned = k === old ? "" : `, which takes the place of ${model.classes[old]}`;
-      return `${models.length > 1 ? `${model.name}: ` : ""}${model.classes[k]} ` +
+      return `${models.length > 1 ? `${model.name}, class` : "Class"} ${model.classes[k]}: ` +
         `${percent(before[m].proba[k])} → ${percent(answers[m].proba[k])}${turned}`;
     });
     at("change").textContent = `${fields[story.place].name}: ${shown(story.place, story.old)} → ` +

@@ -58,8 +58,7 @@ export const startDraw = (about) => {
       picture.fillRect(k % width, Math.floor(k / width), 1, 1);
     });
   };
-  const send = newest("draw", (found) => found.forEach((one, m) => {
-    const { bars, expected, likely, says } = minds[m];
+  const showMind = ({ bars, expected, likely, says }, one) => {
     bars.forEach(({ item, column, name }, k) => {
       column.style.height = `${Math.max(1, 78 * one.proba[k])}%`;
       item.className = k === one.best ? "best" : "";
@@ -68,8 +67,11 @@ export const startDraw = (about) => {
     says.textContent = `${bars[one.best].name} (${percent(one.proba[one.best])})`;
     fill(expected, one.expected);
     fill(likely, one.likely);
-    at("minds").dataset.seen = String(Number(at("minds").dataset.seen ?? 0) + 1);
-  }));
+  };
+  const send = newest("draw", (found) => {
+    found.forEach((one, m) => showMind(minds[m], one));
+    at("minds").dataset.answers = String(Number(at("minds").dataset.answers ?? 0) + 1);
+  });
   const changed = () => { paint(); send({ pixels }); };
 
   // ------------------------------------------------------------------------------ strokes

@@ -36,7 +36,7 @@ export const startStructure = (about, row) => {
         if (typeof value === "number") {
           cells.append(make("td", { kind: "num" }, `${percent(value)} `, bar(value, 1)));
         } else {
-          cells.append(make(place ? "td" : "th", { text: value ?? "–", kind: "rule", ...(place ? {} : { scope: "row" }) }));
+          cells.append(make(place ? "td" : "th", { text: value ?? "–", kind: value?.length > 40 ? "rule" : "", ...(place ? {} : { scope: "row" }) }));
         }
       });
     });
