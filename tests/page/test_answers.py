@@ -176,10 +176,10 @@ def test_a_latent_variable_is_shown_renamed_and_kept_in_the_file(tree, tmp_path)
     model, about = latentclass.load(path), latentclass.describe_file(path)
     save = saver(model, path, about.about, about.sha256)
     session = Session(model, X, y, save=save)
-    name = next(names[0] for names in model.latent_names_.values() if names)
+    label, name = next((y, names[0]) for y, names in model.latent_names_.items() if names)
     shown = session.latent({"name": name})
     groups = [head for head in shown["heads"] if head.startswith("group")]
-    assert len(groups) >= 2
+    assert (shown["of"], len(groups)) == (label, model.trees_[label].latent_cardinalities[0])
     assert all(len(line) == 2 + len(groups) for line in shown["lines"])
     before = session.structure({})["html"]
     assert f'data-latent="{name}"' in before
