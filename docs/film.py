@@ -22,7 +22,7 @@ STROKES = (
 )
 """A three, in pixels of the pad."""
 
-WIDTH, COLOURS, PAUSE, LAST = 800, 32, 900, 2500
+WIDTH, COLOURS, PAUSE, LAST = 800, 64, 900, 2500
 
 
 def main() -> None:

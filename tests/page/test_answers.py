@@ -12,7 +12,7 @@ from latentclass import BinaryLCMClassifier, HNBClassifier, LatentTreeClassifier
 from latentclass.baselines import NaiveBayes
 from latentclass.data._schema import Table
 from latentclass.estimator._fitted import FittedModel
-from latentclass.page._answers import N_DRAWS, Refused
+from latentclass.page._answers import Refused
 from latentclass.page._images import Images, check_pixels
 from latentclass.page._rows import RowTable
 from latentclass.page._server import saver
@@ -40,7 +40,7 @@ def test_a_row_of_the_data_is_asked_as_it_stands(session):
         (said,) = session.ask({"cells": row["cells"]})
         part = X.iloc[[place]]
         np.testing.assert_allclose(said["proba"], model.predict_proba(part)[0], rtol=1e-12)
-        assert said["unusual"] == model.unusual(part, n_draws=N_DRAWS)[0]
+        assert said["unusual"] == model.unusual(part, n_draws=500)[0]
         (why,) = session.why({"cells": row["cells"]})
         told = model.explain(part)
         seen = [weight for weight in why["weights"] if weight is not None]
@@ -122,7 +122,7 @@ def test_rows_are_sorted_searched_and_paged():
 def test_rows_are_rated_in_the_background():
     X, y = draw_table()
     session = Session(NaiveBayes().fit(X, y), X, y)
-    session.start()
+    assert session.page({"start": 0, "count": 5})["rated"] >= 5
     rater = next(one for one in threading.enumerate() if one.name == "rate rows")
     rater.join(60)
     assert session.table.n_rated == len(X)

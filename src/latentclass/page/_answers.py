@@ -12,11 +12,18 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass.data._schema import Column, Table
-from latentclass.estimator._unusual import DrawnRows, missing_patterns, share_below
+from latentclass.estimator._unusual import (
+    LEAST_DRAWS,
+    DrawnRows,
+    missing_patterns,
+    share_below,
+)
 from latentclass.reports._text import number, plain
 
-N_DRAWS = 500
-"""Rows drawn from a model, with which others are compared to say how unusual they are."""
+MOST_DRAWS, MOST_DRAWN_CELLS = 500, 30_000
+"""Rows drawn from a model, with which others are compared to say how unusual they are. Of wide
+tables there are fewer, so that the first answer does not take seconds, but never fewer than the
+`LEAST_DRAWS` of the model's own method."""
 
 MOST_PATTERNS = 1000
 """Sets of missing cells whose drawn rows are kept."""
@@ -120,6 +127,8 @@ class Asked:
         self.model, self.name = model, name
         self.columns = frozenset(model.schema_.names)
         self.classes = [plain(label) for label in model.classes_.tolist()]
+        cells = MOST_DRAWN_CELLS // len(self.columns)
+        self.n_draws = min(MOST_DRAWS, max(LEAST_DRAWS, cells))
         self._drawn: DrawnRows | None = None
         self._known: OrderedDict[bytes, FloatArray] = OrderedDict()
 
@@ -165,7 +174,7 @@ class Asked:
         if self._drawn is None:
             model = self.model
             rng = model._draw_generator(None)
-            self._drawn = DrawnRows(model._model, N_DRAWS, rng, model.n_jobs)
+            self._drawn = DrawnRows(model._model, self.n_draws, rng, model.n_jobs)
         score = self.model._model.log_density(table, self.model.n_jobs)
         patterns, of_row = missing_patterns(table)
         keys = [one.tobytes() for one in patterns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -24,6 +25,9 @@ BEFORE = ("row", "class", "predicted", "probability", "unusual")
 FIRST_BLOCK, MOST_BLOCK, ENOUGH = 32, 4096, 0.03
 """Rows that are rated at once; more of them as long as that takes less than so many seconds."""
 
+QUIET = 0.2
+"""Seconds without a question after which the next rows are rated."""
+
 
 class RowTable:
     """A table with the answers of a model to its rows, which come in the background.
@@ -45,27 +49,30 @@ class RowTable:
         self.n_rated = 0
         self._orders: OrderedDict[tuple[Any, ...], IndexArray] = OrderedDict()
         self._names: Any = None
+        self._asked_at = 0.0
         self._stop = threading.Event()
+        self._rater = threading.Thread(target=self._rate_all, daemon=True, name="rate rows")
 
     # ------------------------------------------------------------- background
 
-    def start(self) -> None:
-        """Rate all rows in a thread; questions are answered in between."""
-        threading.Thread(target=self._rate_all, daemon=True, name="rate rows").start()
-
     def stop(self) -> None:
-        """Let the thread end."""
+        """Let the thread that rates the rows end."""
         self._stop.set()
+
+    def stand_back(self) -> None:
+        """Let the thread wait a moment: somebody asks."""
+        self._asked_at = time.monotonic()
 
     def _rate_all(self) -> None:
         place, size = 0, FIRST_BLOCK
         while place < self.rows.n_rows and not self._stop.is_set():
+            while time.monotonic() - self._asked_at < QUIET and not self._stop.is_set():
+                time.sleep(QUIET / 4)
             began = time.perf_counter()
             self.rate(np.arange(place, min(place + size, self.rows.n_rows)))
             place += size
             if time.perf_counter() - began < ENOUGH and size < MOST_BLOCK:
                 size *= 2
-            time.sleep(0.001)  # whoever waits for the lock comes first
 
     def rate(self, places: IndexArray) -> None:
         """Predict some rows, if that has not been done."""
@@ -85,6 +92,9 @@ class RowTable:
         """Some rows in an order, as text, and how many rows there are in it."""
         if not 1 <= count <= MOST_ON_A_PAGE or start < 0:
             raise Refused(f"A page has 1 to {MOST_ON_A_PAGE} rows and starts at row 0 or later.")
+        if self._rater.ident is None:  # who never looks at the rows need not wait for them
+            with contextlib.suppress(RuntimeError):  # another thread was quicker
+                self._rater.start()
         order = self._order(sort, down, search)
         places = order[start : start + count]
         self.rate(places)

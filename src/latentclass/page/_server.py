@@ -63,7 +63,6 @@ class LivePage:
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True, name="latentclass page")
-        session.start()
         self._thread.start()
 
     def _run(self) -> None:

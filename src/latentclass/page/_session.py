@@ -178,16 +178,13 @@ class Session:
             raise Refused("There is no image to show.")
         return self.images.of_row(whole(body, "row", 0, self.rows.n_rows - 1))
 
-    # ------------------------------------------------------------------ start
+    # ------------------------------------------------------------- for the server
 
     def answer(self, name: str, body: dict[str, Any]) -> Any:
         """Answer a question by its name."""
-        return plain_values(getattr(self, name)(body))
-
-    def start(self) -> None:
-        """Begin with what is done in the background."""
         if self.table is not None:
-            self.table.start()
+            self.table.stand_back()
+        return plain_values(getattr(self, name)(body))
 
     def stop(self) -> None:
         """End what is done in the background."""

@@ -80,7 +80,12 @@ export const startDraw = (about) => {
     if (before.every((pixel, k) => pixel === pixels[k])) steps.pop();
     changed();
   };
-  const set = (k) => { if (k !== null) pixels[k] = pen; };
+  const broad = Math.min(width, height) >= 12 ? 2 : 1; // about as the strokes of such images
+  const dot = (x, y) => {
+    for (let down = y; down < Math.min(y + broad, height); down += 1) {
+      for (let right = x; right < Math.min(x + broad, width); right += 1) pixels[down * width + right] = pen;
+    }
+  };
   const where = (event) => {
     const box = pad.getBoundingClientRect();
     const x = Math.floor(((event.clientX - box.left) / box.width) * width);
@@ -91,7 +96,7 @@ export const startDraw = (about) => {
     const n = Math.max(Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]), 1);
     for (let i = 0; i <= n; i += 1) {
       const x = Math.round(from[0] + ((to[0] - from[0]) * i) / n);
-      set(Math.round(from[1] + ((to[1] - from[1]) * i) / n) * width + x);
+      dot(x, Math.round(from[1] + ((to[1] - from[1]) * i) / n));
     }
   };
   pad.addEventListener("pointerdown", (event) => {
@@ -128,7 +133,7 @@ export const startDraw = (about) => {
     cursor = y * width + x;
     if (event.key === " ") {
       begin();
-      set(cursor);
+      dot(x, y);
       end(steps[steps.length - 1]);
     } else paint();
   });
