@@ -1,7 +1,5 @@
 """What the page is told is what the model's own methods say."""
 
-import threading
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,8 +121,7 @@ def test_rows_are_rated_in_the_background():
     X, y = draw_table()
     session = Session(NaiveBayes().fit(X, y), X, y)
     assert session.page({"start": 0, "count": 5})["rated"] >= 5
-    rater = next(one for one in threading.enumerate() if one.name == "rate rows")
-    rater.join(60)
+    session.table._rater.join(60)
     assert session.table.n_rated == len(X)
     assert isinstance(session.table, RowTable)
 

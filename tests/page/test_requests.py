@@ -155,13 +155,12 @@ def test_there_is_no_way_to_other_files_or_methods(asking, path):
 def test_an_error_of_the_model_ends_one_answer_alone(session, caplog):
     asking = client(session)
     model = session.asked[0].model
-    real = model.predict_proba
     try:
-        model.predict_proba = lambda *_: 1 / 0
+        model.explain = lambda *_: 1 / 0
         with caplog.at_level("WARNING", logger="latentclass"):
-            found = asking.post("/ask/ask", json={"cells": [None] * 4})
+            found = asking.post("/ask/why", json={"cells": [None] * 4})
     finally:
-        model.predict_proba = real
+        del model.explain
     assert (found.status_code, found.json()) == (
         500, {"error": "The model could not answer (ZeroDivisionError). The page goes on."},
     )  # fmt: skip

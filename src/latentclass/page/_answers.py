@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from latentclass._types import FloatArray
-from latentclass.data._schema import Column, Table
+from latentclass.data._schema import Column, Schema, Table
+from latentclass.engine._parallel import computation
 from latentclass.estimator._unusual import (
     LEAST_DRAWS,
     DrawnRows,
@@ -136,20 +137,26 @@ class Asked:
         """A row as a table with the model's own columns."""
         return [{name: row[name] for name in self.model.schema_.names}]
 
+    @computation
     def ask(self, row: dict[str, Any], form: Form) -> dict[str, Any]:
-        """Class probabilities, expected values of empty cells, and how unusual the row is."""
-        X = self.table(row)
-        proba = self.model.predict_proba(X)[0]
-        holes = [name for name in self.model.schema_.names if row[name] is None]
-        filled: dict[str, Any] = self.model.complete(X)[0] if holes else {}
+        """Class probabilities, expected values of empty cells, and how unusual the row is.
+
+        As the public methods say it, but the row is read once for all of them.
+        """
+        model, table = self.model, self.model._read(self.table(row))
+        proba = np.exp(model._log_posterior(table, None))[0]
+        filled: dict[str, Any] = {}
+        if any(row[name] is None for name in self.columns):
+            cells = model._model.completion(table, "expected", model._posterior, model.n_jobs)
+            filled = values_of(model.schema_, cells, 0)
         return {
             "proba": proba.tolist(),
             "best": int(proba.argmax()),
             "filled": [
-                one.text(filled[one.name]) if one.name in filled and row[one.name] is None else None
+                one.text(filled.get(one.name)) if row[one.name] is None else None
                 for one in form.fields
             ],
-            "unusual": float(self.unusual(self.model._read(X))[0]),
+            "unusual": float(self.unusual(table)[0]),
         }
 
     def why(self, row: dict[str, Any], form: Form) -> dict[str, Any]:
@@ -189,6 +196,21 @@ class Asked:
             rows = np.flatnonzero(of_row == place)
             out[rows] = share_below(score[rows], found[key])
         return out
+
+
+def values_of(schema: Schema, table: Table, place: int) -> dict[str, Any]:
+    """The cells of a row by column: numbers and categories, without those that are missing."""
+    out: dict[str, Any] = {}
+    numeric, codes = table.block(slice(place, place + 1))
+    for k, j in enumerate(schema.continuous):
+        if not np.isnan(numeric[0, k]):
+            out[schema.columns[j].name] = float(numeric[0, k])
+    for k, j in enumerate(schema.discrete):
+        column, code = schema.columns[j], int(codes[0, k])
+        if code >= 0:
+            last = column.rare and code == len(column.categories) - 1
+            out[column.name] = column.rare[0] if last else column.categories[code]
+    return out
 
 
 def _bounded(weight: float) -> float:

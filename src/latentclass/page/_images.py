@@ -9,6 +9,7 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
 from latentclass.data._schema import Table
+from latentclass.engine._small import compiled_always
 from latentclass.estimator._fitted import to_log_posterior
 from latentclass.page._answers import Asked, Refused
 from latentclass.reports._table import Rows
@@ -34,6 +35,8 @@ class Images:
         self._asked, self.shape, self._rows = asked, shape, rows
         for one in asked:
             check_pixels(one.model, shape)
+        # whatever must be compiled is, before somebody draws
+        self.answer([None] * (shape[0] * shape[1]))
 
     def describe(self) -> dict[str, Any]:
         """What the page needs to know."""
@@ -50,7 +53,8 @@ class Images:
 
     def answer(self, pixels: list[int | None]) -> list[dict[str, Any]]:
         """Class probabilities, chances of ink, and a likely image, for each model."""
-        return [_look(one.model, pixels) for one in self._asked]
+        with compiled_always():  # one row is little work for them, but many in turn are not
+            return [_look(one.model, pixels) for one in self._asked]
 
     def of_row(self, place: int) -> dict[str, Any]:
         """An image of the data: its pixels and its class."""

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 
 from latentclass.data._read import as_frame
-from latentclass.page._answers import Asked, Form, Refused
+from latentclass.page._answers import Asked, Form, Refused, values_of
 from latentclass.page._images import Images
 from latentclass.page._rows import MOST_COLUMNS, RowTable
 from latentclass.page._structure import Shown
@@ -105,7 +104,7 @@ class Session:
         place = whole(body, "row", 0, self.rows.n_rows - 1 if self.has_data else -1)
         values: dict[str, Any] = {}
         for rows in filter(None, (self.beside_rows, self.rows)):
-            values |= _values_of(rows, place)
+            values |= values_of(rows.schema, rows.table, place)
         code = int(self.rows.codes[place])
         return {
             "name": self.rows.names[place],
@@ -220,18 +219,3 @@ def own_columns(model: Any, X: Any) -> Any:
     if not isinstance(frame, nw.DataFrame) or not model.schema_.named or frame.columns == names:
         return X
     return frame.select(names).to_native() if set(names) <= set(frame.columns) else X
-
-
-def _values_of(rows: Rows, place: int) -> dict[str, Any]:
-    """The cells of a row by column: numbers and categories, without those that are missing."""
-    out: dict[str, Any] = {}
-    numeric, codes = rows.table.block(slice(place, place + 1))
-    for k, j in enumerate(rows.schema.continuous):
-        if not np.isnan(numeric[0, k]):
-            out[rows.schema.names[j]] = float(numeric[0, k])
-    for k, j in enumerate(rows.schema.discrete):
-        column, code = rows.schema.columns[j], int(codes[0, k])
-        if code >= 0:
-            last = column.rare and code == len(column.categories) - 1
-            out[column.name] = column.rare[0] if last else column.categories[code]
-    return out
