@@ -217,7 +217,7 @@ def many_clients(address: str, seconds: float, body: dict[str, Any]) -> tuple[li
 
 def main() -> None:
     options = make_parser(__doc__).parse_args()
-    n = 300 if options.full else 40
+    n = 150 if options.full else 40
     packages = ("numpy", "scikit-learn", "starlette", "uvicorn")
     with Run(__file__, keep=options.full, packages=packages) as run, served(serve_bare) as (
         bare_address, _,

@@ -80,7 +80,6 @@ class Session:
 
     def about(self, _: dict[str, Any]) -> dict[str, Any]:
         """What the page needs before anything is asked."""
-        model = self.asked[0].model
         return {
             "models": [
                 {"name": one.name, "about": one.model.summary().about, "classes": one.classes,
@@ -96,7 +95,7 @@ class Session:
             "image": None if self.images is None else self.images.describe(),
             "can_rename": self.shown.can_rename,
             "can_save": self._save is not None,
-            "has_rules": hasattr(model, "rules"),
+            "has_rules": self.shown.has_rules,
         }  # fmt: skip
 
     def row(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,11 @@ class Shown:
         """Whether latent variables can get other names."""
         return hasattr(self._part, "rename_latents")
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether the states of its latent variables are rules."""
+        return hasattr(self._part, "rules")
+
     def describe(self) -> dict[str, Any]:
         """What the model found: a sentence, and HTML that escapes all that comes from data."""
         if self._found is None:
@@ -105,12 +110,15 @@ class Shown:
         if not hasattr(model, "rules"):
             raise Refused("This model has no rules.")
         frame = model.rules()
-        chances = model.transform(X)[0].tolist() if len(frame) else []
-        lines = [
-            [plain(row["latent"]), plain(row["rule"]), float(chance)]
-            for row, chance in zip(frame.to_dict("records"), chances, strict=True)
-            if chance > HOLDS
-        ]
+        # by name: an average may have members without any latent variable
+        names = [str(name).partition("_")[2] for name in model.get_feature_names_out()]
+        chances = dict(zip(names, model.transform(X)[0].tolist(), strict=True))
+        lines = []
+        for row in frame.to_dict("records"):
+            member = f"model{row['model']}_" if "model" in row else ""
+            chance = chances[f"{member}{row['latent']}={row['state']}"]
+            if chance > HOLDS:
+                lines.append([plain(row["latent"]), plain(row["rule"]), chance])
         return {"lines": sorted(lines, key=lambda line: -line[2]), "n_rules": len(frame)}
 
     def rename(self, name: str, new: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ export const startDraw = (about) => {
     context.lineWidth = 0.5;
     for (let x = 1; x < width; x += 1) context.strokeRect(x * size, -1, 0, pad.height + 2);
     for (let y = 1; y < height; y += 1) context.strokeRect(-1, y * size, pad.width + 2, 0);
-    if (cursor !== null && document.activeElement === pad) {
+    if (cursor !== null && pad.matches(":focus-visible")) {
       context.strokeStyle = "#0b6fb8";
       context.lineWidth = 3;
       context.strokeRect((cursor % width) * size + 2, Math.floor(cursor / width) * size + 2, size - 4, size - 4);
