@@ -64,9 +64,8 @@ class NaiveBayesModel(FittedModel):
     ) -> list[FloatArray]:
         """See `FittedModel`: given the class, a missing cell does not depend on the others."""
         joint = self.evidence(table, n_jobs) + self.log_prior
-        impossible = np.asarray(np.isneginf(joint)).all(axis=1)[
-            :, None
-        ]  # then as if nothing were seen
+        # a row that no class allows is filled as if nothing were seen
+        impossible = np.isneginf(joint).all(axis=1, keepdims=True)
         share = np.where(impossible, self.class_prior, np.exp(log_normalise(joint)))
         out = []
         for place, log_prob in enumerate(self.components.level_log_probs):

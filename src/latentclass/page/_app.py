@@ -116,7 +116,8 @@ async def _in_thread(call: Callable[[], Any]) -> Any:
             future.set_result(value) if error is None else future.set_exception(error)
 
     def run() -> None:
-        error, value = None, None
+        error: BaseException | None = None
+        value = None
         try:
             value = call()
         except StopIteration as stop:  # a future cannot hold one

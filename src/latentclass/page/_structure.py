@@ -31,7 +31,7 @@ class Shown:
     def __init__(self, model: Any, rows: Rows, *, drawn: bool) -> None:
         self._model, self._rows, self._drawn = model, rows, drawn
         leading = getattr(model, "best_estimator_", None)
-        self._part = leading if hasattr(leading, "schema_") else model
+        self._part: Any = leading if hasattr(leading, "schema_") else model
         self._found: dict[str, Any] | None = None
 
     @property
