@@ -20,6 +20,7 @@ sys.path[:0] = [
                 "hnb",
                 "latent_tree",
                 "mixture",
+                "page",
                 "reports",
                 "tables",
             ),
@@ -27,6 +28,8 @@ sys.path[:0] = [
         )
     ),
 ]
+
+from browsers import browser  # noqa: E402, F401
 
 # Each worker of pytest-xdist is one process per core: threads of BLAS on top would only make
 # them wait for each other. To be set before numpy loads; processes that tests start inherit it.

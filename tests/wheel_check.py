@@ -30,8 +30,12 @@ golden = sorted(pathlib.Path(sys.argv[1]).rglob("*.lc"))  # written where all ex
 assert len(golden) > 20
 for path in golden:
     latentclass.load(path)
-for name in ("report.html", "report.css", "report.js"):  # files that are not Python
+# files that are not Python
+for name in ("report.html", "findings.html", "report.css", "report.js"):
     assert (pathlib.Path(latentclass.__file__).parent / "reports" / name).is_file(), name
+static = pathlib.Path(latentclass.__file__).parent / "page" / "static"
+assert (static / "index.html").is_file()
+assert len(list(static.glob("*.js"))) == 7
 foreign = {"pandas", "polars", "pyarrow", "matplotlib"} & set(sys.modules)
 assert not foreign, foreign
 print("the wheel works in an empty environment")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from latentclass.mixture._latent_mixture import LatentMixture
     from latentclass.monitoring._drift import drift
     from latentclass.monitoring._summary import ColumnDrift, DriftSummary
+    from latentclass.page._server import LivePage, serve
     from latentclass.reports._report import Report, report
     from latentclass.reports._summary import ReportSummary
     from latentclass.tables._check import check_table
@@ -59,6 +60,7 @@ __all__ = [
     "LatentVariableClassifier",
     "Leaderboard",
     "LeaderboardRow",
+    "LivePage",
     "MDLDiscretizer",
     "ModelDescription",
     "ModelSummary",
@@ -81,6 +83,7 @@ __all__ = [
     "read_table",
     "report",
     "save",
+    "serve",
     "warmup",
 ]
 
@@ -121,6 +124,8 @@ _HOMES = {
     "check_table": "latentclass.tables._check",
     "read_table": "latentclass.tables._files",
     "save": "latentclass.files._save",
+    "LivePage": "latentclass.page._server",
+    "serve": "latentclass.page._server",
     "warmup": "latentclass.estimator._warmup",
     "Plan": "latentclass.auto._classifier",
 }

@@ -1,13 +1,20 @@
-"""Run commands in this process, and the small table that they run on."""
+"""Run commands in this process or in one of their own, and the small table that they run on."""
 
 import csv
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from click.testing import CliRunner
 
+import latentclass
 from latentclass.cli._app import app
+
+SOURCE = Path(latentclass.__file__).parents[1]
 
 
 class Ended(NamedTuple):
@@ -40,6 +47,21 @@ def run(*arguments, stdin=None):
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Ended(done.exit_code, done.stdout, done.stderr)
+
+
+def start(*arguments, **more):
+    """Start a real process."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), **more.pop("env", {})}
+    command = [sys.executable, "-m", "latentclass", *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **more
+    )
+
+
+def finish(process):
+    """Wait for a process: its exit code, standard output and standard error."""
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
 
 
 def draw_customers(n=120, seed=0):

@@ -1,33 +1,15 @@
 """The program as a whole: help, exit codes, streams, signals. Some of it in real processes."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from command_runs import draw_customers, run, write_csv
+from command_runs import draw_customers, finish, run, start, write_csv
 
 import latentclass
 from latentclass.cli._app import HOMES, app
-
-SOURCE = Path(latentclass.__file__).parents[1]
-
-
-def start(*arguments, **more):
-    """Start a real process."""
-    environment = os.environ | {"PYTHONPATH": str(SOURCE), **more.pop("env", {})}
-    command = [sys.executable, "-m", "latentclass", *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **more
-    )
-
-
-def finish(process):
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
 
 
 @pytest.mark.parametrize("name", HOMES)

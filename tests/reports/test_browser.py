@@ -1,17 +1,12 @@
-"""The page in a real browser, from a file, offline.
+"""The page in a real browser, from a file, offline."""
 
-Without playwright or a browser these tests are skipped. Where LATENTCLASS_BROWSER=required is set,
-as in CI, they fail instead.
-"""
-
-import os
-import shutil
 import warnings
 
 import pytest
 from hostile import hostile_report, hostile_table
 from sklearn.base import clone
 
+from browsers import serious
 from latentclass import (
     AutoLatentClassifier,
     HNBClassifier,
@@ -24,29 +19,7 @@ from latentclass import (
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (390, 1280)
-
-
-def lacking(reason):
-    if os.environ.get("LATENTCLASS_BROWSER") == "required":
-        pytest.fail(f"LATENTCLASS_BROWSER=required, but {reason}")
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        lacking("playwright is not installed: python -m pip install playwright")
-    place = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if place is None:
-        lacking("no chromium was found: apt-get install chromium")
-    with sync_playwright() as play:
-        started = play.chromium.launch(executable_path=place, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -237,12 +210,6 @@ def test_axe_finds_nothing_serious(browser, pages, name, scheme):
 
 
 def serious_findings(browser, path, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     # the checker is a script of its own, which our policy would not let in
     with Visit(browser, path, 390, color_scheme=scheme, bypass_csp=True) as visit:
-        found = axe.run(visit.page).response["violations"]
-    return [
-        (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0].get("failureSummary", "")[:300])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
+        return serious(visit.page)

@@ -22,6 +22,7 @@ HOMES = {
     "compare": ("_compare", "Compare models on the same folds of tables."),
     "explain": ("_explain", "Tell why rows get their class."),
     "report": ("_report", "Write a page about a model for people who never saw it."),
+    "serve": ("_serve", "Open a page on this machine to ask a model."),
     "anomalies": ("_anomalies", "Show the most unusual rows of a file."),
     "complete": ("_complete", "Fill the missing cells of a file."),
     "sample": ("_sample", "Draw rows from a model."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
@@ -30,6 +32,33 @@ def draws_for(n_patterns: int, n_draws: int) -> int:
     return min(n_draws, max(LEAST_DRAWS, MOST_SCORED // max(n_patterns, 1)))
 
 
+class DrawnRows:
+    """Rows drawn from a model, and how probable they are with some of their cells missing."""
+
+    def __init__(
+        self, model: FittedModel, n_draws: int, rng: np.random.Generator, n_jobs: int | None
+    ) -> None:
+        self._model, self._n_jobs = model, n_jobs
+        self._drawn = draw_table(model, n_draws, rng).block(slice(None))
+
+    def scores(self, patterns: BoolArray) -> Iterator[FloatArray]:
+        """Sorted log-densities of the drawn rows, for one set of observed cells after another."""
+        n = len(self._drawn.numeric)
+        step = max(1, BATCH // n)
+        for start in range(0, len(patterns), step):
+            some = patterns[start : start + step]
+            found = self._model.log_density(_hidden_copies(self._drawn, some), self._n_jobs)
+            yield from np.sort(found.reshape(len(some), n))
+
+
+def share_below(score: FloatArray, reference: FloatArray) -> FloatArray:
+    """Share of drawn rows that are at most as probable as each row, the row itself counted."""
+    finite = np.isfinite(score)
+    limit = np.where(finite, score + TIE * (1.0 + np.abs(np.where(finite, score, 0.0))), score)
+    below = np.searchsorted(reference, limit, side="right")
+    return np.asarray((1.0 + below) / (1.0 + len(reference)))
+
+
 def unusual_rows(
     model: FittedModel, table: Table, n_draws: int, rng: np.random.Generator, n_jobs: int | None
 ) -> FloatArray:
@@ -38,22 +67,14 @@ def unusual_rows(
     The drawn rows have the same missing cells as the row.
     """
     score = model.log_density(table, n_jobs)
-    finite = np.isfinite(score)
-    limit = np.where(finite, score + TIE * (1.0 + np.abs(np.where(finite, score, 0.0))), score)
     patterns, of_row = missing_patterns(table)
-    n = draws_for(len(patterns), n_draws)
-    drawn = draw_table(model, n, rng).block(slice(None))
+    drawn = DrawnRows(model, draws_for(len(patterns), n_draws), rng, n_jobs)
     out = np.empty(table.n_rows)
     order = np.argsort(of_row, kind="stable")
     ends = np.cumsum(np.bincount(of_row, minlength=len(patterns)))
     rows_of = np.split(order, ends[:-1])
-    step = max(1, BATCH // n)
-    for start in range(0, len(patterns), step):
-        some = patterns[start : start + step]
-        scores = model.log_density(_hidden_copies(drawn, some), n_jobs).reshape(len(some), n)
-        for rows, reference in zip(rows_of[start : start + step], np.sort(scores), strict=True):
-            below = np.searchsorted(reference, limit[rows], side="right")
-            out[rows] = (1.0 + below) / (1.0 + n)
+    for rows, reference in zip(rows_of, drawn.scores(patterns), strict=True):
+        out[rows] = share_below(score[rows], reference)
     return out
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 
 from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table, block_spans
@@ -73,6 +75,27 @@ class HybridColumns(NamedTuple):
             for place, span in enumerate(self.questions.spans)
             if span.stop > span.start
         ]
+
+    def mean_chances(
+        self, logits: FloatArray, by_point: FloatArray
+    ) -> Iterator[tuple[int, FloatArray]]:
+        """P(category) of each column with questions, averaged over points, (rows, levels).
+
+        `logits` has shape (rows, points, questions), `by_point` (rows, points, 1) their shares. The
+        columns with a single question, whether they are of the second category, are averaged all at
+        once: an image has many of them.
+        """
+        spans = self.questions.spans
+        single = [k for k, span in enumerate(spans) if span.stop == span.start + 1]
+        if single:
+            yes = expit(logits[..., [spans[k].start for k in single]])
+            mean = (yes * by_point).sum(axis=1)
+            for place, k in enumerate(single):
+                yield k, np.stack([1.0 - mean[:, place], mean[:, place]], axis=1)
+        for k, span in enumerate(spans):
+            if span.stop > span.start + 1:
+                log_prob = self.questions.log_probabilities(k, logits[..., span])
+                yield k, (by_point * np.exp(log_prob)).sum(axis=1)
 
     def blank_codes(self, n_rows: int) -> CodeArray:
         """Codes of rows: missing, except in columns with a single category."""

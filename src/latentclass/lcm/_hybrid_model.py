@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass._validation import check_option
 from latentclass.data._schema import Block, Table, join_tables
 from latentclass.engine._em import take_starts
@@ -26,6 +26,7 @@ from latentclass.estimator._gaussian_model import Scaling
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams
 from latentclass.lcm._hybrid_posterior import (
+    Bounds,
     ClassComponent,
     Points,
     gaussian_draws,
@@ -36,7 +37,7 @@ from latentclass.lcm._hybrid_posterior import (
     spread_points,
     take_seen,
 )
-from latentclass.lcm._logistic_bound import read_rows
+from latentclass.lcm._logistic_bound import HybridRows, read_rows
 from latentclass.lcm._model import BestStart, LatentModel
 from latentclass.lcm._stick_breaking import Question
 
@@ -66,6 +67,18 @@ def check_predict_method(predict_method: str, n_latent: int) -> None:
             f"predict_method='quadrature' needs n_latent of at most {MOST_GRID}, got "
             f"{n_latent}. Use predict_method='importance'."
         )
+
+
+class Glance(NamedTuple):
+    """What one look at some rows tells.
+
+    `evidence` (n_rows, n_classes) is log p(row | class), `chances` are P(level | row) of each
+    discrete column, and `codes` likely codes of all of them.
+    """
+
+    evidence: FloatArray
+    chances: list[FloatArray]
+    codes: CodeArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +278,30 @@ class HybridModel(LatentModel):
                 codes[:, place] = chance.argmax(axis=1)
         return Table(self.scaling.restore_standardised(values), codes)
 
-    def _expect(self, block: Block) -> tuple[FloatArray, list[FloatArray]]:
+    def glance(self, block: Block) -> Glance:
+        """Evidence, expected cells and likely codes of some rows from one posterior of z.
+
+        The codes are the modes at the mean of z given the best class, where the search for the most
+        probable ones begins: for pictures that follow a pen.
+        """
+        rows = self.columns.block_rows(block)
+        bounds = self._bounds(rows)
+        evidence = self.average.mix(log_bounds_given_class(self.params, bounds.log_bound))
+        evidence = evidence + self.scaling.log_density_outside(block.numeric)[:, None]
+        _, chances = self._expect(block, bounds)
+        return Glance(evidence, chances, self._modes(block, bounds, 0).codes)
+
+    def _bounds(self, rows: HybridRows) -> Bounds:
+        """log p(row | class, component) by the method of prediction, and the moments of z."""
+        found, points = raise_bounds(self.params, rows, moments=True), self._points()
+        assert found.moments is not None
+        if points is None:
+            return found
+        return found._replace(log_bound=integrate(self.params, rows, found.moments, points))
+
+    def _expect(
+        self, block: Block, bounds: Bounds | None = None
+    ) -> tuple[FloatArray, list[FloatArray]]:
         """Means of the standardised columns, and probabilities of the levels of each discrete one.
 
         Both are those of the cells if they were missing.
@@ -273,10 +309,8 @@ class HybridModel(LatentModel):
         params, columns = self.params, self.columns
         rows = columns.block_rows(block)
         points = self._points()
-        by_component, moments = raise_bounds(params, rows, moments=True)
+        by_component, moments = bounds or self._bounds(rows)
         assert moments is not None
-        if points is not None:
-            by_component = integrate(params, rows, moments, points)
         joint = by_component + params.log_weight[..., None]
         n_rows = joint.shape[3]
         share = np.exp(log_normalise(joint.reshape(-1, n_rows).T)).T.reshape(joint.shape)
@@ -298,8 +332,8 @@ class HybridModel(LatentModel):
             a = draws.z @ one.weights.T + one.offset
             means = self._mean_values(a[..., :n_gaussian], by_point, one.noise, hidden[mine])
             values[mine] += weight * means
-            for place, log_prob in columns.categories(a[..., n_gaussian:]):
-                chances[place][mine] += weight * (by_point * np.exp(log_prob)).sum(axis=1)
+            for place, mean in columns.mean_chances(a[..., n_gaussian:], by_point):
+                chances[place][mine] += weight * mean
         return values, chances
 
     def _mean_values(
@@ -379,10 +413,14 @@ class HybridModel(LatentModel):
         return join_tables(list(parts))
 
     def _propose_block(self, block: Block, shown: Block, rank: int) -> Table:
-        params, columns = self.params, self.columns
-        bounds, moments = raise_bounds(params, columns.block_rows(shown), moments=True)
+        rows = self.columns.block_rows(shown)
+        return self._modes(block, raise_bounds(self.params, rows, moments=True), rank)
+
+    def _modes(self, block: Block, bounds: Bounds, rank: int) -> Table:
+        """Missing cells filled by their modes at the mean of z given a class (see `_propose`)."""
+        params, columns, moments = self.params, self.columns, bounds.moments
         assert moments is not None
-        joint = bounds + params.log_weight[..., None]
+        joint = bounds.log_bound + params.log_weight[..., None]
         _, n_classes, n_components, n_rows = joint.shape
         rows = np.arange(n_rows)
         by_class = joint.transpose(1, 0, 2, 3).reshape(n_classes, -1, n_rows)

@@ -8,11 +8,13 @@ import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._schema import Block, Table
+from latentclass.engine._logspace import log_normalise
 from latentclass.estimator._fitted import (
     FittedModel,
     Posterior,
     check_distribution,
     check_shape,
+    mark_levels,
 )
 from latentclass.naive_bayes._components import ProductComponents
 
@@ -56,3 +58,18 @@ class NaiveBayesModel(FittedModel):
         """The cells of the most probable completion."""
         joint = self.evidence(table, n_jobs) + self.log_prior
         return self.components.best_cells(table, joint, self.components.peaks())
+
+    def level_chances(
+        self, table: Table, n_levels: IndexArray, n_jobs: int | None
+    ) -> list[FloatArray]:
+        """See `FittedModel`: given the class, a missing cell does not depend on the others."""
+        joint = self.evidence(table, n_jobs) + self.log_prior
+        # a row that no class allows is filled as if nothing were seen
+        impossible = np.isneginf(joint).all(axis=1, keepdims=True)
+        share = np.where(impossible, self.class_prior, np.exp(log_normalise(joint)))
+        out = []
+        for place, log_prob in enumerate(self.components.level_log_probs):
+            mine = np.asarray(table.codes)[:, place]
+            shown = mark_levels(mine, n_levels[place])
+            out.append(np.where(mine[:, None] < 0, share @ np.exp(log_prob), shown))
+        return out

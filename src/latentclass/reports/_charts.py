@@ -119,8 +119,8 @@ def roc_plot(points: Sequence[tuple[float, float]], name: str) -> str:
     return str(drawing)
 
 
-def space_plot(space: SpaceFinding) -> str:
-    """Rows and class ellipses in the plane of two latent variables."""
+def space_plot(space: SpaceFinding, live: bool = False) -> str:
+    """Rows and class ellipses in the plane of two latent variables; `live` ones can be picked."""
     xs = [p[0] for p in space.points]
     ys = [p[1] for p in space.points]
     for (a, b), (da, db) in zip(space.centres, space.deviations, strict=True):
@@ -129,9 +129,15 @@ def space_plot(space: SpaceFinding) -> str:
     drawing = Drawing(WIDTH, 330, f"Rows by {space.axes[0]} and {space.axes[1]}")
     x, y = Axis(min(xs), max(xs), 34, WIDTH - 8), Axis(min(ys), max(ys), 292, 24)
     _frame(drawing, x, y)
-    for a, b, code in sorted(space.points, key=lambda point: point[2]):
+    rows = space.rows or range(len(space.points))
+    for row, (a, b, code) in sorted(
+        zip(rows, space.points, strict=True), key=lambda pair: pair[1][2]
+    ):
         told = space.classes[code] if code >= 0 else "without a class"
-        drawing.add("circle", f"point {colour(code)}", cut(told, 60), cx=x(a), cy=y(b), r=2.6)
+        picked = {"data_row": str(row)} if live and space.rows else {}
+        drawing.add(
+            "circle", f"point {colour(code)}", cut(told, 60), cx=x(a), cy=y(b), r=2.6, **picked
+        )
     for k, ((a, b), (da, db)) in enumerate(zip(space.centres, space.deviations, strict=True)):
         drawing.add(
             "ellipse",
@@ -147,8 +153,8 @@ def space_plot(space: SpaceFinding) -> str:
     return str(drawing)
 
 
-def tree_plot(tree: TreeFinding) -> str:
-    """A tree from left to right, one line of the page for each column."""
+def tree_plot(tree: TreeFinding, live: bool = False) -> str:
+    """A tree from left to right, one line for each column; latents of a `live` one are buttons."""
     nodes = tree.nodes
     depth = [0] * len(nodes)
     children: list[list[int]] = [[] for _ in nodes]
@@ -171,7 +177,7 @@ def tree_plot(tree: TreeFinding) -> str:
         return y_of[place]
 
     place_below(0)
-    drawing = Drawing(WIDTH, 22.0 * line + 16, tree.title)
+    drawing = Drawing(WIDTH, 22.0 * line + 16, tree.title, "group" if live else "img")
     top = max((node.information or 0.0 for node in nodes), default=0.0)
     x_of = [18 + step * d for d in depth]
     for place, node in enumerate(nodes):
@@ -190,7 +196,10 @@ def tree_plot(tree: TreeFinding) -> str:
         x, y = x_of[place], y_of[place]
         if node.n_states:
             states = f"{node.n_states} states" if node.n_states > 0 else "what is predicted"
-            drawing.add("circle", "node", f"{node.name}: {states}", cx=x, cy=y, r=9)
+            told = f"{node.name}: {states}"
+            picked = {"data_latent": node.name, "role": "button", "tabindex": "0"}
+            picked = picked | {"aria_label": told} if live and node.n_states > 0 else {}
+            drawing.add("circle", "node", told, cx=x, cy=y, r=9, **picked)
             inside = str(node.n_states) if node.n_states > 0 else "y"
             drawing.text(x, y + 4, inside, "tiny", "middle")
             drawing.text(x, y - 12, cut(node.name, 12), "tiny halo", "middle", node.name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from latentclass.reports import _charts as charts
 from latentclass.reports import _text as text
-from latentclass.reports._summary import ReportSummary, RowView
+from latentclass.reports._summary import Finding, ReportSummary, RowView
 
 ROW_TEXT, CELL_TEXT = 60, 40
 """Characters of a name of a row, and of a cell, in the list that rows are looked up in."""
@@ -39,7 +39,7 @@ KINDS = {"continuous": "number", "nominal": "categories", "binary": "two values"
 
 def render(summary: ReportSummary) -> str:
     """The page as text."""
-    environment = _environment()
+    environment = page_environment()
     from markupsafe import Markup
 
     script = _read("report.js")
@@ -155,11 +155,23 @@ def _formatted(value: Any, kind: str) -> str:
     return f"{value:.2g} s" if kind == "seconds" else text.loss(value)
 
 
-def _environment() -> Any:
-    from jinja2 import Environment, StrictUndefined
+def render_findings(findings: Sequence[Finding]) -> str:
+    """What a model found, as a part of the live page: latent variables and points can be picked."""
+    template = (
+        '{% from "findings.html" import finding %}'
+        "{% for one in findings %}{{ finding(one, true) }}{% endfor %}"
+    )
+    found: str = page_environment().from_string(template).render(findings=findings)
+    return found
+
+
+def page_environment() -> Any:
+    """Jinja with the pictures and texts of a page; it escapes all that comes from data."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     made = Environment(
+        loader=FunctionLoader(_read),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -287,6 +287,7 @@ def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) ->
         tuple((float(row[first]), float(row[second])) for row in means),
         tuple((float(row[first]), float(row[second])) for row in deviations),
         rows.n_rows - len(shown),
+        tuple(shown.tolist()),
     )
 
 

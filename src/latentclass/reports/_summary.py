@@ -250,6 +250,8 @@ class SpaceFinding:
         Of each class in the model.
     n_left_out : int
         Rows that are not drawn.
+    rows : tuple of int
+        Place of each point's row in the table.
     """
 
     title: str
@@ -260,6 +262,7 @@ class SpaceFinding:
     centres: tuple[tuple[float, float], ...]
     deviations: tuple[tuple[float, float], ...]
     n_left_out: int = 0
+    rows: tuple[int, ...] = ()
     kind: str = "space"
 
 
@@ -604,17 +607,18 @@ class ReportSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """As dicts, lists, text and numbers, as JSON has them; numbers that JSON lacks are None."""
-        found: dict[str, Any] = _plain(self)
+        found: dict[str, Any] = plain_values(self)
         return found
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
+    """Values as JSON has them; numbers that it lacks are None."""
     if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+        return {item.name: plain_values(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: plain_values(one) for key, one in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [plain_values(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -20,11 +20,13 @@ class Drawing:
         Size in pixels; the page may show it smaller.
     label : str
         What the picture shows, for those who cannot see it.
+    role : str, default="img"
+        "group" if parts of it can be used.
     """
 
-    def __init__(self, width: float, height: float, label: str) -> None:
+    def __init__(self, width: float, height: float, label: str, role: str = "img") -> None:
         self.width, self.height = width, height
-        self._label = label
+        self._label, self._role = label, role
         self._parts: list[str] = []
 
     def add(self, tag: str, style: str = "", title: str = "", **numbers: float | str) -> None:
@@ -59,6 +61,6 @@ class Drawing:
     def __str__(self) -> str:
         size = f'viewBox="0 0 {fixed(self.width)} {fixed(self.height)}" width="{fixed(self.width)}"'
         return (
-            f'<svg {size} height="{fixed(self.height)}" role="img" '
+            f'<svg {size} height="{fixed(self.height)}" role="{self._role}" '
             f'aria-label="{escape(self._label)}">{"".join(self._parts)}</svg>'
         )

@@ -1,0 +1,1 @@
+"""The live page: a local page to ask a fitted model."""
