@@ -285,19 +285,28 @@ def test_fewer_components_are_kept_within_one_standard_error():
     assert fewest_components([(Recipe("b", 1), base + 0.5), (Recipe("b", 2), base)]) == 1
 
 
-def test_filled_cells_are_marked_only_if_there_were_some_in_training(table):
+def test_missing_cells_are_filled_by_the_mean(table):
     X, y = table
     model = LatentVariableClassifier("logistic_regression", 2, random_state=0).fit(X, y)
     coder = model._model.classifiers.coder
     assert isinstance(coder, FilledCoder)
-    np.testing.assert_array_equal(coder.holed, [True, False])
     block = model.schema_.encode(X).block(slice(None))
     matrix = coder.matrix(block)
-    assert matrix.shape[1] == 2 + 1 + 3
+    assert matrix.shape[1] == 2 + 3
     hidden = np.isnan(block.numeric[:, 0])
+    assert hidden.any()
     np.testing.assert_array_equal(matrix[hidden, 0], 0.0)
-    np.testing.assert_array_equal(matrix[:, 2], hidden)
     np.testing.assert_allclose(matrix[~hidden, 0].std(), 1.0)
+
+
+def test_holes_that_tell_the_class_are_no_evidence_of_the_values_that_are_there():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = pd.DataFrame({"debt": rng.normal(size=400), "age": rng.normal(y, 1.0)})
+    X.loc[(y == 1) & (rng.random(400) < 0.3), "debt"] = np.nan
+    seen = X[X["debt"].notna()]
+    model = LatentVariableClassifier("logistic_regression", 1, random_state=0).fit(X, y)
+    assert np.abs(model.explain(seen).weights[:, 0]).mean() < 0.15
 
 
 def test_an_average_needs_classifiers_of_the_search(table):

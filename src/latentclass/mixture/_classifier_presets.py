@@ -1,8 +1,9 @@
 """Classifiers of components by name, and the matrix that they take.
 
-The matrix has no missing cells: a continuous column is centred and scaled, a missing number is the
-column's mean, and a column that had missing numbers in training has another one that marks them. So
-the classifiers take any table.
+The matrix has no missing cells: a continuous column is centred and scaled, and a missing number is
+the column's mean. So the classifiers take any table. That a cell is missing says nothing about the
+class, as in the other models, unless `missing_indicator` asks for it: `explain` hides cells, and a
+classifier that takes hidden cells for missing ones would explain the hiding.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class FilledCoder:
     mean, scale : arrays of shape (n_continuous,)
         Mean and standard deviation of the training rows.
     holed : array of bool of shape (n_continuous,)
-        Which columns had missing cells in training.
+        Columns whose missing cells have marks in the matrix. New fits have none; files may.
     """
 
     offsets: IndexArray
@@ -103,7 +104,7 @@ class FilledCoder:
             np.concatenate([[0], np.cumsum(schema.n_levels)]).astype(np.intp),
             mean,
             np.where(scale > 0, scale, 1.0),
-            np.asarray(~seen.all(axis=0)),
+            np.zeros(len(mean), dtype=bool),
         )
 
     def matrix(self, block: Block) -> FloatArray:
