@@ -261,7 +261,7 @@ def main() -> None:
                     late = float(np.quantile(times, 0.99))
                     run.add(label, "99th percentile", late, unit="ms", clock="wall")
                     grown = megabytes(pid) / before
-                    run.add(label, "memory after / before", grown, limit=LARGEST_GROWTH)
+                    run.add(label, "growth of memory", grown, limit=LARGEST_GROWTH)
 
 
 if __name__ == "__main__":
