@@ -47,6 +47,12 @@ def test_a_row_of_the_data_is_asked_as_it_stands(session):
         assert model.classes_[why["target"]] == told.target[0]
 
 
+def test_a_row_is_found_by_its_name(session):
+    assert session.row({"name": " r40 "}) == session.row({"row": 40})
+    with pytest.raises(Refused, match=r"^No row has the name '40'\. Names are such as 'r0'\.$"):
+        session.row({"name": 40})
+
+
 def test_an_empty_row_gives_the_prior_and_what_to_expect(session):
     model = session.asked[0].model
     (said,) = session.ask({"cells": [None] * 4})

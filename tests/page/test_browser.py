@@ -124,7 +124,7 @@ def test_two_models_stand_side_by_side_with_their_evidence(browser, two):
         settled(page)
         titles = page.locator(".answer h3").all_inner_texts()
         assert titles == ["NaiveBayes", "LCMClassifier"]
-        page.fill("#row-number", "7")
+        page.fill("#row-number", "r7")
         page.press("#row-number", "Enter")
         page.wait_for_selector("#row-name:text('Row r7')")
         for m, asked in enumerate(two._session.asked):

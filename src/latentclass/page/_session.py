@@ -99,8 +99,8 @@ class Session:
         }  # fmt: skip
 
     def row(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The cells of a row of the data."""
-        place = whole(body, "row", 0, self.rows.n_rows - 1 if self.has_data else -1)
+        """The cells of a row of the data, by its place or its name."""
+        place = self._named(body["name"]) if "name" in body else self._place(body)
         values: dict[str, Any] = {}
         for rows in filter(None, (self.beside_rows, self.rows)):
             values |= values_of(rows.schema, rows.table, place)
@@ -110,6 +110,18 @@ class Session:
             "label": self.rows.classes[code] if code >= 0 else "",
             "cells": [one.write(values.get(one.name)) for one in self.form.fields],
         }
+
+    def _place(self, body: dict[str, Any]) -> int:
+        return whole(body, "row", 0, self.rows.n_rows - 1 if self.has_data else -1)
+
+    def _named(self, name: Any) -> int:
+        """The place of the first row with a name."""
+        names = self.rows.names if self.has_data else []
+        for place, one in enumerate(names):
+            if one == str(name).strip():
+                return place
+        such = f" Names are such as {names[0]!r}." if len(names) else ""
+        raise Refused(f"No row has the name {str(name)[:60]!r}.{such}")
 
     def ask(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         """What each model says about a row."""

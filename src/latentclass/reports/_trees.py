@@ -110,7 +110,8 @@ def tree_groups(model: Any, label: Any, rows: Rows) -> tuple[LatentGroups, ...]:
         marks: list[list[str]] = [[] for _ in sizes]
         for column, cells in part.groupby("column", sort=False):
             shares = cells.pivot(index="group", columns="level", values="probability")
-            shares = shares[cells["level"].drop_duplicates()].sort_index()
+            # by reindex: a list of booleans would choose rows
+            shares = shares.reindex(columns=list(cells["level"].drop_duplicates())).sort_index()
             table = shares.to_numpy(dtype=np.float64)
             levels = [level_text(model, rows, column, level) for level in shares.columns]
             far = table - sizes.to_numpy() @ table

@@ -172,19 +172,20 @@ export const startAsk = (about) => {
     fresh(at("row-name").textContent);
   });
 
-  const load = async (place) => {
+  const show = async (which) => {
     try {
-      const found = await ask("row", { row: place });
+      const found = await ask("row", which);
       found.cells.forEach((cell, j) => put(j, cell));
-      at("row-number").value = String(place);
+      at("row-number").value = found.name;
       fresh(`Row ${found.name}${found.label ? `, of class ${found.label}` : ""}.`);
     } catch (error) {
       complain(error.message);
     }
   };
+  const load = (place) => show({ row: place });
   if (about.n_rows) {
     at("from-data").hidden = false;
-    const go = () => load(Number(at("row-number").value));
+    const go = () => show({ name: at("row-number").value });
     at("row-load").addEventListener("click", go);
     at("row-number").addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
     load(0);
