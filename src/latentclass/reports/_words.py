@@ -220,8 +220,14 @@ def _named_class(quality: Quality) -> str:
     """How the class of a row is chosen, and what a reader can do about it."""
     if not quality.cut_offs:
         return "The class with the highest probability is named, however low it is."
-    sought = cut(quality.per_class[quality.sought].name)
+    sought, other = (cut(quality.per_class[k].name) for k in (quality.sought, 1 - quality.sought))
+    found = [one.recall or 0.0 for one in quality.per_class]
+    if found[quality.sought] <= found[1 - quality.sought]:
+        change = f"a lower cut-off for {sought} finds more of its rows, with more false alarms"
+    else:
+        change = (
+            f"a higher cut-off for {sought} leaves more rows to {other}, and misses more {sought}"
+        )
     return (
-        "The class with a probability above 50 % is named. With a lower cut-off for "
-        f"{sought}, more of its rows are found, with more false alarms: see Finding {sought} below."
+        f"The class with a probability above 50 % is named; {change}: see Finding {sought} below."
     )
