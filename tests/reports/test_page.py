@@ -212,7 +212,7 @@ def test_one_huge_weight_leaves_the_other_bars_visible():
         return Rows((view,), (), (), (), 1, 1)
 
     assert most_weight(rows(2.69, 0.96, 0.3)) == 2.69
-    assert most_weight(rows(*[1.0] * 30, 50.0, float("inf"))) == 2.0
+    assert most_weight(rows(*[1.0] * 30, 50.0, float("inf"))) == 3.0
     assert most_weight(rows()) == 1.0
 
 

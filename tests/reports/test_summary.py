@@ -428,7 +428,7 @@ def test_a_rule_that_several_latent_variables_hold_has_one_line():
     lines = describe_structure(model, read_rows(model, X, y, None)).findings[-1].rows
     assert len(model.rules()) == 4
     states = model.rules().set_index(["rule", "latent"])["state"]
-    assert {line[0]: line[-1] for line in lines} == {
+    assert {line[0]: line[-1].replace("\u00a0", " ") for line in lines} == {
         rule: f"L1 = {states[rule, 'L1']}, L2 = {states[rule, 'L2']}"
         for rule in ("b = a", "b != a")
     }

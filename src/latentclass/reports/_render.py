@@ -20,7 +20,7 @@ ROW_TEXT, CELL_TEXT = 60, 40
 
 MOST_MISTAKES = 15
 
-MOST_TIMES = 2.0
+MOST_TIMES = 3.0
 """The scale of bars ends at so many times the weight that 95 % of the cells stay below."""
 
 GROUPS = (
@@ -131,7 +131,7 @@ def row_data(summary: ReportSummary) -> str:
 
 def most_weight(rows: Rows) -> float:
     """The weight of a cell that fills a bar: all rows of the page have one scale."""
-    every = (*rows.hardest, *rows.oddest, *rows.typical, *rows.listed)
+    every = (*rows.hardest, *rows.oddest, *rows.typical)
     sizes = [abs(cell.weight) for row in every for cell in row.evidence if cell.cell]
     finite = sorted(size for size in sizes if math.isfinite(size))
     if not finite:

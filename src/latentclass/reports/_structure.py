@@ -44,9 +44,9 @@ MOVED = 0.3
 RULES_TEXT = (
     "Beside each rule stands the class that is most raised among its rows: its share there, its "
     "share in all rows, and how many times as often it is as in all rows. Rules that tell most "
-    "come first: many rows, and shares far from those in all rows. A rule with 1.0 times tells next "
-    "to nothing. Each rule is a state of a latent variable, named in the last column. A rule that "
-    "speaks of such a state, as in L1 = 1, means the rule with that name."
+    "come first: many rows, and shares far from those in all rows. A rule with 1.0 times tells "
+    "next to nothing. Each rule is a state of a latent variable, named in the last column. A "
+    "rule that speaks of such a state, as in L1 = 1, means the rule with that name."
 )
 
 LOGIT = 1.7
@@ -237,7 +237,8 @@ def _rule_lines(model: Any, rows: Rows, frame: Any, several: bool) -> list[tuple
             float(row["support"]),
             *((int(row["model"]),) if several else ()),
         )
-        holders.setdefault(line, []).append(f"{plain(row['latent'])} = {row['state']}")
+        name = f"{plain(row['latent'])} = {row['state']}".replace(" ", "\u00a0")  # on one line
+        holders.setdefault(line, []).append(name)
         telling[line] = told
     return [
         (*line, ", ".join(names))

@@ -228,6 +228,4 @@ def _named_class(quality: Quality) -> str:
         change = (
             f"a higher cut-off for {sought} leaves more rows to {other}, and misses more {sought}"
         )
-    return (
-        f"The class with a probability above 50 % is named; {change}: see Finding {sought} below."
-    )
+    return f"The class with a probability above 50 % is named; {change}: see “Finding {sought}”."

@@ -112,7 +112,7 @@
     const answer = unseen === null || !data.refitted
       ? `The model says ${own}${judged(predicted)} `
       : `Held out, the model said ${data.classes[unseen[0]]} (${percent(unseen[1])})${judged(unseen[0])} ` +
-        `Fitted to all rows, it says ${own}; the weights are about this answer. `;
+        `Fitted to all rows, it says ${own}. `;
     found.append(make("p", known + answer + odd));
     const table = make("table", undefined, "evidence");
     const top = table.createTHead().insertRow();
