@@ -69,7 +69,7 @@ def _weakest(quality: Quality) -> list[str]:
     one, line = quality.per_class[place], quality.confusion[place]
     taken = [(n, k) for k, n in enumerate(line) if k != place and n]
     most, other = max(taken)
-    name, as_name = cut(one.name), cut(quality.per_class[other].name)
+    name, as_name = class_word(one.name), class_word(quality.per_class[other].name)
     if one.n_rows == 1:
         return [f"It takes the only row that is {name} for {as_name}."]
     if one.n_rows - line[place] == 1:
@@ -103,7 +103,12 @@ def _beside(subject: Subject, quality: Quality) -> list[str]:
 
 def always(subject: Subject) -> str:
     """Guessing, in words."""
-    return f"Always answering {cut(max(subject.classes, key=lambda one: one.share).name)}"
+    return f"Always answering {class_word(max(subject.classes, key=lambda one: one.share).name)}"
+
+
+def class_word(name: str) -> str:
+    """The name of a class in a sentence; a number says that it is one."""
+    return f"class {name}" if name.replace(".", "").isdigit() else cut(name)
 
 
 def _share(score: Score) -> str:
