@@ -31,6 +31,7 @@ from latentclass.reports._structure import describe_structure
 from latentclass.reports._table import read_rows
 from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, signed
 from latentclass.reports._trees import group_words
+from latentclass.reports._words import class_word
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +329,27 @@ def test_the_weakness_of_a_model_is_said_in_words():
     assert (
         f"Always answering good is right for {100 * np.mean(y == 'good'):.1f} %." in found.words[1]
     )
+
+
+def test_advice_on_holes_is_for_models_that_do_not_learn_from_them():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], 150)
+    holes = (y == "yes") & (rng.random(300) < 0.5)
+    X = pd.DataFrame({"x": np.where(holes, np.nan, rng.normal(size=300))})
+    for learns in (False, True):
+        model = NaiveBayes(missing_indicator=learns).fit(X, y)
+        found = report(model, X, y, folds=2).summary.warnings
+        told = any("whether a cell is filled in tells about the class" in words for words in found)
+        assert told is not learns
+
+
+def test_classes_that_are_numbers_are_called_so():
+    assert [class_word(name) for name in ("2", "2.0", "bad", "x" * 40)] == [
+        "class 2",
+        "class 2.0",
+        "bad",
+        "x" * 27 + "…",
+    ]
 
 
 def test_cut_offs_of_the_rarer_class_are_counted(toy):
