@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,14 +21,14 @@ from latentclass import (
     LCMClassifier,
     report,
 )
-from latentclass.auto._leaderboard import Leaderboard
+from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
 from latentclass.auto._search import NO_TIME
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.reports import _quality as quality
 from latentclass.reports._bins import number_bins
 from latentclass.reports._pairs import cramers_v
-from latentclass.reports._structure import describe_structure
+from latentclass.reports._structure import describe_structure, leading_name
 from latentclass.reports._table import read_rows
 from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, signed
 from latentclass.reports._trees import group_words
@@ -529,6 +530,22 @@ def test_the_average_has_a_leaderboard_and_its_leading_member():
     board = found.findings[0].rows
     assert [line[0] for line in board] == [row.family for row in model.leaderboard_]
     assert [line[1] or 0.0 for line in board] == [row.weight for row in model.leaderboard_]
+
+
+def test_the_best_candidate_has_its_whole_name():
+    """Several candidates can be of one class; the best one of that class is meant."""
+    names = ("LatentVariableClassifier", "LatentVariableClassifier, logistic", "TAN")
+    scores = ((0.5, 0.9), (0.4, 0.8), (0.3, 0.7))
+    board = [
+        LeaderboardRow(name, {}, loss, 0.0, right, 0.0, 0.3, 1.0, 1.0, "done", "")
+        for name, (loss, right) in zip(names, scores, strict=True)
+    ]
+    model = SimpleNamespace(
+        best_estimator_=LatentVariableClassifier(), leaderboard_=board, scoring="neg_log_loss"
+    )
+    assert leading_name(model) == "LatentVariableClassifier with logistic"
+    model.scoring = "accuracy"
+    assert leading_name(model) == "LatentVariableClassifier"
 
 
 def test_candidates_that_were_not_tried_are_told():

@@ -102,7 +102,7 @@ def untried_candidates(model: Any) -> list[str]:
     ]
 
 
-def _leading_name(model: Any) -> str:
+def leading_name(model: Any) -> str:
     """The whole name of the best candidate; several can be of one class."""
     kind = type(model.best_estimator_).__name__
     alike = [
@@ -160,7 +160,7 @@ def _average(model: Any, rows: Rows) -> Structure:
     if leading is None or not hasattr(leading, "schema_"):
         return Structure(sentence, (board,))
     below = describe_structure(leading, rows)
-    best = f"The best single one is {_leading_name(model)}. " if len(weights) > 1 else ""
+    best = f"The best single one is {leading_name(model)}. " if len(weights) > 1 else ""
     return Structure(
         f"{sentence} {best}{below.sentence}",
         (board, *below.findings),
