@@ -494,10 +494,8 @@ class HeldOutAnswer:
     Attributes
     ----------
     predicted : str
-    probability : float
-        Of the predicted class.
-    of_class : float
-        Probability of the true class.
+    probability, of_class : float
+        Probability of the predicted class, and of the true one.
     """
 
     predicted: str
