@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -12,15 +13,35 @@ from hostile import HOSTILE, hostile_report
 from latentclass import report
 from latentclass.baselines import NaiveBayes
 from latentclass.datasets import load_dataset
-from latentclass.reports._charts import effect_plot, groups_plot, spark, tree_plot
-from latentclass.reports._summary import Effect, GroupProfile, LatentGroups, TreeFinding, TreeNode
+from latentclass.reports._charts import (
+    bar,
+    effect_plot,
+    groups_plot,
+    spark,
+    spread_plot,
+    tree_plot,
+)
+from latentclass.reports._render import breakable, most_weight
+from latentclass.reports._summary import (
+    Balance,
+    Distribution,
+    Effect,
+    Evidence,
+    GroupProfile,
+    LatentGroups,
+    Rows,
+    RowView,
+    TreeFinding,
+    TreeNode,
+)
 from latentclass.reports._svg import Drawing
+from latentclass.reports._text import cut, percent
 
 ALLOWED = {
     "a article b bdi body br button caption circle code dd details div dl dt ellipse figcaption "
     "figure footer h1 h2 h3 h4 head header html input label legend li line link main meta nav ol "
     "option p path polyline pre rect script section select span style summary svg table tbody td "
-    "text th thead title tr ul"
+    "text th thead title tr ul wbr"
 }
 ALLOWED = set(next(iter(ALLOWED)).split())
 
@@ -175,6 +196,51 @@ def test_effects_have_a_line_for_numbers_and_none_for_categories():
     assert dots.count("<circle") == 2  # one class is shown, and one bin has no answer
     high, low = numbers(dots, "circle", "cy")
     assert high < low  # 90 % stands above 60 %
+
+
+def test_bars_have_one_scale_and_a_mark_where_they_are_cut():
+    short, full, cut_off, against = (bar(v, 2.0, both_ways=True) for v in (0.5, 2.0, 3.0, -3.0))
+    wide = [numbers(one, "rect", "width")[0] for one in (short, full, cut_off, against)]
+    assert wide == [25, 100, 100, 100]
+    assert ["gap" in one for one in (short, full, cut_off, against)] == [False, False, True, True]
+
+
+def test_one_huge_weight_leaves_the_other_bars_visible():
+    def rows(*weights):
+        cells = tuple(Evidence("c", "x", weight) for weight in weights)
+        view = RowView("r", "", "a", 0.9, None, None, cells, Balance(0.0, 0, 0.0, 0.0, 1.0))
+        return Rows((view,), (), (), (), 1, 1)
+
+    assert most_weight(rows(2.69, 0.96, 0.3)) == 2.69
+    assert most_weight(rows(*[1.0] * 30, 50.0, float("inf"))) == 3.0
+    assert most_weight(rows()) == 1.0
+
+
+def test_names_break_after_underscores_and_stay_escaped():
+    assert breakable("bill_length_<b>") == "bill_<wbr>length_<wbr>&lt;b&gt;"
+
+
+def test_open_bins_are_marked():
+    bins = ("below 1", "1 to 2", "2 to 3", "3 or more")
+    spread = Distribution(("a",), bins, ((0.25, 0.25, 0.25, 0.25),), ("2",), (8,))
+    words = re.findall(r">([^<>]+)</text>", spread_plot(spread, "c", True))
+    assert words[-5:] == ["less", "more", "1", "2", "3"]
+
+
+def test_a_card_gives_the_held_out_answer_first(hostile):
+    cards = re.findall(r'<article class="row">.*?</article>', hostile.html, re.S)
+    hardest = hostile.summary.rows.hardest
+    assert len(cards) >= len(hardest) > 0
+    for card, row in zip(cards, hardest, strict=False):
+        text = unescape(re.sub(r"<[^>]+>", "", card)).replace("\u00a0", " ")
+        said = row.held_out
+        assert said.predicted != row.label
+        assert (
+            f"Held out, the model said {cut(said.predicted)} ({percent(said.probability)}): wrong."
+            in text
+        )
+        assert text.index("Held out") < text.index("Fitted to all rows")
+        assert "log-odds in all" in text
 
 
 def test_small_bars_are_as_tall_as_their_shares():

@@ -1,6 +1,8 @@
 """What a report says, read from its summary and compared with hand calculation."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,14 +21,18 @@ from latentclass import (
     LCMClassifier,
     report,
 )
+from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
+from latentclass.auto._search import NO_TIME
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.reports import _quality as quality
 from latentclass.reports._bins import number_bins
 from latentclass.reports._pairs import cramers_v
-from latentclass.reports._structure import describe_structure
+from latentclass.reports._structure import describe_structure, leading_name
 from latentclass.reports._table import read_rows
 from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, signed
+from latentclass.reports._trees import group_words
+from latentclass.reports._words import class_word
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +125,15 @@ def test_scores_are_those_of_refits_without_the_row(page, toy):
     )
     own = NaiveBayes().fit(X, y)
     assert found.own.accuracy == own.score(X, y)
-    hardest = np.argsort(proba[np.arange(40), truth], kind="stable")[:4]
+    of_truth = proba[np.arange(40), truth]
+    hardest = np.argsort(of_truth, kind="stable")[: min(wrong, 4)]
     assert [row.name for row in page.summary.rows.hardest] == [f"r{k}" for k in hardest]
+    said = proba.argmax(axis=1)
+    for k, row in enumerate(page.summary.rows.listed):
+        assert row.held_out.predicted == ["no", "yes"][said[k]]
+        np.testing.assert_allclose(row.held_out.probability, proba[k].max(), rtol=1e-9)
+        np.testing.assert_allclose(row.held_out.of_class, of_truth[k], rtol=1e-9)
+    assert {row.held_out.predicted == row.label for row in page.summary.rows.typical} == {True}
 
 
 def test_new_rows_are_scored_as_they_are(toy):
@@ -219,6 +232,46 @@ def test_rows_show_their_cells_and_what_would_be_filled_in(toy):
     assert len(rows.listed) == 40
 
 
+def test_a_row_with_few_cells_is_odd_or_typical_of_nothing(toy):
+    X, y = toy
+    X = X.assign(weight=X["size"] + 1.0)
+    X.loc["r7", ["size", "colour"]] = None
+    model = NaiveBayes().fit(X, y)
+    typical = report(model, X, y).summary.rows.typical
+    assert len(typical) == 4
+    assert all(sum(bool(cell.cell) for cell in row.evidence) >= 2 for row in typical)
+
+
+def test_an_odd_row_names_its_rare_cells(toy):
+    X, y = toy
+    X = X.copy()
+    X.loc["r3", "size"] = 40.0
+    odd = report(NaiveBayes().fit(X, y), X, y).summary.rows.oddest[0]
+    assert odd.rare == ("size = 40.00 or more (2.5 % of the rows)",)
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), TAN()], ids=["naive Bayes", "TAN"])
+def test_the_weights_of_a_row_add_up_to_its_log_odds(model):
+    """Also where cells tell partly the same: the rest has a line of its own."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    X = pd.DataFrame({f"c{j}": y + rng.normal(size=80).round(2) for j in range(9)})
+    X["twin"] = X["c0"] + 0.01
+    rows = report(model.fit(X, y), X, y, folds=2).summary.rows
+    for row in (*rows.hardest, *rows.typical, *rows.listed):
+        sum_ = row.balance
+        shown = [cell.weight for cell in row.evidence if cell.cell]
+        assert sum_.n_others == 10 - len(shown)
+        np.testing.assert_allclose(
+            sum_.start + sum(shown) + sum_.others + sum_.together, sum_.log_odds, atol=1e-9
+        )
+        np.testing.assert_allclose(
+            np.exp(sum_.log_odds) / (1 + np.exp(sum_.log_odds)), row.probability, rtol=1e-6
+        )
+    largest = max(abs(row.balance.together) for row in rows.listed)
+    assert largest < 1e-6 if isinstance(model, NaiveBayes) else largest > 0.1
+
+
 def test_the_summary_is_plain_and_the_page_repeats(toy):
     X, y = toy
     model = NaiveBayes().fit(X, y)
@@ -257,6 +310,63 @@ def test_unlabelled_rows_are_learned_from_but_not_scored(toy):
     found = report(NaiveBayes().fit(X, y), X, y).summary
     assert (found.subject.n_unlabelled, found.quality.n_rows) == (10, 30)
     assert "10 of them without a class" in found.words[0]
+    assert sum(row.held_out is None for row in found.rows.listed) == 10
+
+
+def test_the_weakness_of_a_model_is_said_in_words():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(400) < 0.2, "bad", "good")
+    X = pd.DataFrame({"x": (y == "bad") * 0.8 + rng.normal(size=400)})
+    page = report(NaiveBayes().fit(X, y), X, y)
+    found, (hits, misses) = page.summary, page.summary.quality.confusion[0]
+    said = (
+        f"Of the {hits + misses} rows that are bad, it finds {hits} "
+        f"({100 * hits / (hits + misses):.1f} %), and calls the others good."
+    )
+    assert said in found.words[0]
+    assert found.warnings[0].startswith(
+        f"{said} The class with a probability above 50 % is named; a lower cut-off for bad finds"
+    )
+    assert (
+        f"Always answering good is right for {100 * np.mean(y == 'good'):.1f} %." in found.words[1]
+    )
+
+
+def test_advice_on_holes_is_for_models_that_do_not_learn_from_them():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], 150)
+    holes = (y == "yes") & (rng.random(300) < 0.5)
+    X = pd.DataFrame({"x": np.where(holes, np.nan, rng.normal(size=300))})
+    for learns in (False, True):
+        model = NaiveBayes(missing_indicator=learns).fit(X, y)
+        found = report(model, X, y, folds=2).summary.warnings
+        told = any("whether a cell is filled in tells about the class" in words for words in found)
+        assert told is not learns
+
+
+def test_classes_that_are_numbers_are_called_so():
+    assert [class_word(name) for name in ("2", "2.0", "bad", "x" * 40)] == [
+        "class 2",
+        "class 2.0",
+        "bad",
+        "x" * 27 + "…",
+    ]
+
+
+def test_cut_offs_of_the_rarer_class_are_counted(toy):
+    X, y = toy
+    keep = np.r_[:12, 20:40]
+    found = report(NaiveBayes().fit(X, y), X.iloc[keep], y.iloc[keep], new_rows=True).summary
+    proba = NaiveBayes().fit(X, y).predict_proba(X.iloc[keep])[:, 0]
+    rare = (y.iloc[keep] == "no").to_numpy()
+    assert found.quality.sought == 0
+    assert len(found.quality.cut_offs) <= 12
+    for one in found.quality.cut_offs:
+        named = proba >= one.cut_off
+        assert (one.n_found, one.n_alarms) == ((named & rare).sum(), (named & ~rare).sum())
+        assert (one.found, one.alarms) == (one.n_found / 12, one.n_alarms / 20)
+    alarms, hits, _ = roc_curve(rare, proba, drop_intermediate=False)
+    np.testing.assert_allclose(found.quality.roc, np.stack([alarms, hits], axis=1), rtol=1e-12)
 
 
 def test_large_tables_are_scored_on_a_sample(toy, monkeypatch):
@@ -308,8 +418,30 @@ def test_hierarchies_have_rules():
     y = [0, 1, 1, 0] * 5
     found, shown = kinds(HNBClassifier(random_state=0), X, y)
     assert shown == ["tree", "table"]
-    rules = {line[0]: line[1:4] for line in found.findings[1].rows}
-    assert rules["x0 = x1"] == ("0", 1.0, 10.0)
+    rules = {line[0]: line[1:6] for line in found.findings[1].rows}
+    assert rules["x0 = x1"] == ("0", 1.0, 0.5, 2.0, 10.0)
+
+
+def test_rules_name_the_class_that_they_raise_and_those_that_tell_most_come_first():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 400))
+    X = pd.DataFrame({"a": a, "b": b}).astype(str)
+    y = np.where(rng.random(400) < np.where(a != b, 0.45, 0.05), "rare", "usual")
+    model = HNBClassifier(random_state=0).fit(X, y)
+    lines = describe_structure(model, read_rows(model, X, y, None)).findings[-1].rows
+    usual = np.mean(y == "rare")
+    differ = next(line for line in lines if line[1] == "rare")
+    assert differ[0] in ("a != b", "b != a", "(a = 0 and b = 1) or (a = 1 and b = 0)")
+    share = np.mean(y[a != b] == "rare")
+    assert share < 0.5  # the class that is raised is not the most common one there
+    np.testing.assert_allclose(differ[2:5], [share, usual, share / usual], atol=0.01)
+    assert differ[5] == (a != b).sum()
+    told = []
+    for line in lines:
+        inside = y[a != b] if line is differ else y[a == b]
+        shares = np.array([np.mean(inside == name) for name in ("rare", "usual")])
+        told.append(len(inside) * (shares * np.log(shares / [usual, 1 - usual])).sum())
+    assert told == sorted(told, reverse=True)
 
 
 def test_a_rule_that_several_latent_variables_hold_has_one_line():
@@ -318,7 +450,11 @@ def test_a_rule_that_several_latent_variables_hold_has_one_line():
     model = HNBClassifier(random_state=0).fit(X, y)
     lines = describe_structure(model, read_rows(model, X, y, None)).findings[-1].rows
     assert len(model.rules()) == 4
-    assert {(line[0], line[-1]) for line in lines} == {("b = a", "L1, L2"), ("b != a", "L1, L2")}
+    states = model.rules().set_index(["rule", "latent"])["state"]
+    assert {line[0]: line[-1].replace("\u00a0", " ") for line in lines} == {
+        rule: f"L1 = {states[rule, 'L1']}, L2 = {states[rule, 'L2']}"
+        for rule in ("b = a", "b != a")
+    }
 
 
 def test_latent_trees_have_edges_and_groups():
@@ -343,6 +479,15 @@ def test_latent_trees_have_edges_and_groups():
                 }
                 assert dict(zip(one.levels, shares, strict=True)) == told
             assert all(one.column in words for words in latent.marks)
+
+
+def test_groups_are_described_by_what_most_of_them_have():
+    shares = np.array([[0.95, 0.03, 0.02], [0.55, 0.25, 0.20]])
+    words = group_words(["at most 1", "1 to 2", "above 2"], shares, np.array([0.4, 0.6]))
+    assert words == [
+        "at most 1 (95.0 %)",
+        "at most 1 (55.0 %), more often than elsewhere 1 to 2 (25.0 %, elsewhere 3.0 %)",
+    ]
 
 
 def test_groups_name_the_bins_of_numbers_and_join_rare_levels():
@@ -385,6 +530,41 @@ def test_the_average_has_a_leaderboard_and_its_leading_member():
     board = found.findings[0].rows
     assert [line[0] for line in board] == [row.family for row in model.leaderboard_]
     assert [line[1] or 0.0 for line in board] == [row.weight for row in model.leaderboard_]
+
+
+def test_the_best_candidate_has_its_whole_name():
+    """Several candidates can be of one class; the best one of that class is meant."""
+    names = ("LatentVariableClassifier", "LatentVariableClassifier, logistic", "TAN")
+    scores = ((0.5, 0.9), (0.4, 0.8), (0.3, 0.7))
+    board = [
+        LeaderboardRow(name, {}, loss, 0.0, right, 0.0, 0.3, 1.0, 1.0, "done", "")
+        for name, (loss, right) in zip(names, scores, strict=True)
+    ]
+    model = SimpleNamespace(
+        best_estimator_=LatentVariableClassifier(), leaderboard_=board, scoring="neg_log_loss"
+    )
+    assert leading_name(model) == "LatentVariableClassifier with logistic"
+    model.scoring = "accuracy"
+    assert leading_name(model) == "LatentVariableClassifier"
+
+
+def test_candidates_that_were_not_tried_are_told():
+    """A search without time for the second candidate, as its leaderboard tells it."""
+    iris = load_dataset("iris", container="pandas")
+    model = AutoLatentClassifier(None, families=["NaiveBayes", "TAN"], random_state=0)
+    model.fit(iris.X, iris.y)
+    rows = [
+        replace(row, status="not started", reason=NO_TIME, log_loss=None, accuracy=None, weight=0.0)
+        if row.family == "TAN"
+        else replace(row, weight=1.0)
+        for row in model.leaderboard_
+    ]
+    rows.sort(key=lambda row: row.log_loss is None)
+    model.leaderboard_ = Leaderboard(tuple(rows))
+    found = report(model, iris.X, iris.y, new_rows=True).summary
+    assert "1 candidate was not tried" in found.structure.sentence
+    assert any("left 1 of 2 candidates untried for lack of time: TAN." in w for w in found.warnings)
+    assert found.structure.findings[0].rows[1][4] is None  # no seconds
 
 
 def test_networks_name_parents():

@@ -228,9 +228,10 @@ def test_missing_cells_that_tell_the_class():
     (flag,) = check.flags
     share = np.isnan(holes[Y == "yes"]).mean()
     pattern = (
-        rf"is missing in {100 * share:.0f} % of the rows of class 'yes' but 0 % of class 'no': "
-        r"missing cells alone save \d\d % of the held-out log-loss\. If new rows will be so too, "
-        r"learn from it: --missing-indicator, or missing_indicator=True in Python\."
+        rf"is missing in {100 * share:.0f} % of the rows of class 'yes' but 0 % of class 'no'\. "
+        r"So whether a cell is filled in tells about the class: this alone saves \d\d % of the "
+        r"held-out log-loss\. If new rows will have such holes too, learn from them: "
+        r"--missing-indicator, or missing_indicator=True in Python\."
     )
     assert re.fullmatch(pattern, flag.sentence)
     assert check.verdict == "Ready to fit, but look at 'x' first."

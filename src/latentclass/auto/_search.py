@@ -29,6 +29,9 @@ WARM: set[str] = set()
 PROBE_ROWS = 1000
 """With more than twice as many rows, the cost of a candidate is measured on this many first."""
 
+NO_TIME = "no time was left"
+"""Why a candidate was not started, if it was for lack of time."""
+
 
 Watcher = Callable[["Search", "Trial"], None]
 
@@ -226,7 +229,7 @@ class Search:
         left = self._left(limited)
         try:
             if left <= 0:
-                trial.reason = "no time was left"
+                trial.reason = NO_TIME
                 return
             with time_limit(time.monotonic() + left if np.isfinite(left) else None):
                 self._probe(trial, left)

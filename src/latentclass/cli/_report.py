@@ -88,7 +88,8 @@ def report(
     if out.json:
         out.show_json({"output": output, **page.summary.to_dict()})
         return
-    out.show(" ".join(page.summary.words))
+    for paragraph in page.summary.words:
+        out.show(paragraph)
     for sentence in page.summary.warnings:
         out.show(f"- {sentence}")
     out.say(f"Written to {output!r}.")

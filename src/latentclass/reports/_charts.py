@@ -39,11 +39,14 @@ def bar(value: float, most: float, *, both_ways: bool = False) -> str:
     width = 200 if both_ways else 100
     x, w = (0.0, 100 * share) if share >= 0 else (100 * share, -100 * share)
     style = ("pos" if share >= 0 else "neg") if both_ways else "plain"
+    # a gap near the end marks a bar that is too long for its cell
+    gap = f'<rect class="gap" x="{x + (90 if share > 0 else 7):.1f}" y="0" width="3" height="10"/>'
+    cut_off = gap if most > 0 and abs(value) > 1.0001 * most else ""
     axis = '<rect class="zero" x="-0.6" y="0" width="1.2" height="10"/>' if both_ways else ""
     return (
         f'<svg class="bar" viewBox="{low} 0 {width} 10" preserveAspectRatio="none" '
         f'aria-hidden="true"><rect class="{style}" x="{x:.1f}" y="1" width="{w:.1f}" height="8"/>'
-        f"{axis}</svg>"
+        f"{cut_off}{axis}</svg>"
     )
 
 
@@ -64,7 +67,7 @@ def score_plot(scores: Sequence[Score]) -> str:
     height = top + row * len(scores) + 34
     low = min(one.log_loss.low for one in scores)
     high = max(one.log_loss.high for one in scores)
-    axis = Axis(min(low, 0.0), high, 10.0, WIDTH - 12)
+    axis = Axis(min(low, 0.0), high, 10.0, WIDTH - 24)
     drawing = Drawing(WIDTH, height, "Log-loss of each classifier with its 95 % interval")
     bottom = top + row * len(scores)
     for value, text in axis.ticks():
@@ -107,13 +110,13 @@ def reliability_plot(bins: Sequence[ReliabilityBin]) -> str:
     return str(drawing)
 
 
-def roc_plot(points: Sequence[tuple[float, float]], name: str) -> str:
+def roc_plot(points: Sequence[tuple[float, float]], name: str, place: int) -> str:
     """Share of a class that is found against the share of false alarms."""
     drawing = Drawing(WIDTH, 312, f"ROC curve of {cut(name)}")
     x, y = Axis(0, 1, 46, WIDTH - 14), Axis(0, 1, 266, 26)
     _frame(drawing, x, y, percent_ticks=True)
     drawing.line(x(0), y(0), x(1), y(1), "ideal")
-    drawing.path([(x(a), y(b)) for a, b in points], f"curve {colour(1)}")
+    drawing.path([(x(a), y(b)) for a, b in points], f"curve {colour(place)}")
     drawing.text(WIDTH / 2 + 16, 302, "false alarms", "small", "middle")
     drawing.text(4, 10, f"{cut(name, 30)} found", "small", title=name)
     return str(drawing)
@@ -278,14 +281,21 @@ def _bin_names(
     """Names below the bars: bounds between the bars of numbers, as many categories as fit."""
     y = height - 14
     if any(" to " in name for name in bins):  # bounds of intervals
-        last = x0
+        last, end = x0, WIDTH
+        if bins[0].startswith("below "):  # the outer bars are open: they hold all that is beyond
+            drawing.text(x0, y, "less", "small")
+            last += 4 * LETTER
+        if bins[-1].endswith(" or more"):
+            end = x0 + wide * len(bins) - 4 * LETTER
+            drawing.text(end + 4 * LETTER, y, "more", "small", "end")
         for k, name in enumerate(bins[1:], start=1):
             at = x0 + wide * k
             text = name.split(" to ")[0].removesuffix(" or more")
-            if at - LETTER * len(text) / 2 > last + 4 and at + LETTER * len(text) / 2 < WIDTH:
+            half = LETTER * len(text) / 2
+            if at - half > last + 4 and at + half < end - 4:
                 drawing.line(at, y - 14, at, y - 11)
                 drawing.text(at, y, text, "small", "middle")
-                last = at + LETTER * len(text) / 2
+                last = at + half
         return
     room = max(int(wide / LETTER), 1)
     if room >= 3:

@@ -19,6 +19,9 @@ from latentclass.reports._text import cut, listed, plain
 from latentclass.reports._words import beware, first_words
 from latentclass.tables._check import check_table
 
+HOLES = "missing tells the class"
+"""The flag that advises to learn from missing cells."""
+
 MOST_CHECKED = 5000
 """Rows that `check_table` looks at."""
 
@@ -93,8 +96,10 @@ def table_flags(rows: Rows) -> tuple[str, ...]:
     with recorded_warnings():
         check = check_table(rows.take(some), labels if any(labels) else None)
     by_kind: dict[str, list[Any]] = {}
+    # a model that learns from holes needs no advice to do so
+    told = TOLD | {HOLES} if rows.schema.markers else TOLD
     for flag in check.flags:
-        if flag.kind not in TOLD:
+        if flag.kind not in told:
             by_kind.setdefault(flag.kind, []).append(flag)
     found = []
     for alike in by_kind.values():

@@ -21,6 +21,7 @@ from latentclass.evaluation._metrics import (
 from latentclass.reports._peers import PEERS
 from latentclass.reports._summary import (
     ClassScore,
+    CutOff,
     Interval,
     PartScore,
     Quality,
@@ -75,6 +76,9 @@ LEAST_BIN = 15
 MOST_BINS = 10
 MOST_ROC = 120
 """Bins of the reliability diagram, and points of the ROC curve."""
+
+CUT_OFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Probabilities of the sought class for which the page says what would be found."""
 
 
 class HeldOut(NamedTuple):
@@ -263,9 +267,11 @@ def describe_answers(
     tuple[ReliabilityBin, ...],
     float,
     tuple[ClassScore, ...],
+    int,
     tuple[tuple[float, float], ...],
+    tuple[CutOff, ...],
 ]:
-    """Confusion matrix, reliability, calibration error, scores of each class, ROC curve."""
+    """Confusion matrix, reliability, calibration error, each class, and how to find the rarer."""
     best, n = proba.argmax(axis=1), len(classes)
     confusion = np.zeros((n, n), dtype=int)
     np.add.at(confusion, (y, best), 1)
@@ -282,12 +288,15 @@ def describe_answers(
                 area_under_roc(proba[:, k], y == k),
             )
         )
+    sought = int(np.bincount(y, minlength=2).argmin()) if n == 2 else -1
     return (
         tuple(tuple(map(int, row)) for row in confusion),
         reliability(proba.max(axis=1), best == y),
         expected_calibration_error(Predictions(y, best, proba)),
         tuple(per_class),
-        roc_curve(proba[:, 1], y == 1) if n == 2 else (),
+        sought,
+        roc_curve(proba[:, sought], y == sought) if n == 2 else (),
+        cut_offs(proba[:, sought], y == sought) if n == 2 else (),
     )
 
 
@@ -335,3 +344,16 @@ def roc_curve(score: FloatArray, positive: Any) -> tuple[tuple[float, float], ..
         keep = np.unique(np.linspace(0, len(found) - 1, MOST_ROC).astype(int))
         found, alarms = found[keep], alarms[keep]
     return tuple((float(a), float(b)) for a, b in zip(alarms, found, strict=True))
+
+
+def cut_offs(score: FloatArray, positive: Any) -> tuple[CutOff, ...]:
+    """How many rows of a class are found, and how many others are taken for it."""
+    n, rest = int(positive.sum()), int((~positive).sum())
+    if not n or not rest:
+        return ()
+    lines = []
+    for bound in CUT_OFFS:
+        named = score >= bound
+        found, alarms = int((named & positive).sum()), int((named & ~positive).sum())
+        lines.append(CutOff(bound, found, alarms, found / n, alarms / rest))
+    return tuple(lines)

@@ -12,18 +12,21 @@ from typing import Any
 
 from latentclass.reports import _charts as charts
 from latentclass.reports import _text as text
-from latentclass.reports._summary import Finding, ReportSummary, RowView
+from latentclass.reports._summary import Finding, ReportSummary, Rows, RowView
+from latentclass.reports._words import always
 
 ROW_TEXT, CELL_TEXT = 60, 40
 """Characters of a name of a row, and of a cell, in the list that rows are looked up in."""
 
 MOST_MISTAKES = 15
 
+MOST_TIMES = 3.0
+"""The scale of bars ends at so many times the weight that 95 % of the cells stay below."""
+
 GROUPS = (
     (
         "The hardest rows",
-        "Rows whose class a model that had not seen them found least probable. Wrong labels are "
-        "often among them.",
+        "",
     ),
     (
         "The oddest rows",
@@ -31,6 +34,13 @@ GROUPS = (
     ),
     ("The most typical rows", "Rows that look most like their class, one class after the other."),
 )
+
+HARDEST = {
+    "wrong": "Rows the model got most badly wrong when they were held out. Wrong labels are often "
+    "among them.",
+    "right": "No row was wrong when it was held out. These came closest.",
+    "unknown": "Rows the model is least sure of.",
+}
 
 
 KINDS = {"continuous": "number", "nominal": "categories", "binary": "two values"}
@@ -56,8 +66,12 @@ def render(summary: ReportSummary) -> str:
         js=Markup(script),
         row_data=Markup(row_data(summary)),
         row_groups=[
-            (*words, group, most_weight(group)) for words, group in zip(GROUPS, groups, strict=True)
+            (title, words or _about_hardest(rows.hardest), group)
+            for (title, words), group in zip(GROUPS, groups, strict=True)
         ],
+        most=most_weight(rows),
+        refitted=_refitted(summary),
+        always=always(summary.subject),
         mistakes=_mistakes(summary),
         kinds=KINDS,
     )
@@ -84,7 +98,12 @@ def row_data(summary: ReportSummary) -> str:
             place.get(one.label, -1),
             place[one.predicted],
             _rounded(one.probability, 4),
-            _rounded(one.held_out, 4),
+            [
+                place[one.held_out.predicted],
+                _rounded(one.held_out.probability, 4),
+            ]
+            if one.held_out is not None
+            else None,
             _rounded(one.unusual, 4),
             cells,
         ]
@@ -98,7 +117,8 @@ def row_data(summary: ReportSummary) -> str:
             "n_rows": summary.rows.n_rows,
             "unusual": text.UNUSUAL,
             "made_up": text.MADE_UP,
-            "most": _rounded(most_weight(summary.rows.listed), 3),
+            "most": _rounded(most_weight(summary.rows), 3),
+            "refitted": _refitted(summary),
         },
         ensure_ascii=False,
         separators=(",", ":"),
@@ -109,12 +129,35 @@ def row_data(summary: ReportSummary) -> str:
     return found
 
 
-def most_weight(rows: Sequence[RowView]) -> float:
-    """The largest weight of a cell in some rows: their bars have one scale."""
-    sizes = [abs(cell.weight) for row in rows for cell in row.evidence]
+def most_weight(rows: Rows) -> float:
+    """The weight of a cell that fills a bar: all rows of the page have one scale."""
+    every = (*rows.hardest, *rows.oddest, *rows.typical)
+    sizes = [abs(cell.weight) for row in every for cell in row.evidence if cell.cell]
     finite = sorted(size for size in sizes if math.isfinite(size))
-    # one huge weight must not make all other bars invisible
-    return finite[int(0.95 * (len(finite) - 1))] if finite else 1.0
+    if not finite:
+        return 1.0
+    # one huge weight must not make all other bars invisible; a bar that is cut has a mark
+    return min(finite[-1], MOST_TIMES * finite[int(0.95 * (len(finite) - 1))])
+
+
+def _refitted(summary: ReportSummary) -> bool:
+    """Whether held-out answers are those of another fit, and not of the model itself."""
+    return summary.quality is not None and summary.quality.n_folds > 0
+
+
+def _about_hardest(rows: Sequence[RowView]) -> str:
+    asked = [row for row in rows if row.held_out is not None]
+    if not asked:
+        return HARDEST["unknown"]
+    wrong = any(row.held_out and row.held_out.predicted != row.label for row in asked)
+    return HARDEST["wrong" if wrong else "right"]
+
+
+def breakable(name: str) -> Any:
+    """A name that a line may break after an underscore, and then nowhere else if it fits."""
+    from markupsafe import Markup, escape
+
+    return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
 
 
 def _mistakes(summary: ReportSummary) -> list[tuple[int, str, str]]:
@@ -152,6 +195,8 @@ def _formatted(value: Any, kind: str) -> str:
         return unbroken(text.percent(value))
     if kind == "count":
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    if kind == "times":
+        return f"{value:.1f} times"
     return f"{value:.2g} s" if kind == "seconds" else text.loss(value)
 
 
@@ -199,17 +244,21 @@ def page_environment() -> Any:
         charts.bar(value, most, both_ways=both_ways)
     )
     made.filters |= {
+        "breakable": breakable,
+        "calibration_words": text.calibration_words,
         "colour": charts.colour,
         "count": text.count,
         "cut": text.cut,
         "formatted": _formatted,
         "how_unusual": lambda share: unbroken(text.how_unusual(share)),
         "loss": text.loss,
+        "matters": lambda value: math.isfinite(value) and abs(value) >= 0.005,
         "number": text.number,
         "percent": lambda share: unbroken(text.percent(share)),
         "unbroken": unbroken,
         "plural": text.plural,
         "signed": text.signed,
+        "signed_loss": lambda value: text.signed(value, 3),
     }
     return made
 

@@ -111,7 +111,7 @@ def report(
     new_rows : bool, default=False
         Whether the rows are new to the model. It is then scored as it is, without fitting again.
     command : str, optional
-        What the page shows as the way to make it again.
+        What the page shows as the way to recreate it.
 
     Returns
     -------
@@ -132,8 +132,8 @@ def report(
     >>> page = report(NaiveBayes().fit(X, y), X, y, target="species")
     >>> page.summary.quality.n_rows
     150
-    >>> print(page.summary.words[0])
-    This model (NaiveBayes) predicts species (0, 1 and 2) from 4 columns. The table has 150 rows.
+    >>> print(page.summary.words[0].split(". ")[0])
+    This model (NaiveBayes) predicts species (0, 1 and 2) from 4 columns
     """
     for package in lacking_packages():
         raise ImportError(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from latentclass._types import FloatArray, IndexArray
+from latentclass.auto._search import NO_TIME
 from latentclass.plots._model import continuous_names, standardised_loadings
 from latentclass.reports._summary import (
     Finding,
@@ -39,8 +41,19 @@ MOST_SIZES = 12
 MOVED = 0.3
 """Loading from which a latent variable is said to move a column."""
 
+RULES_TEXT = (
+    "Beside each rule stands the class that is most raised among its rows: its share there, its "
+    "share in all rows, and how many times as often it is as in all rows. Rules that tell most "
+    "come first: many rows, and shares far from those in all rows. A rule with 1.0 times tells "
+    "next to nothing. Each rule is a state of a latent variable, named in the last column. A "
+    "rule that speaks of such a state, as in L1 = 1, means the rule with that name."
+)
+
 LOGIT = 1.7
 """A logistic curve is close to a normal one whose deviation is so much smaller."""
+
+
+SHORT = "the time that the search was given was too short"
 
 
 def describe_structure(model: Any, rows: Rows) -> Structure:
@@ -81,6 +94,29 @@ def _candidate(name: str) -> str:
     return plain(name).replace(", ", " with ", 1)
 
 
+def untried_candidates(model: Any) -> list[str]:
+    """Candidates that the search had no time for."""
+    board = getattr(model, "leaderboard_", ())
+    return [
+        _candidate(row.family) for row in board if row.status == "too slow" or row.reason == NO_TIME
+    ]
+
+
+def leading_name(model: Any) -> str:
+    """The whole name of the best candidate; several can be of one class."""
+    kind = type(model.best_estimator_).__name__
+    alike = [
+        row
+        for row in model.leaderboard_
+        if row.log_loss is not None and row.family.split(",")[0] == kind
+    ]
+    if not alike:
+        return kind
+    if model.scoring == "neg_log_loss":
+        return _candidate(min(alike, key=lambda row: row.log_loss).family)
+    return _candidate(max(alike, key=lambda row: row.accuracy).family)
+
+
 def _average(model: Any, rows: Rows) -> Structure:
     heads: tuple[str, ...] = (
         "candidate", "weight", "log-loss", "accuracy", "seconds to fit", "status"
@@ -91,7 +127,7 @@ def _average(model: Any, rows: Rows) -> Structure:
             float(row.weight) or None,
             row.log_loss,
             row.accuracy,
-            float(row.fit_seconds),
+            float(row.fit_seconds) if row.log_loss is not None else None,
             plain(f"{row.status}: {row.reason}" if row.reason else row.status),
         )
         for row in model.leaderboard_
@@ -115,11 +151,16 @@ def _average(model: Any, rows: Rows) -> Structure:
         sentence = f"Of {plural(len(lines), 'candidate')}, {alone} alone is used."
     else:
         sentence = f"It averages {plural(len(weights), 'model')}: {named}."
+    untried = untried_candidates(model)
+    if untried:
+        sentence += (
+            f" {plural(len(untried), 'candidate was', 'candidates were')} not tried: {SHORT}."
+        )
     leading = getattr(model, "best_estimator_", None)
     if leading is None or not hasattr(leading, "schema_"):
         return Structure(sentence, (board,))
     below = describe_structure(leading, rows)
-    best = f"The best single one is {type(leading).__name__}. " if len(weights) > 1 else ""
+    best = f"The best single one is {leading_name(model)}. " if len(weights) > 1 else ""
     return Structure(
         f"{sentence} {best}{below.sentence}",
         (board, *below.findings),
@@ -146,32 +187,16 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
                 nodes,
             )
         )
-    holders: dict[tuple[Any, ...], list[str]] = {}
-    for row in frame.to_dict("records"):
-        shares = [row[f"P({label})"] for label in model.classes_.tolist()]
-        known = not any(np.isnan(share) for share in shares)
-        best = int(np.argmax(shares)) if known else -1
-        # one line for a rule that a latent variable takes over from one below it
-        told = (
-            plain(row["rule"]),
-            rows.classes[best] if known else NOTHING,
-            float(shares[best]) if known else None,
-            float(row["support"]),
-            *((int(row["model"]),) if several else ()),
-        )
-        holders.setdefault(told, []).append(plain(row["latent"]))
-    lines = [(*told, ", ".join(names)) for told, names in holders.items()]
-    lines.sort(key=lambda line: -line[3] * ((line[2] or 0.0) - 1 / len(rows.classes)))
+    lines = _rule_lines(model, rows, frame, several)
     if lines:
-        heads = ("when", "mostly", "share", "training rows",
-                 *(("model",) if several else ()), "latent variable")  # fmt: skip
-        formats = ("rule", "text", "bar", "count", *(("count",) if several else ()), "text")
+        heads = ("when", "raises", "its share", "in all rows", "as often", "training rows",
+                 *(("model",) if several else ()), "rule of")  # fmt: skip
+        formats = ("rule", "text", "bar", "percent", "times", "count",
+                   *(("count",) if several else ()), "text")  # fmt: skip
         findings.append(
             TableFinding(
                 "Rules",
-                "The rows that fit a rule are mostly of the class beside it. A rule with many rows "
-                "and a large share of one class tells most; these come first. Each rule is one "
-                "state of a latent variable.",
+                RULES_TEXT,
                 heads,
                 formats,
                 tuple(lines[:MOST_LINES]),
@@ -189,6 +214,36 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
     if several:
         sentence = f"It averages {len(readers)} hierarchies. In the first one: {sentence}"
     return Structure(sentence, tuple(findings))
+
+
+def _rule_lines(model: Any, rows: Rows, frame: Any, several: bool) -> list[tuple[Any, ...]]:
+    """A line for each rule with the class that it raises most, those that tell most first."""
+    usual = np.asarray(model.class_prior_, dtype=np.float64)
+    holders: dict[tuple[Any, ...], list[str]] = {}
+    telling: dict[tuple[Any, ...], float] = {}
+    for row in frame.to_dict("records"):
+        shares = np.array([row[f"P({label})"] for label in model.classes_.tolist()])
+        raised: tuple[Any, ...] = (NOTHING, None, None, None)
+        told = 0.0
+        if not np.isnan(shares).any():
+            times = np.divide(shares, usual, out=np.zeros_like(shares), where=usual > 0)
+            best = int(np.argmax(times))
+            raised = (rows.classes[best], *map(float, (shares[best], usual[best], times[best])))
+            told = float(row["support"]) * float(xlogy(shares, times).sum())
+        # one line for a rule that a latent variable takes over from one below it
+        line = (
+            plain(row["rule"]),
+            *raised,
+            float(row["support"]),
+            *((int(row["model"]),) if several else ()),
+        )
+        name = f"{plain(row['latent'])} = {row['state']}".replace(" ", "\u00a0")  # on one line
+        holders.setdefault(line, []).append(name)
+        telling[line] = told
+    return [
+        (*line, ", ".join(names))
+        for line, names in sorted(holders.items(), key=lambda one: -telling[one[0]])
+    ]
 
 
 def _hierarchy_nodes(model: Any) -> tuple[TreeNode, ...]:

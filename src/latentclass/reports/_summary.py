@@ -114,6 +114,27 @@ class ClassScore:
 
 
 @dataclass(frozen=True)
+class CutOff:
+    """What happens if rows count as the sought class from a certain probability on.
+
+    Attributes
+    ----------
+    cut_off : float
+        Probability of the sought class from which a row counts as it.
+    n_found, n_alarms : int
+        Rows of the class that are found, and rows of the other class taken for it.
+    found, alarms : float
+        The same as shares of the rows of the class, and of those of the other class.
+    """
+
+    cut_off: float
+    n_found: int
+    n_alarms: int
+    found: float
+    alarms: float
+
+
+@dataclass(frozen=True)
 class PartScore:
     """Scores of the model on some rows."""
 
@@ -141,8 +162,12 @@ class Quality:
     calibration_error : float
         Mean gap between confidence and accuracy over 15 bins.
     per_class : tuple of ClassScore
+    sought : int
+        With two classes: place of the rarer one, which is the one to be found; otherwise -1.
     roc : tuple of (float, float)
-        With two classes: share of false alarms and share found, for the second class.
+        With two classes: share of false alarms and share found, for the sought class.
+    cut_offs : tuple of CutOff
+        With two classes: what some cut-offs of the probability would find.
     by_part : tuple of PartScore
         Scores of each part that was held out.
     own : PartScore or None
@@ -157,7 +182,9 @@ class Quality:
     reliability: tuple[ReliabilityBin, ...]
     calibration_error: float
     per_class: tuple[ClassScore, ...]
+    sought: int
     roc: tuple[tuple[float, float], ...]
+    cut_offs: tuple[CutOff, ...]
     by_part: tuple[PartScore, ...]
     own: PartScore | None
 
@@ -198,7 +225,7 @@ class TreeFinding:
 
 @dataclass(frozen=True)
 class TableFinding:
-    """A table: text is shown as it is; numbers have a format: "percent", "loss", "count", ..."""
+    """A table: text is shown as it is; numbers have a format: "percent", "times", "loss", ..."""
 
     title: str
     text: str
@@ -297,7 +324,7 @@ class LatentGroups:
     sizes : tuple of float
         Share of each group in the class.
     marks : tuple of str
-        What is more common in each group than in the others.
+        What most rows of each group have, and what they have more often than the others.
     profiles : tuple of GroupProfile
         The columns with the most information first.
     """
@@ -436,6 +463,47 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Balance:
+    """How the weights of a row add up: start + cells + others + together = log_odds.
+
+    Attributes
+    ----------
+    start : float
+        Log-odds of the predicted class before any cell is known.
+    n_others : int
+        Cells that are not shown.
+    others : float
+        The sum of their weights.
+    together : float
+        What the weights, each for the lack of one cell, leave to all cells together.
+    log_odds : float
+        Log-odds of the predicted class.
+    """
+
+    start: float
+    n_others: int
+    others: float
+    together: float
+    log_odds: float
+
+
+@dataclass(frozen=True)
+class HeldOutAnswer:
+    """The answer of a model that has not seen the row.
+
+    Attributes
+    ----------
+    predicted : str
+    probability, of_class : float
+        Probability of the predicted class, and of the true one.
+    """
+
+    predicted: str
+    probability: float
+    of_class: float
+
+
+@dataclass(frozen=True)
 class RowView:
     """A row of the table.
 
@@ -446,23 +514,29 @@ class RowView:
     label : str
         Its class; empty if it has none.
     predicted : str
+        By the model itself, which may have seen the row.
     probability : float
         Of the predicted class.
-    held_out : float or None
-        Probability of its true class by a model that has not seen the row.
+    held_out : HeldOutAnswer or None
     unusual : float or None
         Share of rows drawn from the model that are at most as probable.
     evidence : tuple of Evidence
-        The strongest cells first; missing cells last.
+        For the class that the model itself predicts. The strongest cells first; missing cells last.
+    balance : Balance
+        What the weights add up to.
+    rare : tuple of str
+        For an odd row: its rarest cells, in words.
     """
 
     name: str
     label: str
     predicted: str
     probability: float
-    held_out: float | None
+    held_out: HeldOutAnswer | None
     unusual: float | None
     evidence: tuple[Evidence, ...]
+    balance: Balance
+    rare: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -583,7 +657,7 @@ class ReportSummary:
     subject : Subject
         What is predicted from what, and by which model.
     words : tuple of str
-        The first paragraph, sentence by sentence.
+        The summary in short paragraphs: how well it predicts, beside what, and what it found.
     warnings : tuple of str
         What to beware of.
     quality : Quality or None

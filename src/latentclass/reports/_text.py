@@ -17,8 +17,12 @@ NOTHING, MINUS = "\u2013", "\u2212"
 """What stands where there is no number, and a minus sign as wide as a plus."""
 
 UNUSUAL = ((0.01, "Very unusual"), (0.05, "Unusual"), (2.0, "Not unusual"))
-MADE_UP = "of the rows that the model makes up are as unusual or more so."
+MADE_UP = "of the rows drawn from the model are as improbable as this one, or more so."
 """Words for a row by the share of rows drawn from the model that are at least as unusual."""
+
+CALIBRATED = ((0.03, "which is good"), (0.06, "which is fair"), (0.1, "which is much"))
+TOO_FAR = "which is too much to rely on them"
+"""Words for the mean gap between what a model says and how often it is right."""
 
 # control characters, halves of surrogate pairs, and code points that HTML forbids
 _FORBIDDEN = re.compile(
@@ -48,6 +52,17 @@ def percent(share: float | None) -> str:
     return f"{value:.1f} %"
 
 
+def points(gap: float) -> str:
+    """The difference of two shares."""
+    return f"{100 * gap:.1f} percentage points"
+
+
+def calibration_words(gap: float) -> str:
+    """How far probabilities are off, and whether that is good."""
+    word = next((word for bound, word in CALIBRATED if gap < bound), TOO_FAR)
+    return f"{points(gap)}, {word}"
+
+
 def how_unusual(share: float) -> str:
     """How unusual a row is, from the share of made-up rows that are at least as unusual."""
     word = next(word for bound, word in UNUSUAL if share < bound)
@@ -64,12 +79,14 @@ def loss(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
-def signed(value: float | None) -> str:
-    """A weight of evidence."""
+def signed(value: float | None, decimals: int = 2) -> str:
+    """A weight of evidence, or a difference."""
     if value is None or not math.isfinite(value):
-        return NOTHING if value is None else ("+∞" if value > 0 else f"{MINUS}∞")
-    rounded = round(value, 2) + 0.0
-    return f"{rounded:+.2f}".replace("-", MINUS)
+        return (
+            NOTHING if value is None or math.isnan(value) else ("+∞" if value > 0 else f"{MINUS}∞")
+        )
+    rounded = round(value, decimals) + 0.0
+    return f"{rounded:+.{decimals}f}".replace("-", MINUS)
 
 
 def number(value: float | None, decimals: int | None = None) -> str:

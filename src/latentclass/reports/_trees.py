@@ -114,10 +114,8 @@ def tree_groups(model: Any, label: Any, rows: Rows) -> tuple[LatentGroups, ...]:
             shares = shares.reindex(columns=list(cells["level"].drop_duplicates())).sort_index()
             table = shares.to_numpy(dtype=np.float64)
             levels = [level_text(model, rows, column, level) for level in shares.columns]
-            far = table - sizes.to_numpy() @ table
-            for group, place in enumerate(far.argmax(axis=1)):
-                words = f"{cut(plain(column))} {levels[place]} ({percent(table[group, place])})"
-                marks[group].append(words)
+            for group, words in enumerate(group_words(levels, table, sizes.to_numpy())):
+                marks[group].append(f"{cut(plain(column))} {words}")
             profiles.append(
                 GroupProfile(
                     plain(column),
@@ -134,6 +132,23 @@ def tree_groups(model: Any, label: Any, rows: Rows) -> tuple[LatentGroups, ...]:
             )
         )
     return tuple(found)
+
+
+def group_words(levels: list[str], table: Any, sizes: Any) -> list[str]:
+    """For each group its most common level, and another one if that is what sets it apart."""
+    found = []
+    for group, shares in enumerate(table):
+        rest = np.delete(sizes, group) / max(np.delete(sizes, group).sum(), 1e-300)
+        elsewhere = rest @ np.delete(table, group, axis=0)
+        most, raised = int(shares.argmax()), int((shares - elsewhere).argmax())
+        words = f"{levels[most]} ({percent(float(shares[most]))})"
+        if raised != most:
+            words += (
+                f", more often than elsewhere {levels[raised]} ({percent(float(shares[raised]))}, "
+                f"elsewhere {percent(float(elsewhere[raised]))})"
+            )
+        found.append(words)
+    return found
 
 
 def top_levels(

@@ -81,6 +81,14 @@
     rect.setAttribute("width", long);
     rect.setAttribute("height", 8);
     svg.append(rect);
+    if (most > 0 && Math.abs(value) > 1.0001 * most) { // a gap marks a bar that is too long
+      const gap = document.createElementNS(space, "rect");
+      gap.setAttribute("class", "gap");
+      gap.setAttribute("x", value < 0 ? -93 : 90);
+      gap.setAttribute("width", 3);
+      gap.setAttribute("height", 10);
+      svg.append(gap);
+    }
     return svg;
   };
   const showRow = () => {
@@ -98,9 +106,14 @@
     const word = data.unusual.find(([bound]) => unusual < bound)[1];
     const odd = unusual === null ? "" : `${word}: ${percent(unusual)} ${data.made_up}`;
     found.append(make("h4", `Row ${name}`));
-    const known = label >= 0 ? `Class ${data.classes[label]}; the` : "The";
-    found.append(make("p", `${known} model says ${data.classes[predicted]} (${percent(probability)}). ` +
-      (unseen === null ? "" : `A model that had not seen the row gave its class ${percent(unseen)}. `) + odd));
+    const judged = (said) => (label < 0 ? "." : said === label ? ": right." : ": wrong.");
+    const own = `${data.classes[predicted]} (${percent(probability)})`;
+    const known = label >= 0 ? `Class ${data.classes[label]}. ` : "";
+    const answer = unseen === null || !data.refitted
+      ? `The model says ${own}${judged(predicted)} `
+      : `Held out, the model said ${data.classes[unseen[0]]} (${percent(unseen[1])})${judged(unseen[0])} ` +
+        `Fitted to all rows, it says ${own}. `;
+    found.append(make("p", known + answer + odd));
     const table = make("table", undefined, "evidence");
     const top = table.createTHead().insertRow();
     [["column", ""], ["cell", ""], ["weight", "num"], ["", ""]].forEach(([text, kind]) =>
@@ -108,7 +121,9 @@
     const body = table.createTBody();
     cells.forEach(([column, cell, weight]) => {
       const line = body.insertRow();
-      const head = make("th", data.columns[column]);
+      const head = make("th");
+      data.columns[column].split("_").forEach((part, k) => // a line may break after an underscore
+        head.append(...(k ? ["_", make("wbr"), part] : [part])));
       head.scope = "row";
       const end = make("td", undefined, "barcell");
       end.append(bar(weight, data.most));

@@ -379,9 +379,10 @@ def _telling_flag(
     low, high = int(np.argmin(shares)), int(np.argmax(shares))
     sentence = (
         f"is missing in {100 * shares[high]:.0f} % of the rows of class {shown(given.labels[high])}"
-        f" but {100 * shares[low]:.0f} % of class {shown(given.labels[low])}: missing cells alone "
-        f"save {100 * saved:.0f} % of the held-out log-loss. If new rows will be so too, "
-        "learn from it: --missing-indicator, or missing_indicator=True in Python."
+        f" but {100 * shares[low]:.0f} % of class {shown(given.labels[low])}. So whether a cell is "
+        f"filled in tells about the class: this alone saves {100 * saved:.0f} % of the held-out "
+        "log-loss. If new rows will have such holes too, learn from them: --missing-indicator, or "
+        "missing_indicator=True in Python."
     )
     return TableFlag(name, "missing tells the class", sentence, "--missing-indicator")
 
