@@ -157,7 +157,7 @@ def beware(
     if quality is None:
         found.append("No row has a label, so nothing is known about how good the predictions are.")
     else:
-        found += _of_quality(quality)
+        found += _of_quality(quality, hasattr(model, "leaderboard_"))
     untried = untried_candidates(model)
     if untried:
         found.append(
@@ -190,7 +190,7 @@ def beware(
     return tuple(found)
 
 
-def _of_quality(quality: Quality) -> list[str]:
+def _of_quality(quality: Quality, searched: bool) -> list[str]:
     found = []
     ours, others = quality.scores[0], quality.scores[1:]
     if others and others[0].accuracy.value >= ours.accuracy.value:
@@ -205,9 +205,10 @@ def _of_quality(quality: Quality) -> list[str]:
         found += [f"{_weakest(quality)[0]} {_named_class(quality)}"]
     if better:
         verb = "predicts" if len(better) == 1 else "predict"
+        other = "give the search more time or families" if searched else "try AutoLatentClassifier"
         found.append(
             f"On this table {listed(better)} {verb} better. Use this model for what it explains, "
-            "or try AutoLatentClassifier."
+            f"or {other}."
         )
     if quality.calibration_error > OFF:
         sure = sum(
