@@ -51,7 +51,7 @@ def test_holes_may_be_evidence(tmp_path):
             row[0] = ""
     data = write_csv(tmp_path / "holes.csv", [header, *rows])
     said = run("check", data, "-t", "churn")
-    assert "learn from it: --missing-indicator" in said.out
+    assert "learn from them: --missing-indicator" in said.out
     arguments = ("fit", data, "-t", "churn", "-m", "naive-bayes", "--json")
     blind = run(*arguments, "-o", tmp_path / "blind.lc").json
     aware = run(*arguments, "--missing-indicator", "-o", tmp_path / "aware.lc").json
