@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # drawn by `benchmarks/hnb.py --full --plot`, which takes long
 FROM_BENCHMARKS = {"hnb-cost"}
-# taken by `docs/screenshot.py`, which needs a browser
-PHOTOGRAPHS = {"report-page"}
+# taken by `docs/screenshot.py` and `docs/film.py`, which need a browser
+PHOTOGRAPHS = {"report-page", "live-page"}
 
 
 def load_script(name):
@@ -36,5 +36,5 @@ def test_every_picture_is_drawn_by_a_function_and_shown_on_a_page():
     drawn = set(load_script("draw").find_drawings()) | FROM_BENCHMARKS | PHOTOGRAPHS
     files = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
     text = "".join(page.read_text(encoding="utf-8") for page in refresh.PAGES)
-    shown = set(re.findall(r"pictures/([\w-]+)\.png", text))
+    shown = set(re.findall(r"pictures/([\w-]+)\.(?:png|gif)", text))
     assert drawn == files == shown

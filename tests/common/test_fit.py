@@ -220,7 +220,8 @@ def test_rows_without_label_are_learned_from(model, table, mark):
     assert fitted.classes_.tolist() == ["low", "mid", "top"]
     alone = clone(model).fit(X[labelled], y[labelled])
     assert not np.allclose(proba(fitted, X), proba(alone, X))
-    assert np.all(np.diff(fitted.history_) >= -1e-9)
+    if not hasattr(fitted, "leaderboard_"):  # an average may lose by another candidate
+        assert np.all(np.diff(fitted.history_) >= -1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -86,7 +86,9 @@ class WeightedModels(FittedModel):
         shares = self.member_shares(table, n_jobs)
         numeric = np.zeros(table.numeric.shape)
         for member, share in zip(self.members, shares.T, strict=True):
-            answer = member.model.expected_cells(table, _posterior_of(member, n_jobs), n_jobs)
+            # without the temperature, as in p(x): cells are completed by the density
+            plain = replace(member, temperature=1.0)
+            answer = member.model.expected_cells(table, _posterior_of(plain, n_jobs), n_jobs)
             numeric += share[:, None] * np.asarray(answer.numeric)
         codes = np.full(table.codes.shape, -1, dtype=np.int32)
         for place, chance in enumerate(self.level_chances(table, self.n_levels, n_jobs)):
