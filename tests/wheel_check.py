@@ -20,7 +20,8 @@ from latentclass.datasets import list_datasets, load_dataset
 assert "site-packages" in latentclass.__file__, latentclass.__file__
 assert importlib.metadata.version("latentclass") == latentclass.__version__
 for module in pkgutil.walk_packages(latentclass.__path__, "latentclass."):
-    if not module.name.startswith(("latentclass.cli.", "latentclass.tables.")):  # need extras
+    extras = ("latentclass.cli.", "latentclass.page.", "latentclass.tables.")
+    if not module.name.startswith(extras):
         __import__(module.name)
 wine = load_dataset("wine")
 model = NaiveBayes(calibrate=True).fit(wine.X, wine.y)
