@@ -1,6 +1,8 @@
 """Who may ask, how much, and what happens when something goes wrong."""
 
+import asyncio
 import json
+import socket
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import latentclass
 from latentclass.baselines import NaiveBayes
 from latentclass.page import _app
 from latentclass.page._app import FILES, HEADERS, LARGEST_BODY, TOKEN_HEADER, make_app
+from latentclass.page._server import _listen
 from latentclass.page._session import QUESTIONS, Session
 
 
@@ -232,3 +235,20 @@ def test_serve_listens_on_this_machine_alone_and_ends():
         assert httpx.post(f"{base}/ask/row", json={"row": 2}, trust_env=False).status_code == 403
     with pytest.raises(httpx.ConnectError):
         httpx.get(base, trust_env=False)
+
+
+def test_answers_do_not_wait_for_receipts():
+    async def is_at_once(listening):
+        found = asyncio.get_running_loop().create_future()
+
+        async def meet(_, writer):
+            own = writer.get_extra_info("socket")
+            found.set_result(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(meet, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.close()
+            return await found
+
+    assert asyncio.run(is_at_once(_listen(0)))

@@ -40,7 +40,7 @@ class LivePage:
 
         token = secrets.token_urlsafe(24)
         try:
-            self._socket = socket.create_server((HOST, port))
+            self._socket = _listen(port)
         except OSError as error:
             raise OSError(
                 f"Port {port} cannot be used ({error.strerror}). Choose another one, or 0 for any "
@@ -93,6 +93,23 @@ class LivePage:
 
     def __repr__(self) -> str:
         return f"LivePage({self.address!r})"
+
+
+def _listen(port: int) -> socket.socket:
+    """A socket of this machine alone.
+
+    It names its protocol: asyncio sends small packets at once only where it knows that it is TCP,
+    and otherwise every answer waits 40 ms for a receipt.
+    """
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((HOST, port))
+        found.listen()
+    except OSError:
+        found.close()
+        raise
+    return found
 
 
 def serve(
