@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latentclass._validation import check_number, check_option
+from latentclass.reports._report import check_classifier
 
 if TYPE_CHECKING:
     from latentclass.page._session import Session
@@ -173,7 +174,7 @@ def serve(
     """
     check_installed()
     for one in filter(None, (model, beside)):
-        check_classifier(one)
+        check_classifier(one, "serve")
     check_number("port", port, low=0, high=65535, whole=True)
     check_option("open_browser", open_browser, (True, False))
     check_option("block", block, (True, False))
@@ -211,17 +212,6 @@ def check_installed() -> None:
                 f"serve needs {package}, which is not installed: python -m pip install "
                 '"latentclass[page]".'
             )
-
-
-def check_classifier(model: Any) -> None:
-    """Refuse what is no fitted classifier of this library."""
-    if not hasattr(model, "explain") or not hasattr(model, "unusual"):
-        raise TypeError(
-            f"model is a {type(model).__name__}, but serve needs a classifier of latentclass. "
-            "Pass one of those."
-        )
-    if "schema_" not in vars(model):
-        raise ValueError(f"This {type(model).__name__} is not fitted. Call its fit first.")
 
 
 def saver(model: Any, path: str, about: dict[str, Any], sha256: str) -> Callable[[], Path]:

@@ -72,6 +72,17 @@ def lacking_packages() -> list[str]:
     return [name for name in ("jinja2", "pandas") if importlib.util.find_spec(name) is None]
 
 
+def check_classifier(model: Any, asker: str) -> None:
+    """Refuse what is no fitted classifier of this library; `asker` is what needs one."""
+    if not hasattr(model, "explain") or not hasattr(model, "unusual"):
+        raise TypeError(
+            f"model is a {type(model).__name__}, but {asker} needs a classifier of latentclass. "
+            "Pass one of those."
+        )
+    if "schema_" not in vars(model):
+        raise ValueError(f"This {type(model).__name__} is not fitted. Call its fit first.")
+
+
 def report(
     model: Any,
     X: Any,
@@ -140,13 +151,7 @@ def report(
             f"report needs {package}, which is not installed: python -m pip install "
             '"latentclass[report]".'
         )
-    if not hasattr(model, "explain") or not hasattr(model, "unusual"):
-        raise TypeError(
-            f"model is a {type(model).__name__}, but report needs a classifier of latentclass. "
-            "Pass one of those."
-        )
-    if "schema_" not in vars(model):
-        raise ValueError(f"This {type(model).__name__} is not fitted. Call its fit first.")
+    check_classifier(model, "report")
     check_number("folds", folds, low=2, high=MOST_FOLDS, whole=True)
     check_option("new_rows", new_rows, (True, False))
     from latentclass.reports._collect import collect
