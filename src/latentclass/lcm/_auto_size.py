@@ -1,4 +1,4 @@
-"""The size of a model by a short contest of a few candidates on held-out rows.
+"""The size of a model, and the scaling of its columns, by a short contest on held-out rows.
 
 Every candidate is fitted with few starts, few iterations and few gradient steps beside the rows
 held out. That is enough to see that a size is much too small or too large. A table with few rows
@@ -8,7 +8,7 @@ unless another one is better by more than the standard error of the difference.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
@@ -18,15 +18,7 @@ from latentclass._types import FloatArray
 from latentclass._validation import MOST_STATES, check_number
 from latentclass.estimator._gaussian_model import Measured
 from latentclass.lcm._hybrid_sample import RowDealer
-from latentclass.lcm._steps import (
-    Choice,
-    P,
-    SteppedFit,
-    climb_rows,
-    em_loss,
-    learn_steps,
-    row_losses,
-)
+from latentclass.lcm._steps import P, SteppedFit, climb_rows, row_losses
 
 Pair = tuple[int, int]
 """Numbers of latent variables and of components."""
@@ -107,47 +99,71 @@ F = TypeVar("F", bound=SizedFit[Any])
 
 def choose_fit(
     fit: F, sizes: Sizes, ways: list[Measured], dealer: RowDealer | None, *, discriminative: bool
-) -> tuple[F, Choice | None]:
-    """The fit of the best size and scaling, and its gradient steps if they are known by now.
+) -> F:
+    """The fit of the size and scaling that are best for held-out rows.
 
-    The size is chosen first, with the last way to scale the columns. What is best has the lowest
-    log-loss on held-out rows. Without any, it is the usual size and the last scaling.
+    The size is chosen first, with the last way to scale the columns. Without held-out rows it is
+    the usual size and the last scaling.
     """
     fit = replace(fit, measured=ways[-1], settings=fit.settings.sized(sizes.usual))
-    if dealer is None or not len(dealer.held_out()):
-        return fit, None
-    if sizes.further:
-        best_size = choose_size(fit, sizes, dealer, discriminative=discriminative)
-        fit = replace(fit, settings=fit.settings.sized(best_size))
-    if len(ways) == 1:
-        return fit, None
-    fits = [replace(fit, measured=way) for way in ways]
-    if not discriminative:
-        return fits[int(np.argmin([em_loss(one, dealer) for one in fits]))], None
-    choices = [learn_steps(one, dealer) for one in fits]
-    best = int(np.argmin([choice.loss for choice in choices]))
-    return fits[best], choices[best]
+    shares = np.zeros((0, 0)) if dealer is None else dealer.held_out()
+    if dealer is None or not len(shares) or (not sizes.further and len(ways) == 1):
+        return fit
+    contest = Contest(dealer, shares, N_STEPS if discriminative else 0)
+    fit, losses = choose_size(fit, sizes, contest)
+    for way in ways[:-1]:
+        other = replace(fit, measured=way)
+        found = contest.losses(other)
+        if contest.compare(losses, found)[0] > 0:
+            fit, losses = other, found
+    return fit
 
 
-def choose_size(fit: F, sizes: Sizes, dealer: RowDealer, *, discriminative: bool) -> Pair:
-    """The size that is best for held-out rows."""
-    shares = dealer.held_out()
-    weight = np.concatenate([dealer.take(share).weight for share in shares])
-
-    def losses(pair: Pair) -> FloatArray:
-        sized = replace(fit, settings=fit.settings.sized(pair))
-        return held_row_losses(sized, dealer, shares, N_STEPS if discriminative else 0)
-
-    usual = losses(sizes.usual)
-    gains = {sizes.usual: 0.0}
-    merits = {sizes.usual: 0.0}
+def choose_size(fit: F, sizes: Sizes, contest: Contest) -> tuple[F, FloatArray]:
+    """The fit of the best size, and its losses."""
+    usual = contest.losses(fit)
+    best = fit, usual
+    gains: dict[Pair, float] = {}
+    most = 0.0
     for pair, needs in sizes.further:
         if needs and not any(gains.get(need, 0.0) > 0 for need in needs):
             continue
-        gain, error = mean_and_error(usual - losses(pair), weight)
-        gains[pair], merits[pair] = gain, gain - ERRORS * error
-    # rounded, since last digits depend on the order of sums; of equal ones the first
-    return max(merits, key=lambda pair: round(merits[pair], 9))
+        sized = replace(fit, settings=fit.settings.sized(pair))
+        losses = contest.losses(sized)
+        gains[pair], error = contest.compare(usual, losses)
+        # rounded, since last digits depend on the order of sums
+        merit = round(gains[pair] - ERRORS * error, 9)
+        if merit > most:
+            best, most = (sized, losses), merit
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Held-out rows on which short fits are compared.
+
+    Attributes
+    ----------
+    dealer : RowDealer
+    shares : array (n_folds, n_rows)
+        The rows' shares that each fold holds out.
+    n_steps : int
+        Gradient steps of a short fit, at most.
+    """
+
+    dealer: RowDealer
+    shares: FloatArray
+    n_steps: int
+
+    def losses(self, fit: SteppedFit[P]) -> FloatArray:
+        """Log-loss of each held-out row, by short fits to the others."""
+        return held_row_losses(fit, self.dealer, self.shares, self.n_steps)
+
+    def compare(self, old: FloatArray, new: FloatArray) -> tuple[float, float]:
+        """Gain of the new losses over the old ones, rounded, and its standard error."""
+        held = [self.dealer.take(share).weight for share in self.shares]
+        gain, error = mean_and_error(old - new, np.concatenate(held))
+        return round(gain, 9), error
 
 
 def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:

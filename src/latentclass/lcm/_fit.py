@@ -142,10 +142,10 @@ class LCMFit:
         ways = bent_or_not(self.measured, training, power_transform)
         chosen = len(ways) > 1 or len(sizes.pairs) > 1
         dealer = self.deal(training) if discriminative or chosen else None
-        fit, choice = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
+        fit = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
         learned = fit.run_em(training, on_iteration)
         if dealer is not None and discriminative:
-            learned = fit.take_steps(dealer, learned, choice)
+            learned = fit.take_steps(dealer, learned)
         return learned.with_attributes(**fit.settings.attributes(fit.measured.scaling))
 
     def take_steps(
@@ -173,6 +173,12 @@ class LCMFit:
         )
 
     label_noises: ClassVar[tuple[float, ...]] = LABEL_NOISES
+
+    @property
+    def row_numbers(self) -> int:
+        """See `SteppedFit`: coefficients of the columns, in each component."""
+        n_columns = self.measured.scaling.n_varying
+        return max(1, self.settings.n_components * n_columns * (self.settings.n_latent + 1))
 
     def model(self, params: LCMParams, label_noise: float = 0.0) -> LCMModel:
         """The model with these parameters."""

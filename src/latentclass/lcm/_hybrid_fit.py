@@ -79,6 +79,12 @@ class HybridFit:
         """How the columns become those of the model."""
         return HybridColumns(self.measured.scaling, self.questions)
 
+    @property
+    def row_numbers(self) -> int:
+        """See `SteppedFit`: products of a column's coefficients, in each component."""
+        q = self.settings.n_latent
+        return self.settings.n_components * self.columns.n_cells * (q + 1) * (q + 2) // 2
+
     def fit(
         self,
         training: Training,
@@ -94,10 +100,10 @@ class HybridFit:
         chosen = len(ways) > 1 or len(sizes.pairs) > 1
         many = float(training.weight.sum()) >= MANY
         dealer = self.deal(training) if discriminative or chosen or many else None
-        fit, choice = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
+        fit = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
         learned, params = fit.run(training, dealer, on_iteration)
         if dealer is not None and discriminative:
-            learned = take_steps(fit, dealer, learned, params, choice)
+            learned = take_steps(fit, dealer, learned, params)
         return learned.with_attributes(**fit.settings.attributes(fit.measured.scaling))
 
     def run(

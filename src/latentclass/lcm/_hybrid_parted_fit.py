@@ -149,7 +149,7 @@ def fit_columns_parts(
     fit = HybridFit(measured, settings, draw_seed, None, questions, predict_method, bound_steps)
     ways = bent_or_not(measured, sample, power_transform)
     dealer = fit.deal(sample) if len(ways) > 1 or len(sizes.pairs) > 1 else None
-    fit, _ = choose_fit(fit, sizes, ways, dealer, discriminative=discriminative)
+    fit = choose_fit(fit, sizes, ways, dealer, discriminative=discriminative)
     settings = fit.settings
     reader = PartReader(fit.columns, settings, bound_steps, settings.n_kept)
     totals = reduce(_add, parted.map(reader.total))

@@ -38,11 +38,11 @@ from latentclass.lcm._soft_max_bound import CURVATURE, Soft, soft_factors
 
 Single = npt.NDArray[np.float32]
 
-FEW, FEW_ROWS = 2**17, 300
+FEW, FEW_ROWS = 2**17, 100
 """Up to so many numbers, of so many rows, NumPy takes a few milliseconds at most.
 
-To load the compiled loops takes a second, and ten if they must be compiled first. Blocks of large
-tables have more rows: there the compiled loops take half the time or less.
+To load the compiled loops takes a second, and ten if they must be compiled first. A fit has more
+rows and thousands of passes: there the compiled loops take half the time or less.
 """
 
 LEAST_XI = 1e-3

@@ -96,7 +96,7 @@ def fit_lcm_parts(
     fit = LCMFit(measured, settings, draw_seed, None)
     ways = bent_or_not(measured, sample, power_transform)
     dealer = fit.deal(sample) if len(ways) > 1 or len(sizes.pairs) > 1 else None
-    fit, _ = choose_fit(fit, sizes, ways, dealer, discriminative=discriminative)
+    fit = choose_fit(fit, sizes, ways, dealer, discriminative=discriminative)
     scaling = fit.measured.scaling
     outside = measured.outside + outside_power_parts(scaling, parted)
     fit = replace(fit, measured=fit.measured._replace(outside=outside))

@@ -40,10 +40,10 @@ TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
 FEW_STARTS = 2
 """Least number of starts of a fit beside held-out rows."""
 
-STARTED_ROWS = 10_000
-"""Rows times classes times starts that a fit beside held-out rows may have: with many rows few
-starts are enough to choose the number of steps. With few rows the temperature needs all of them,
-since an average over more starts is less sure of itself."""
+STARTED_NUMBERS = 5_000_000
+"""Numbers that a pass of a fit beside held-out rows may compute, by which its starts are limited:
+with many rows few starts are enough to choose the number of steps. With few rows the temperature
+needs all of them, since an average over more starts is less sure of itself."""
 
 LABEL_NOISES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Shares of labels that may be drawn at random, tried on the held-out rows."""
@@ -65,6 +65,10 @@ class SteppedFit(Protocol[P]):
     @property
     def n_jobs(self) -> int | None:
         """Number of threads."""
+
+    @property
+    def row_numbers(self) -> int:
+        """About how many numbers a start computes for a row and a class."""
 
     @property
     def label_noises(self) -> tuple[float, ...]:
@@ -164,12 +168,6 @@ def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> Choice:
     return Choice(best * STEP_SPACING, TEMPERATURES[place], fit.label_noises[noise], losses)
 
 
-def em_loss(fit: SteppedFit[P], dealer: RowDealer) -> float:
-    """Summed log-loss of held-out rows after EM alone; rounded, since last digits are noise."""
-    first = [next(held_losses(fit, dealer, share)) for share in dealer.held_out()]
-    return round(float(sum(one.loss[0, 0] for one in first)), 6)
-
-
 class HeldLosses(NamedTuple):
     """Log-losses by temperature and label noise: the sum over rows, and that of a surprise.
 
@@ -185,7 +183,8 @@ def held_losses(fit: SteppedFit[P], dealer: RowDealer, share: FloatArray) -> Ite
     held = dealer.take(share)
     keep = dealer.beside(share)
     rest = dealer.take(keep)
-    n_starts = STARTED_ROWS / (float(rest.weight.sum()) * rest.n_classes)
+    n_numbers = float(rest.weight.sum()) * rest.n_classes * fit.row_numbers
+    n_starts = STARTED_NUMBERS / n_numbers
     fit = fit.with_starts(max(FEW_STARTS, int(n_starts)))
     params = fit.learn(rest)
     path = climb_rows(fit, dealer, keep, params)
