@@ -30,6 +30,7 @@ HOMES = {
     "groups": ("_structure", "Show the groups that a model has found."),
     "info": ("_info", "Tell what a model file holds."),
     "export": ("_structure", "Write a model for other programs."),
+    "reproduce": ("_reproduce", "Reproduce the tables and result figures of a paper."),
     "datasets": ("_datasets", "List data sets, or write one to a file."),
     "warmup": ("_warmup", "Compile ahead of time, for a container image."),
     "demo": ("_demo", "Show what the models do, on the wine data."),
