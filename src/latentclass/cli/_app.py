@@ -54,6 +54,14 @@ class Partial(Exception):
         self.code = code
 
 
+class Terminated(BaseException):
+    """A polite kill. Nothing may take it for a fault of a model, as it could a SystemExit."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
 class App(click.Group):
     """Commands that are imported only when they are asked for, and plain ends."""
 
@@ -102,6 +110,8 @@ class App(click.Group):
         except (KeyboardInterrupt, click.exceptions.Abort):
             console.say("Interrupted: no file was written.")
             code = INTERRUPTED
+        except Terminated as end:
+            code = end.code
         except (Partial, BrokenPipeError) as end:
             code = end.code if isinstance(end, Partial) else DONE
             if code == DONE:  # the reader of a pipe has seen enough, as `head` does
@@ -158,7 +168,7 @@ def _catch_termination() -> None:
     """Let a polite kill end as Ctrl-C does, so that nothing half-written stays behind."""
 
     def stop(number: int, _: Any) -> NoReturn:
-        sys.exit(128 + number)
+        raise Terminated(128 + number)
 
     if hasattr(signal, "SIGTERM"):
         try:

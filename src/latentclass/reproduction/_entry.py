@@ -51,6 +51,8 @@ class Entry:
         CPU minutes that each profile was seen to take. A profile that was never finished is
         missing.
     run : callable of a Work to an iterator of Record
+    rows : tuple of str
+        The rows in the order of the paper; by default in the order of the records.
     look_for : str
         What to look for in it: the caption of a figure, the notes of a table.
     """
@@ -65,6 +67,7 @@ class Entry:
     profiles: Mapping[str, str]
     run: Callable[[Work], Iterator[Record]]
     minutes: Mapping[str, float] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
     look_for: str = ""
 
     @property

@@ -1,4 +1,4 @@
-"""The latent tree classifier's Tables 1 and 2, and its Figures 3 and 4."""
+"""The latent tree classifier: Tables 1 and 2. Figures 3 and 4 are in `_ltc_figures.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from latentclass.baselines import AODE, BAN, TAN, NaiveBayes, weka_j48
+from latentclass.datasets._facts import paper_uses
 from latentclass.evaluation import Comparison
 from latentclass.latent_tree._classifier import LatentTreeClassifier
 from latentclass.reproduction._accuracy import (
@@ -16,8 +17,9 @@ from latentclass.reproduction._accuracy import (
     sets_of,
 )
 from latentclass.reproduction._entry import Entry
-from latentclass.reproduction._published import published_cells
-from latentclass.reproduction._records import Record, average_row
+from latentclass.reproduction._ltc_figures import FIGURES
+from latentclass.reproduction._published import published_cells, read_published
+from latentclass.reproduction._records import NOT_INSTALLED, NOT_RUN, Record, average_row
 from latentclass.reproduction._work import Work
 
 NAMES = ("LTC", "NB", "TAN", "AODE", "BAN", "C4.5")
@@ -67,16 +69,52 @@ def table_1(work: Work) -> Iterator[Record]:
     yield from average_row(records, "mean")
 
 
+def table_2(work: Work) -> Iterator[Record]:
+    """Count how often LTC wins, ties and loses significantly."""
+    published = {line["versus"]: line for line in read_published("ltc_table2_wins_ties_losses")}
+    outcomes: dict[str, list[str]] = {name: [] for name in NAMES[1:]}
+    for _, result in each_set(work):
+        marks, scores = paired_marks(result, "LTC", 0.05), result.scores("accuracy")[0]
+        done = {name for name, one in zip(result.classifiers, scores, strict=True) if one == one}
+        for name in done & set(outcomes) if "LTC" in done else ():
+            outcomes[name].append(marks.get(name, ""))
+    for label, mark in (("wins", "-"), ("ties", ""), ("losses", "+")):
+        for name, found in outcomes.items():
+            beside = {"published": published[name][label], "runs": str(len(found))}
+            if found:
+                yield Record(label, name, "data sets", str(found.count(mark)), **beside)
+            else:
+                missing = classifiers(work)[name] is None
+                yield Record(
+                    label, name, "data sets", note=NOT_INSTALLED if missing else NOT_RUN, **beside
+                )
+
+
+PROFILES = {"quick": QUICK, "paper": TO_THE_LETTER}
+DATA = tuple(dict.fromkeys(use.name for use in sets_of("ltc")))
 ENTRIES = (
     Entry(
         paper="ltc",
         kind="table",
         number=1,
         title="accuracy on 37 data sets",
-        data=tuple(dict.fromkeys(use.name for use in sets_of("ltc"))),
+        data=DATA,
         classifiers=NAMES,
         protocol=PROTOCOL,
-        profiles={"quick": QUICK, "paper": TO_THE_LETTER},
+        profiles=PROFILES,
         run=table_1,
+        rows=tuple(use.called for use in paper_uses()["ltc"]),
     ),
+    Entry(
+        paper="ltc",
+        kind="table",
+        number=2,
+        title="data sets on which LTC wins, ties and loses",
+        data=DATA,
+        classifiers=NAMES,
+        protocol=PROTOCOL,
+        profiles=PROFILES,
+        run=table_2,
+    ),
+    *FIGURES,
 )

@@ -14,8 +14,10 @@ BRACKETS = "In brackets: the published value, and ours less it."
 
 
 def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
-    """Return the table of an entry. Rows and columns are in the order of the records."""
-    rows = list(dict.fromkeys(record.row for record in records))
+    """Return the table of an entry, with the rows in the order of the paper."""
+    found = dict.fromkeys(record.row for record in records)
+    rows = [row for row in entry.rows if row in found]
+    rows += [row for row in found if row not in rows]
     columns = list(dict.fromkeys(record.column for record in records))
     cells = {(record.row, record.column): record for record in records}
     lines: list[tuple[str | Cell, ...]] = [
@@ -72,6 +74,8 @@ def _published(record: Record) -> str:
 def difference(record: Record) -> str | None:
     """Ours less the published value, with as many decimals as the coarser; None if unknown."""
     try:
+        if record.statistic == "p-value":
+            return None
         gap = float(record.value) - float(record.published)
     except ValueError:
         return None
