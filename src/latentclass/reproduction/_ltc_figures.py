@@ -117,6 +117,7 @@ FIGURES = (
         protocol=PROTOCOL,
         profiles=PROFILES,
         run=figure_3,
+        minutes={"quick": 0.1, "paper": 0.1},
         look_for=(
             "Class true has one latent variable, class false has two: one for A0 and A1, one for "
             "B0 and B1. Wide edges carry much information: Irrelevant and Correlated have almost "
@@ -133,6 +134,7 @@ FIGURES = (
         protocol=PROTOCOL,
         profiles=PROFILES,
         run=figure_4,
+        minutes={"quick": 0.1, "paper": 0.1},
         look_for=(
             "Class true: in one group A0 and A1 are always true, in the other B0 and B1. Class "
             "false: each latent variable separates the rows in which the first column of its pair "
