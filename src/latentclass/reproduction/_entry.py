@@ -53,6 +53,9 @@ class Entry:
     run : callable of a Work to an iterator of Record
     rows : tuple of str
         The rows in the order of the paper; by default in the order of the records.
+    folds_of_sd : int
+        Number of folds if the published standard deviations are those of the accuracies on folds;
+        1 if they are those of the accuracy itself.
     look_for : str
         What to look for in it: the caption of a figure, the notes of a table.
     """
@@ -68,6 +71,7 @@ class Entry:
     run: Callable[[Work], Iterator[Record]]
     minutes: Mapping[str, float] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
+    folds_of_sd: int = 1
     look_for: str = ""
 
     @property

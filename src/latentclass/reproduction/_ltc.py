@@ -104,6 +104,7 @@ ENTRIES = (
         profiles=PROFILES,
         run=table_1,
         rows=tuple(use.called for use in paper_uses()["ltc"]),
+        folds_of_sd=10,
     ),
     Entry(
         paper="ltc",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -34,25 +35,41 @@ def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
     caption = f"{entry.paper}, {entry.heading}"
     if len(statistics) == 1:
         caption += f" ({statistics[0]})"
-    notes = [entry.protocol, *_profile_notes(entry, records)]
-    if any(record.published for record in records):
-        notes.append(BRACKETS)
-    if entry.look_for:
-        notes.append(entry.look_for)
+    notes = [entry.protocol, entry.look_for, *run_notes(entry, records)]
     data = {
         "row": [record.row for record in records],
         "column": [record.column for record in records],
         "value": [record.value for record in records],
         "published": [record.published for record in records],
     }
-    return TextTable(caption, ("", *columns), tuple(lines), tuple(notes), data)
+    return TextTable(caption, ("", *columns), tuple(lines), tuple(filter(None, notes)), data)
 
 
-def _profile_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
+def run_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
+    """Return what is to be said of these records: settings, date, and what is far below."""
     profiles = list(dict.fromkeys(record.profile for record in records if record.profile))
     dates = sorted({record.date for record in records if record.date})
     notes = [f"Profile {one}: {entry.profiles[one]}" for one in profiles]
-    return notes + [f"Run on {dates[-1]}."] * bool(dates)
+    if dates:
+        notes.append(f"Run on {dates[-1]}.")
+    if any(record.published for record in records):
+        notes.append(BRACKETS)
+    if any(record.published_sd for record in records):
+        found = "; ".join(far_below(entry, records)) or "none"
+        notes.append(f"More than two standard deviations below the paper: {found}.")
+    return notes
+
+
+def far_below(entry: Entry, records: Sequence[Record]) -> list[str]:
+    """Name the cells more than two standard deviations below the paper, by column."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        if record.value and record.published_sd and float(record.published_sd) > 0:
+            sd = float(record.published_sd) / math.sqrt(entry.folds_of_sd)
+            distance = (float(record.value) - float(record.published)) / sd
+            if distance < -2:
+                found.setdefault(record.column, []).append(f"{record.row} ({distance:.1f})")
+    return [f"{column} on {', '.join(rows)}" for column, rows in found.items()]
 
 
 def _cell(record: Record | None) -> Cell:
