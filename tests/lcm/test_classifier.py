@@ -506,7 +506,7 @@ def test_gradient_steps_lower_the_log_loss_of_new_rows(options, few_steps):
     assert trained.log_likelihood_ == by_em.log_likelihood_  # that of EM
 
 
-def test_gradient_steps_know_weights_holes_and_rows_without_label(few_steps):
+def test_gradient_steps_know_weights_holes_and_rows_without_label():
     X, y = crossing(160)
     rng = np.random.default_rng(0)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -520,7 +520,7 @@ def test_gradient_steps_know_weights_holes_and_rows_without_label(few_steps):
     assert_allclose(once.predict_proba(X), twice.predict_proba(X), rtol=1e-6)
 
 
-def test_gradient_steps_train_discrete_columns_too(few_steps):
+def test_gradient_steps_train_discrete_columns_too():
     X, y = crossing()
     table = pd.DataFrame(X, columns=list("abcd")).assign(
         word=np.where(y ^ (np.arange(len(y)) % 3 == 0), "a", "b")
