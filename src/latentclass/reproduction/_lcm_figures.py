@@ -343,8 +343,8 @@ FIGURES = (
         profiles=SAME,
         run=figure_5,
         look_for=(
-            "The contours are no ellipses with one centre, and Mardia's test rejects a Gaussian: "
-            "a linear model of the class cannot fit."
+            "The contours are no ellipses with one centre, and Mardia's test of symmetry rejects a "
+            "Gaussian at 5 %: a linear model of the class cannot fit well."
         ),
     ),
     Entry(
