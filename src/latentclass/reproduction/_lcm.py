@@ -112,7 +112,11 @@ def models(work: Work, dataset: str) -> dict[str, Any]:
 
 def sets() -> list[PaperUse]:
     """Return the data sets, those with the fewest sizes to try first."""
-    return sorted(sets_of("lcm"), key=lambda use: (use.attributes * use.classes, use.name))
+
+    def n_sizes(use: PaperUse) -> int:
+        return (use.attributes or 0) * (use.classes or 0)
+
+    return sorted(sets_of("lcm"), key=n_sizes)
 
 
 def run(work: Work, use: PaperUse, names: Sequence[str]) -> list[Comparison]:

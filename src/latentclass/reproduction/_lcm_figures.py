@@ -54,7 +54,7 @@ def scatter_crabs(work: Work, pairs: Sequence[tuple[str, FloatArray]], axes: Seq
 def correlations(pairs: Sequence[tuple[str, FloatArray]]) -> Iterator[Record]:
     """Yield the correlation of two coordinates in each class."""
     for title, points in pairs:
-        value = float(np.corrcoef(points.T)[0, 1])
+        value = float(np.asarray(np.corrcoef(points.T))[0, 1])
         yield Record(title, "within the class", "correlation", text_of(abs(value), 3))
 
 
