@@ -329,7 +329,8 @@ FIGURES = (
         profiles=SAME,
         run=figure_3,
         look_for=(
-            "One Gaussian is too low in the middle and too wide; a mixture follows the histogram."
+            "One Gaussian has its peak between the two groups of samples; a mixture of two follows "
+            "both."
         ),
     ),
     Entry(
