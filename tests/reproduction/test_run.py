@@ -8,19 +8,24 @@ import sys
 from pathlib import Path
 
 import pytest
+import small_entry
+from small_entry import SMALL, Small
 
 import latentclass
 from latentclass.exceptions import DataSetUnavailableError
 from latentclass.reproduction import _hnb, _ltc, _registry, _run, reproduce
 from latentclass.reproduction._entry import Entry
-from latentclass.reproduction._records import FIELDS, Record, average_row, read_records
+from latentclass.reproduction._records import (
+    FIELDS,
+    Record,
+    average_row,
+    read_records,
+    write_records,
+)
 from latentclass.reproduction._work import NotFinished, Work
 
 HERE = Path(__file__).parent
 SOURCE = Path(latentclass.__file__).parents[1]
-sys.path.insert(0, str(HERE))
-import small_entry  # noqa: E402
-from small_entry import SMALL, Small  # noqa: E402
 
 
 @pytest.fixture
@@ -137,8 +142,6 @@ def test_errors_come_before_anything_is_computed(small, tmp_path, monkeypatch):
 def test_records_keep_every_field_and_other_files_are_refused(tmp_path):
     record = Record(*map(str, range(len(FIELDS))))
     path = tmp_path / "one.csv"
-    from latentclass.reproduction._records import write_records
-
     write_records(path, [record])
     assert read_records(path) == [record]
     path.write_text("a,b\n1,2\n")
