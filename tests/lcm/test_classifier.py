@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, c
 from latentclass.engine._em import take_starts
 from latentclass.estimator._fitted import Learned
 from latentclass.evaluation import LabelledKFold
+from latentclass.lcm import _steps
 from plain import (
     BinaryLCMClassifier,
     HybridLCMClassifier,
@@ -506,7 +507,8 @@ def test_gradient_steps_lower_the_log_loss_of_new_rows(options, few_steps):
     assert trained.log_likelihood_ == by_em.log_likelihood_  # that of EM
 
 
-def test_gradient_steps_know_weights_holes_and_rows_without_label():
+def test_gradient_steps_know_weights_holes_and_rows_without_label(monkeypatch):
+    monkeypatch.setattr(_steps, "MAX_STEPS", 40)  # the first that help here
     X, y = crossing(160)
     rng = np.random.default_rng(0)
     X[rng.random(X.shape) < 0.1] = np.nan
