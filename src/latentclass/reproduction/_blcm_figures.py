@@ -144,9 +144,9 @@ def figure_5(work: Work) -> Iterator[Record]:
     for k, label in enumerate(labels):
         for m in range(2):
             near = nearest_digit(means[k, m + 1], digits, label)
-            share = text_of(found["shares"][k][m], 2)
-            row, about = f"class {label}, component {m + 1}", f"share, nearest digit {near}"
-            yield Record(row, images.source, about, share)
+            row = f"class {label}, component {m + 1}, {images.source}"
+            yield Record(row, "share", "share", text_of(found["shares"][k][m], 2))
+            yield Record(row, "nearest digit", "digit", near)
 
 
 def nearest_digit(mean: Any, digits: Images, among: str) -> str:
@@ -261,10 +261,9 @@ def disclose(work: Work, model: Any, name: str) -> Iterator[Record]:
     show(work, DisclosureDisplay(seen, posterior, expected, filled, classes, images.shape))
     for line, row in zip(lines, posterior, strict=True):
         best = int(row.argmax())
-        yield Record(
-            f"{line} lines", images.source, f"P(most probable class {classes[best]})",
-            text_of(float(row[best]), 3),
-        )  # fmt: skip
+        where = f"{line} lines, {images.source}"
+        yield Record(where, "most probable class", "class", str(classes[best]))
+        yield Record(where, "its probability", "probability", text_of(float(row[best]), 3))
 
 
 def find_seven(images: Images) -> Any:
