@@ -304,6 +304,7 @@ FIGURES = (
         classifiers=("bLCM", "mbLCM"),
         protocol=f"q = 35, {{0,1}} against {{6,7}} of USPS, or {ELSE}.",
         profiles=PROFILES,
+        minutes={"quick": 0.4},
         run=figure_3,
         look_for=(
             "Lines are components and class. With one component many samples are between two "
@@ -319,6 +320,7 @@ FIGURES = (
         classifiers=("mbLCM",),
         protocol=f"q = 25, 2 components, {{0,1}} against {{6,7}} of USPS, or {ELSE}.",
         profiles=PROFILES,
+        minutes={"quick": 0.2},
         run=figure_5,
         look_for=(
             "The components of a class should be its two digits, though no label says which digit "
@@ -364,6 +366,7 @@ FIGURES = (
         classifiers=("bLCM",),
         protocol=f"q = 35, 1 component, test half of {{3}} against {{5}} of USPS, or {ELSE}.",
         profiles=PROFILES,
+        minutes={"quick": 0.15},
         run=figure_8,
         look_for=(
             "The surest mistakes come first. Some are hard for people too, others are not: the "
@@ -379,6 +382,7 @@ FIGURES = (
         classifiers=("bLCM",),
         protocol=f"q = 25, 1 component, all ten digits of USPS, or {ELSE}.",
         profiles=PROFILES,
+        minutes={"quick": 1.2},
         run=figure_9,
         look_for=(
             "The image is a seven of the test half that naive Bayes takes for a four, as in the "
@@ -394,6 +398,7 @@ FIGURES = (
         classifiers=("Naïve Bayes",),
         protocol=f"All ten digits of USPS, or {ELSE}.",
         profiles=SAME,
+        minutes={"quick": 0.1},
         run=figure_10,
         look_for=(
             "The completions are means over all images of a class and do not continue what is "

@@ -302,6 +302,7 @@ ENTRIES = (
         classifiers=IN_TABLE_3,
         protocol=PROTOCOL,
         profiles=PROFILES,
+        minutes={"quick": 8},
         run=table_3,
         rows=ROWS,
         look_for=(
