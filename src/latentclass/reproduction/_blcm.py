@@ -230,6 +230,7 @@ ENTRIES = (
         classifiers=NAMES,
         protocol=PROTOCOL,
         profiles=PROFILES,
+        minutes={"quick": 8},
         run=table_2,
         rows=NAMES,
         look_for=(
