@@ -378,7 +378,7 @@ FIGURES = (
             "quick": f"3 runs. {RESTARTS['quick']}",
             "paper": f"10 runs. {RESTARTS['paper']}",
         },
-        minutes={"quick": 3},
+        minutes={"quick": 1.4},
         run=figure_8,
         look_for=(
             "Left, too many latent variables lower the accuracy. Right, with learned edges, they "
