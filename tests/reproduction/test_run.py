@@ -86,9 +86,10 @@ def test_from_store_computes_nothing_and_shows_what_is_finished(small, tmp_path,
     assert not log.exists()
     assert store.read_text() == "".join(kept)
     cells = {row[0]: row for row in table.rows}
-    assert cells["wine"][1].text == "not run"
+    assert "wine" not in cells
+    assert "Not run yet: wine." in table.notes
     assert float(cells["iris"][1].text) > 85
-    assert cells["average"][1].text == cells["iris"][1].text
+    assert cells["average of 1"][1].text == cells["iris"][1].text
 
 
 def test_what_was_remembered_is_not_computed_again(tmp_path):
@@ -164,6 +165,8 @@ def test_averages_are_over_the_rows_that_all_columns_have():
     ]
     found = {one.column: (one.value, one.published, one.runs) for one in average_row(records)}
     assert found == {"NB": ("70.00", "60.00", "2"), "HNB": ("80.00", "", "2")}
+    assert {one.row for one in average_row(records)} == {"average of 2"}
+    assert {one.row for one in average_row(records[:4])} == {"average"}
     assert average_row([cell("a", "NB", "")]) == []
 
 
