@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
@@ -57,3 +58,11 @@ def pytest_collection_modifyitems(items):
         of_hypothesis = hasattr(getattr(item, "obj", None), "hypothesis")
         if of_hypothesis or not set(REPEATS).isdisjoint(item.path.parts):
             item.add_marker("no_cover")
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """At most 10 gradient steps after EM instead of 150, where their number is not the point."""
+    from latentclass.lcm import _steps
+
+    monkeypatch.setattr(_steps, "MAX_STEPS", 10)

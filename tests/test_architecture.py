@@ -88,6 +88,7 @@ KNOW_SCIKIT_LEARN = {
         "reports/_peers.py",
         "cli/_held_out.py",
     ],
+    "has the digits that come with it": ["reproduction/_blcm_figures.py"],
     "check tables, labels and models as all estimators do": [
         "data/_read.py",
         "data/_labels.py",

@@ -6,7 +6,7 @@ import fuzz
 import latentclass.baselines
 
 
-def test_no_drawn_table_breaks_a_promise(capsys):
+def test_no_drawn_table_breaks_a_promise(capsys, few_steps):
     n_failures = fuzz.main(["--tables", "2"])
     assert n_failures == 0, capsys.readouterr().out
 

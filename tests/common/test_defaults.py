@@ -63,7 +63,7 @@ def same_rows_written_otherwise(model, X, y):
 
 
 @pytest.mark.parametrize("model", DEFAULTS, ids=name)
-def test_rows_count_by_what_they_hold_and_weigh(model, small):
+def test_rows_count_by_what_they_hold_and_weigh(model, small, few_steps):
     X, y = small
     weighted, copied = same_rows_written_otherwise(model, X, y)
     assert_allclose(proba(copied, X), proba(weighted, X), rtol=1e-8, atol=1e-12)
@@ -100,7 +100,7 @@ def test_a_mixture_counts_rows_by_what_they_hold_and_weigh(small):
     ],
     ids=name,
 )
-def test_searches_pass_scikit_learns_check_of_weights(model, check):
+def test_searches_pass_scikit_learns_check_of_weights(model, check, few_steps):
     """All that they try by default would take minutes on this check's ten columns."""
     check(name(model), model)
 

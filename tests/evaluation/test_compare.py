@@ -25,7 +25,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from latentclass.baselines import NaiveBayes
+from latentclass import LCMClassifierCV
+from latentclass.baselines import MixtureNaiveBayes, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.evaluation import Metric, Store, TableClassifier, compare
 from latentclass.evaluation._compare import read_estimators
@@ -672,3 +673,22 @@ def test_one_classifier_alone_is_tabled_too():
     result = compare({"NB": NaiveBayes()}, ["iris", "wine"], cv=3)
     assert "mean rank" in str(result)
     assert np.isnan(result.friedman().p_f)
+
+
+def test_a_record_keeps_the_size_that_a_search_found():
+    models = {
+        "search": LCMClassifierCV([1, 2], [1], n_init=1, discriminative=False, random_state=0),
+        "by column": MixtureNaiveBayes(max_components=2, random_state=0),  # has many sizes
+        "NB": NaiveBayes(),
+    }
+    result = compare(models, ["iris"], cv=2)
+    assert not result.failures
+    fold = result.folds["iris"][0]
+    data = load_dataset("iris", container="pandas")
+    fitted = models["search"].fit(data.X.iloc[fold.train], data.y[fold.train])
+    assert result.record("iris", "search")["chosen"] == {
+        "n_latent_": fitted.n_latent_,
+        "n_components_": 1,
+    }
+    assert result.record("iris", "by column")["chosen"] == {}
+    assert result.record("iris", "NB")["chosen"] == {}

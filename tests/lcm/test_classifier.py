@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, c
 from latentclass.engine._em import take_starts
 from latentclass.estimator._fitted import Learned
 from latentclass.evaluation import LabelledKFold
+from latentclass.lcm import _steps
 from plain import (
     BinaryLCMClassifier,
     HybridLCMClassifier,
@@ -494,7 +495,7 @@ def log_loss(model, X, y):
     ],
     ids=str,
 )
-def test_gradient_steps_lower_the_log_loss_of_new_rows(options):
+def test_gradient_steps_lower_the_log_loss_of_new_rows(options, few_steps):
     X, y = crossing()
     new, labels = crossing(1000, seed=1)
     options = {"n_latent": 1, "n_init": 2, "random_state": 0, **options}
@@ -506,7 +507,8 @@ def test_gradient_steps_lower_the_log_loss_of_new_rows(options):
     assert trained.log_likelihood_ == by_em.log_likelihood_  # that of EM
 
 
-def test_gradient_steps_know_weights_holes_and_rows_without_label():
+def test_gradient_steps_know_weights_holes_and_rows_without_label(monkeypatch):
+    monkeypatch.setattr(_steps, "MAX_STEPS", 40)  # the first that help here
     X, y = crossing(160)
     rng = np.random.default_rng(0)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -541,7 +543,7 @@ def test_too_few_rows_to_hold_any_out_are_fitted_by_em():
     assert_allclose(trained.predict_proba(X), LCMClassifier(**options).fit(X, y).predict_proba(X))
 
 
-def test_one_row_cannot_make_a_class_impossible():
+def test_one_row_cannot_make_a_class_impossible(few_steps):
     X, y = crossing()
     y[0] = 1 - y[0]
     X[0] = [0, 0, 0, 40 * (1 - y[0])]  # far on the wrong side
@@ -551,7 +553,7 @@ def test_one_row_cannot_make_a_class_impossible():
     assert model.predict_proba([[0, 0, 0, 1e3], [0, 0, 0, -1e3]]).min() > 0.5 * least
 
 
-def test_the_search_tries_both_kinds_of_noise_and_trains_the_best():
+def test_the_search_tries_both_kinds_of_noise_and_trains_the_best(few_steps):
     X, y = crossing(120)
     model = LCMClassifierCV([1, 2], [1, 2], n_init=2, random_state=0).fit(X, y)
     path = pd.DataFrame(model.cv_results_)

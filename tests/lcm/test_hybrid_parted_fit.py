@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass import Parts
 from latentclass.estimator._parted import read_parts
-from latentclass.lcm import _steps
 from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._hybrid_em import HybridProblem
 from latentclass.lcm._hybrid_fit import fit_columns
@@ -20,10 +19,7 @@ from plain import BinaryLCMClassifier, HybridLCMClassifier
 QUICK = {"n_init": 2, "tol": 0.02, "predict_method": "bound", "random_state": 0}
 
 
-@pytest.fixture(autouse=True)
-def few_steps(monkeypatch):
-    """Few gradient steps, to save time."""
-    monkeypatch.setattr(_steps, "MAX_STEPS", 10)
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 
 def make_rows(n=500, *, holes=0.05, hidden=0.1, flags=True):

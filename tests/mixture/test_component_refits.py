@@ -1,10 +1,12 @@
 """Classifiers by name: fitted after the search, by cross-fitted probabilities."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -56,6 +58,14 @@ def table():
     frame.loc[::7, "size"] = np.nan
     frame.loc[3::11, "word"] = None
     return frame, y
+
+
+@pytest.fixture
+def small_forests(monkeypatch):
+    """Forests of 30 trees instead of 300, where the number of trees is not the point."""
+    for name in ("extra_trees", "random_forest"):
+        forest = PRESETS[name]().set_params(n_estimators=30)
+        monkeypatch.setitem(PRESETS, name, partial(clone, forest))
 
 
 def test_shares_of_the_stand_in_are_bayes_rule_written_out():
@@ -208,6 +218,7 @@ def test_a_classifier_is_fitted_in_each_part_and_at_the_end(refits, n_fits):
     assert CountedTrees.fits == n_fits
 
 
+@pytest.mark.usefixtures("small_forests")
 @pytest.mark.parametrize("name", PRESET_NAMES)
 class TestEachPreset:
     def test_all_verbs_work_with_holes_and_rows_without_label(self, name, table):
@@ -249,7 +260,7 @@ class TestEachPreset:
         np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
-def test_auto_keeps_the_lowest_cross_fitted_log_loss(table):
+def test_auto_keeps_the_lowest_cross_fitted_log_loss(table, small_forests):
     X, y = table
     model = LatentVariableClassifier("auto", "auto", max_components=2, random_state=0).fit(X, y)
     assert {name for name, _ in model.log_losses_} == set(PRESET_NAMES)

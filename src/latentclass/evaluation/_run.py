@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import numbers
 import operator
 import time
 import traceback
@@ -105,6 +106,11 @@ def _fit_and_predict(task: Task) -> dict[str, Any]:
     fitted = time.perf_counter()
     labels, proba, predicted = _predict(model, X_test)
     return {
+        "chosen": {
+            name: int(size)
+            for name in SIZES
+            if isinstance(size := getattr(model, name, None), numbers.Integral)
+        },
         "fit_seconds": fitted - start,
         "predict_seconds": predicted - fitted,
         "classes": _class_names(problem),
@@ -112,6 +118,10 @@ def _fit_and_predict(task: Task) -> dict[str, Any]:
         "predicted": pack(class_codes(labels, problem.classes).astype(CODES)),
         "proba": None if proba is None else pack(_all_classes(proba, model.classes_, problem)),
     }
+
+
+SIZES = ("n_latent_", "n_components_")
+"""Attributes of fitted models that a record keeps: sizes that were found by a search."""
 
 
 class _Answers(NamedTuple):
