@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
+from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._reading import Training
@@ -38,12 +39,12 @@ TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
 """Temperatures tried on the held-out rows: with few rows a model is overconfident."""
 
 FEW_STARTS = 2
-"""Least number of starts of a fit beside held-out rows."""
+"""Least number of starts that gradient steps follow."""
 
 STARTED_NUMBERS = 5_000_000
-"""Numbers that a pass of a fit beside held-out rows may compute, by which its starts are limited:
-with many rows few starts are enough to choose the number of steps. With few rows the temperature
-needs all of them, since an average over more starts is less sure of itself."""
+"""Numbers that a pass over the labelled rows may compute, by which the starts are limited that
+gradient steps follow. With few rows an average over all starts is better, since it is less sure of
+itself; with many, two starts give nearly the same answers."""
 
 LABEL_NOISES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Shares of labels that may be drawn at random, tried on the held-out rows."""
@@ -123,6 +124,7 @@ def take_steps(
 ) -> Learned:
     """Follow EM by gradient steps, as many as are best for held-out rows unless that is known."""
     choice = learn_steps(fit, dealer) if choice is None else choice
+    params = take_starts(params, np.arange(min(len(params[0]), n_followed(fit, dealer.training))))
     path = climb_rows(fit, dealer, np.ones(len(dealer.training.y)), params)
     params = next(islice(path, choice.n_steps, None))
     return Learned(
@@ -168,6 +170,13 @@ def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> Choice:
     return Choice(best * STEP_SPACING, TEMPERATURES[place], fit.label_noises[noise], losses)
 
 
+def n_followed(fit: SteppedFit[P], training: Training) -> int:
+    """Number of starts, the best ones, that gradient steps follow."""
+    n_rows = float(training.weight[training.labelled].sum())
+    n_numbers = n_rows * training.n_classes * fit.row_numbers
+    return max(FEW_STARTS, int(STARTED_NUMBERS / n_numbers))
+
+
 class HeldLosses(NamedTuple):
     """Log-losses by temperature and label noise: the sum over rows, and that of a surprise.
 
@@ -183,9 +192,7 @@ def held_losses(fit: SteppedFit[P], dealer: RowDealer, share: FloatArray) -> Ite
     held = dealer.take(share)
     keep = dealer.beside(share)
     rest = dealer.take(keep)
-    n_numbers = float(rest.weight.sum()) * rest.n_classes * fit.row_numbers
-    n_starts = STARTED_NUMBERS / n_numbers
-    fit = fit.with_starts(max(FEW_STARTS, int(n_starts)))
+    fit = fit.with_starts(n_followed(fit, rest))
     params = fit.learn(rest)
     path = climb_rows(fit, dealer, keep, params)
     for moved in islice(path, 0, None, STEP_SPACING):
