@@ -59,6 +59,7 @@ bench: $(STAMP)
 # The tables of benchmarks/README.md, reproduce/README.md and docs/large.md, from their records.
 pages: $(STAMP)
 	$(BIN)/python benchmarks/_pages.py
+	$(BIN)/python reproduce/_paper_pages.py
 
 # The oldest versions that pyproject.toml allows, in an environment of its own.
 test-oldest:

@@ -53,6 +53,7 @@ ALLOWED = {
     | {"evaluation", "plots", "tables"},
     "tables": BELOW,
 }
+ALLOWED["reproduction"] = ALLOWED["reports"] | {"datasets"}
 ALLOWED["page"] = ALLOWED["reports"] | {"datasets", "files", "reports"}
 ALLOWED["cli"] = BASE | set(ALLOWED) - {"plots"}
 

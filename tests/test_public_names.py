@@ -11,7 +11,7 @@ from latentclass import exceptions
 
 ROOT = Path(__file__).parent.parent
 # modules whose public names the reference page lists
-MODULES = ("baselines", "data", "datasets", "evaluation", "plots")
+MODULES = ("baselines", "data", "datasets", "evaluation", "plots", "reproduction")
 
 
 def test_type_checkers_see_the_names_that_are_loaded_on_first_use():

@@ -30,6 +30,7 @@ HOMES = {
     "groups": ("_structure", "Show the groups that a model has found."),
     "info": ("_info", "Tell what a model file holds."),
     "export": ("_structure", "Write a model for other programs."),
+    "reproduce": ("_reproduce", "Reproduce the tables and result figures of a paper."),
     "datasets": ("_datasets", "List data sets, or write one to a file."),
     "warmup": ("_warmup", "Compile ahead of time, for a container image."),
     "demo": ("_demo", "Show what the models do, on the wine data."),
@@ -47,6 +48,14 @@ class CommandError(Exception):
 
 class Partial(Exception):
     """The work ended early; what was finished is kept."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
+class Terminated(BaseException):
+    """A polite kill. Nothing may take it for a fault of a model, as it could a SystemExit."""
 
     def __init__(self, code: int) -> None:
         super().__init__()
@@ -101,6 +110,8 @@ class App(click.Group):
         except (KeyboardInterrupt, click.exceptions.Abort):
             console.say("Interrupted: no file was written.")
             code = INTERRUPTED
+        except Terminated as end:
+            code = end.code
         except (Partial, BrokenPipeError) as end:
             code = end.code if isinstance(end, Partial) else DONE
             if code == DONE:  # the reader of a pipe has seen enough, as `head` does
@@ -157,7 +168,7 @@ def _catch_termination() -> None:
     """Let a polite kill end as Ctrl-C does, so that nothing half-written stays behind."""
 
     def stop(number: int, _: Any) -> NoReturn:
-        sys.exit(128 + number)
+        raise Terminated(128 + number)
 
     if hasattr(signal, "SIGTERM"):
         try:

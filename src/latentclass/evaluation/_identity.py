@@ -148,7 +148,7 @@ def _development_mark() -> str:
     if ".dev" not in __version__:
         return ""
     home = Path(__file__).parents[1]
-    surface = {home / "evaluation", home / "datasets"}
+    surface = {home / "evaluation", home / "datasets", home / "reproduction", home / "cli"}
     files = sorted(path for path in home.rglob("*.py") if not surface & set(path.parents))
     texts = (f"{path.relative_to(home).as_posix()}\n{path.read_text('utf-8')}" for path in files)
     return f"+sha256.{checksum(''.join(texts))[:16]}"

@@ -1,0 +1,86 @@
+"""Write `docs/reproduction/<paper>.md` from the records in `records`, without computing anything.
+
+A page has a section for each table and figure that has records. `notes/<paper>.md` holds what is
+to be said about them: its section "Table 1" goes below that table, what stands before the first
+section begins the page, and all other sections end it. Run by `make pages`.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from latentclass.reproduction import list_entries
+from latentclass.reproduction._entry import PROFILES, Entry
+from latentclass.reproduction._published import PAPERS
+from latentclass.reproduction._records import read_records
+from latentclass.reproduction._tables import make_table, run_notes
+
+ROOT = Path(__file__).parents[1]
+RECORDS, NOTES = ROOT / "reproduce" / "records", ROOT / "reproduce" / "notes"
+PAGES = ROOT / "docs" / "reproduction"
+COMMENT = "<!-- Made by `make pages` from reproduce/records and reproduce/notes. -->"
+TITLES = {
+    "lcm": "Latent classification models",
+    "blcm": "Binary latent classification models",
+    "hnb": "Hierarchical naive Bayes",
+    "ltc": "Latent tree classifier",
+    "lvc": "Mixtures and latent variable classifiers",
+    "field": "Beside other libraries",
+}
+
+
+def papers() -> list[str]:
+    """Papers that have records."""
+    return [paper for paper in TITLES if any(map(records_of, list_entries(paper)))]
+
+
+def records_of(entry: Entry) -> dict[str, Path]:
+    """The files of records of an entry by profile, those of the paper's profile first."""
+    files = {one: RECORDS / f"{entry.name}-{one}.csv" for one in reversed(PROFILES)}
+    return {profile: path for profile, path in files.items() if path.exists()}
+
+
+def read_notes(paper: str) -> dict[str, str]:
+    """The sections of a paper's notes by title; what stands before the first has no title."""
+    path = NOTES / f"{paper}.md"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    first, *rest = re.split(r"^## (.+)\n", text, flags=re.M)
+    pairs = zip(rest[::2], rest[1::2], strict=True)
+    return {"": first.strip(), **{title.strip(): body.strip() for title, body in pairs}}
+
+
+def render(paper: str) -> str:
+    """Return the page of a paper."""
+    notes = read_notes(paper)
+    parts = [COMMENT, f"# {TITLES[paper]}", PAPERS.get(paper, ""), notes.pop("")]
+    for entry in list_entries(paper):
+        parts += _section(entry, notes.pop(f"{entry.kind.capitalize()} {entry.number}", ""))
+    for title, body in notes.items():
+        parts += [f"## {title}", body]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _section(entry: Entry, note: str) -> list[str]:
+    found = records_of(entry)
+    if not found:
+        return []
+    command = f"`latentclass reproduce {entry.paper} --{entry.kind} {entry.number}`"
+    parts = [f"## {entry.heading}", f"{command}. {entry.protocol}", entry.look_for]
+    for profile, path in found.items():
+        records = read_records(path)
+        table = make_table(entry, records)
+        caption = f"Profile {profile}" + table.caption.partition(entry.heading)[2]
+        shown = replace(table, caption=caption, notes=tuple(run_notes(entry, records)))
+        parts.append(shown.to_markdown().strip())
+        for picture in sorted(PAGES.glob(f"{entry.name}-*{profile}.png")):
+            parts.append(f"![{entry.heading}, profile {profile}]({picture.name})")
+    return [*parts, note]
+
+
+def main() -> None:
+    for paper in papers():
+        (PAGES / f"{paper}.md").write_text(render(paper), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""All tables and result figures that can be reproduced."""
+
+from __future__ import annotations
+
+from latentclass.reproduction import _hnb, _ltc
+from latentclass.reproduction._entry import Entry
+
+MODULES = (_hnb, _ltc)
+
+PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc", "field")
+"""What can be named; "field" is no paper, but a comparison with other libraries."""
+
+
+def list_entries(paper: str | None = None) -> tuple[Entry, ...]:
+    """Return the tables and result figures of one paper, or of all.
+
+    Parameters
+    ----------
+    paper : {"lcm", "blcm", "hnb", "ltc", "lvc", "field"} or None, default=None
+
+    Returns
+    -------
+    tuple of Entry
+
+    Examples
+    --------
+    >>> [entry.name for entry in list_entries("ltc")][0]
+    'ltc-table-1'
+    """
+    if paper is not None and paper not in PAPERS:
+        raise ValueError(f"There is no paper {paper!r}. There are: {', '.join(PAPERS)}.")
+    return tuple(
+        entry for module in MODULES for entry in module.ENTRIES if paper in (None, entry.paper)
+    )
+
+
+def find_entries(paper: str, kind: str | None = None, number: int | None = None) -> list[Entry]:
+    """Return the entries that are meant, or say which there are."""
+    entries = list_entries(paper)
+    found = [
+        entry
+        for entry in entries
+        if (kind is None or entry.kind == kind) and (number is None or entry.number == number)
+    ]
+    if found:
+        return found
+    there = ", ".join(f"{entry.kind} {entry.number}" for entry in entries) or "none"
+    asked = "nothing" if kind is None else f"no {kind} {number}"
+    raise ValueError(f"The paper {paper!r} has {asked} to reproduce. There are: {there}.")

@@ -1,0 +1,96 @@
+"""Run entries: data first, then cell by cell, with the records written after each."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from latentclass._files import replacing
+from latentclass._validation import check_option
+from latentclass.datasets import load_dataset
+from latentclass.evaluation import TextTable
+from latentclass.reproduction._entry import PROFILES, Entry
+from latentclass.reproduction._records import Record, write_records
+from latentclass.reproduction._registry import find_entries
+from latentclass.reproduction._tables import make_table
+from latentclass.reproduction._work import STORE, NotFinished, Work
+
+FOLDER = "latentclass-reproduction"
+
+
+def reproduce(
+    paper: str,
+    *,
+    table: int | None = None,
+    figure: int | None = None,
+    profile: str = "quick",
+    out: str | os.PathLike[str] = FOLDER,
+    n_jobs: int | None = None,
+    from_store: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[TextTable]:
+    """Reproduce the tables and result figures of a paper, beside the published values.
+
+    Parameters
+    ----------
+    paper : {"lcm", "blcm", "hnb", "ltc", "lvc", "field"}
+    table, figure : int, default=None
+        Only this one. By default all of the paper.
+    profile : {"quick", "paper"}, default="quick"
+        "quick" has fewer restarts or folds, "paper" follows the paper to the letter.
+    out : path-like, default="latentclass-reproduction"
+        Folder for the store `results.jsonl`, and for records (CSV), tables (Markdown) and
+        pictures. A run that was stopped continues from it.
+    n_jobs : int, default=None
+        Number of fits at the same time.
+    from_store : bool, default=False
+        Whether to make the tables of what is finished, and compute nothing.
+    say : callable of str
+        Is told how far the work is.
+
+    Returns
+    -------
+    list of TextTable
+        One for each table and figure; that of a figure has the numbers behind it.
+    """
+    check_option("profile", profile, PROFILES)
+    if table is not None and figure is not None:
+        raise ValueError(f"Name a table or a figure, not both: table={table}, figure={figure}.")
+    kind = "table" if table is not None else "figure" if figure is not None else None
+    entries = find_entries(paper, kind, table if table is not None else figure)
+    folder = Path(out)
+    if from_store and not (folder / STORE).is_file():
+        raise FileNotFoundError(
+            f"There is no store {str(folder / STORE)!r} to make tables of. Name the folder of an "
+            "earlier run as out, or let it compute."
+        )
+    for name in dict.fromkeys(name for entry in entries for name in entry.data):
+        load_dataset(name)  # an error now is better than one after hours
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for entry in entries:
+        work = Work(profile, folder, entry.name, n_jobs, from_store, say)
+        records = _collect(entry, work)
+        shown = make_table(entry, records)
+        with replacing(folder / f"{entry.name}-{profile}.md") as file:
+            file.write(shown.to_markdown().encode())
+        made.append(shown)
+    return made
+
+
+def _collect(entry: Entry, work: Work) -> list[Record]:
+    """Run an entry. Its file of records is up to date after every record."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    path = work.out / f"{entry.name}-{work.profile}.csv"
+    records: list[Record] = []
+    write_records(path, records)
+    try:
+        for record in entry.run(work):
+            records.append(replace(record, profile=work.profile, date=date))
+            write_records(path, records)
+    except NotFinished as error:
+        work.say(f"{entry.name} stops here: {error}")
+    return records

@@ -1,0 +1,101 @@
+"""The paper's own table from records: each cell ours, beside the published number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from latentclass.evaluation import TextTable
+from latentclass.evaluation._tables import Cell
+from latentclass.reproduction._entry import Entry
+from latentclass.reproduction._records import Record
+
+BRACKETS = "In brackets: the published value, and ours less it."
+
+
+def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
+    """Return the table of an entry, with the rows in the order of the paper."""
+    found = dict.fromkeys(record.row for record in records)
+    rows = [row for row in entry.rows if row in found]
+    rows += [row for row in found if row not in rows]
+    columns = list(dict.fromkeys(record.column for record in records))
+    cells = {(record.row, record.column): record for record in records}
+    lines: list[tuple[str | Cell, ...]] = [
+        (row, *(_cell(cells.get((row, column))) for column in columns)) for row in rows
+    ]
+    times = {
+        column: [float(one.seconds) for one in records if one.column == column and one.seconds]
+        for column in columns
+    }
+    if any(times.values()):
+        shown = [Cell(f"{fmean(found):.2g}" if found else "") for found in times.values()]
+        lines.append(("seconds per fit", *shown))
+    statistics = list(dict.fromkeys(record.statistic for record in records))
+    caption = f"{entry.paper}, {entry.heading}"
+    if len(statistics) == 1:
+        caption += f" ({statistics[0]})"
+    notes = [entry.protocol, entry.look_for, *run_notes(entry, records)]
+    data = {
+        "row": [record.row for record in records],
+        "column": [record.column for record in records],
+        "value": [record.value for record in records],
+        "published": [record.published for record in records],
+    }
+    return TextTable(caption, ("", *columns), tuple(lines), tuple(filter(None, notes)), data)
+
+
+def run_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
+    """Return what is to be said of these records: settings, date, and what is far below."""
+    profiles = list(dict.fromkeys(record.profile for record in records if record.profile))
+    dates = sorted({record.date for record in records if record.date})
+    notes = [f"Profile {one}: {entry.profiles[one]}" for one in profiles]
+    if dates:
+        notes.append(f"Run on {dates[-1]}.")
+    if any(record.published for record in records):
+        notes.append(BRACKETS)
+    if any(record.published_sd for record in records):
+        found = "; ".join(far_below(entry, records)) or "none"
+        notes.append(f"More than two standard deviations below the paper: {found}.")
+    return notes
+
+
+def far_below(entry: Entry, records: Sequence[Record]) -> list[str]:
+    """Name the cells more than two standard deviations below the paper, by column."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        if record.value and record.published_sd and float(record.published_sd) > 0:
+            sd = float(record.published_sd) / math.sqrt(entry.folds_of_sd)
+            distance = (float(record.value) - float(record.published)) / sd
+            if distance < -2:
+                found.setdefault(record.column, []).append(f"{record.row} ({distance:.1f})")
+    return [f"{column} on {', '.join(rows)}" for column, rows in found.items()]
+
+
+def _cell(record: Record | None) -> Cell:
+    if record is None:
+        return Cell("")
+    if not record.value:
+        return Cell(record.note or "-", published=_published(record))
+    return Cell(record.value, record.sd, record.significance, published=_published(record))
+
+
+def _published(record: Record) -> str:
+    if not record.published:
+        return ""
+    text = record.published + (f" ±{record.published_sd}" if record.published_sd else "")
+    gap = difference(record)
+    return text if gap is None else f"{text}, {gap}"
+
+
+def difference(record: Record) -> str | None:
+    """Ours less the published value, with as many decimals as the coarser; None if unknown."""
+    try:
+        if record.statistic == "p-value":
+            return None
+        gap = float(record.value) - float(record.published)
+    except ValueError:
+        return None
+    decimals = [len(one.partition(".")[2]) for one in (record.value, record.published)]
+    text = f"{gap:+.{min(decimals)}f}"
+    return text if float(text) else text.replace("-", "+").lstrip("+")
