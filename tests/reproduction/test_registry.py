@@ -24,7 +24,6 @@ NO_RESULT = {
 MISSING = {
     *(("lcm", kind, n) for kind in PAPERS["lcm"] for n in PAPERS["lcm"][kind]),
     *(("blcm", kind, n) for kind in PAPERS["blcm"] for n in PAPERS["blcm"][kind]),
-    *(("lvc", kind, n) for kind in PAPERS["lvc"] for n in PAPERS["lvc"][kind]),
 }
 ENTRIES = list_entries()
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

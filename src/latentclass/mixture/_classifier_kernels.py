@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     from latentclass.mixture._searches import Marks, Task
 
 
+NOTHING = 1e-300
+"""A smaller share counts as none: `exponentials` raises a share of 0 to exp(-700)."""
+
+
 @inner_loop
 def _make_possible(inner: FloatArray, log_class: FloatArray, first: int, top: FloatArray) -> None:
     """Let rows that no class of the component can have made tell nothing about the class."""
@@ -96,7 +100,7 @@ def _divide_free(inner: FloatArray, y: CodeArray, total: FloatArray) -> None:
     for r in range(RUN):
         if y[r] < 0:
             for k in range(len(inner)):
-                inner[k, r] /= total[r]
+                inner[k, r] = inner[k, r] / total[r] if inner[k, r] > NOTHING else 0.0
             total[r] = 1.0
 
 
@@ -268,7 +272,7 @@ def _divide_rows(
     for r in range(min(RUN, len(amount) - first)):
         whole, into = rows.weight[first + r] / total[r], amount[first + r]
         for c in range(len(joint)):
-            part = joint[c, r] * whole
+            part = joint[c, r] * whole if joint[c, r] > NOTHING else 0.0
             if y[first + r] >= 0:
                 into[c * n_classes + y[first + r]] = part
             else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from latentclass.reproduction import _hnb, _ltc
+from latentclass.reproduction import _hnb, _ltc, _lvc
 from latentclass.reproduction._entry import Entry
 
-MODULES = (_hnb, _ltc)
+MODULES = (_hnb, _ltc, _lvc)
 
 PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc", "field")
 """What can be named; "field" is no paper, but a comparison with other libraries."""
