@@ -1,9 +1,9 @@
 """Models with the papers' own settings (`as_published`) beside the papers' figures, on small sets.
 
-    python reproduce/published.py --published FOLDER --parts k2 aode
+    python reproduce/published.py --published FOLDER --parts k2 linear
 
-FOLDER holds the papers' tables as CSV files. HNB and mixtures have scripts of their own,
-`hnb_table2.py` and `mixture_tables.py`. The size of the binary LCM is fixed (`--latent`), since the
+FOLDER holds the papers' tables as CSV files. HNB and LTC are part of `latentclass reproduce`,
+mixtures have `mixture_tables.py`. The size of the binary LCM is fixed (`--latent`), since the
 paper's search over sizes takes days.
 """
 
@@ -11,13 +11,12 @@ import argparse
 import csv
 from pathlib import Path
 
-from _beside import FOLDS, Run, read_published, report_differences
+from _beside import Run, read_published
 from latentclass import (
     BinaryLCMClassifier,
-    LatentTreeClassifier,
     LCMClassifierCV,
 )
-from latentclass.baselines import AODE, K2
+from latentclass.baselines import K2
 from latentclass.datasets import list_datasets, load_dataset
 from latentclass.evaluation import compare
 
@@ -26,14 +25,6 @@ DIGITS = {
     "usps/01-vs-67": ("usps_01_vs_67", "01 against 67"),
     "usps/bits": ("usps_0-9", "ten digits"),
 }
-TREE_SETS = (
-    "balance-scale",
-    "breast-cancer/complete",
-    "corral",
-    "glass2",
-    "hepatitis/complete",
-    "iris/uci",
-)
 LINEAR_SETS = ("glass2", "iris/uci", "tae", "thyroid", "wine")
 
 
@@ -62,36 +53,16 @@ def binary(run: Run, options: argparse.Namespace) -> None:
     digits(run, options, ["usps/3-vs-5"], "bLCM ( sp(M)  = 1)", model)
 
 
-def aode(run: Run, options: argparse.Namespace) -> None:
-    """The sets of the LTC paper up to 3500 rows, with the paper's frequency limit and with 1."""
-    infos = [info for info in list_datasets("ltc") if info.rows <= 3500]
-    published = read_published(options.published / "ltc_table1_accuracy.csv")
-    tables = [load_dataset(info.name, container="pandas") for info in infos]
-    for setting, model in (
-        (", limit 30", AODE.as_published()),
-        (", limit 1", AODE(calibrate=False)),
-    ):
-        result = compare({"AODE": model}, tables, cv=10, scoring=("accuracy",), protocol="paper")
-        figure = f"less the paper, {FOLDS['paper']}"
-        report_differences(run, figure, result, infos, published, setting)
-
-
 def each_set(run: Run, name: str, papers: str, sets: tuple[str, ...], table: Path, model) -> None:
     """One model on several sets, each beside its figure in a table of accuracies."""
     published = read_published(table)
     infos = {info.name: info for info in list_datasets(papers)}
-    protocol, cv = ("paper", 10) if papers == "ltc" else ("honest", 5)
     for key in sets:
         data = load_dataset(key, container="pandas")
-        result = compare({name: model}, [data], cv=cv, scoring=("accuracy",), protocol=protocol)
+        result = compare({name: model}, [data], cv=5, scoring=("accuracy",))
         accuracy = f"{100 * result.scores('accuracy')[0, 0]:.1f}"
         theirs = published[infos[key].called[0], name]
         run.add(f"{name}, {key}", "accuracy", accuracy, unit="%", paper=theirs)
-
-
-def trees(run: Run, options: argparse.Namespace) -> None:
-    model = LatentTreeClassifier.as_published(random_state=0)
-    each_set(run, "LTC", "ltc", TREE_SETS, options.published / "ltc_table1_accuracy.csv", model)
 
 
 def linear(run: Run, options: argparse.Namespace) -> None:
@@ -103,9 +74,7 @@ def linear(run: Run, options: argparse.Namespace) -> None:
 
 PARTS = {
     "k2": k2,
-    "aode": aode,
     "linear": linear,
-    "trees": trees,
     "binary": binary,
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 import latentclass
 from latentclass.exceptions import DataSetUnavailableError
-from latentclass.reproduction import _registry, _run, reproduce
+from latentclass.reproduction import _hnb, _ltc, _registry, _run, reproduce
 from latentclass.reproduction._entry import Entry
 from latentclass.reproduction._records import FIELDS, Record, average_row, read_records
 from latentclass.reproduction._work import NotFinished, Work
@@ -187,3 +187,10 @@ def test_entries_are_values():
     assert isinstance(SMALL, Entry)
     assert SMALL.name == "field-table-1"
     assert SMALL.heading == "Table 1: a small table"
+
+
+def test_without_weka_its_columns_are_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setenv("LATENTCLASS_WEKA", str(tmp_path / "nowhere.jar"))
+    work = Work("quick", tmp_path, "x")
+    assert _ltc.classifiers(work)["C4.5"] is None
+    assert _hnb.classifiers(work)["C5.0"] is None

@@ -21,6 +21,7 @@ from latentclass.reproduction._work import Work
 
 OTHERS = ("NB", "TAN", "C5.0", "NN")
 OURS = "HNB, our search"
+COMPLETE = "hepatitis, 80 complete rows"
 CHESS_TRAINING_ROWS = 2130
 PROTOCOL = (
     "The given test rows for the monks, 1066 rows drawn by a seed for chess (the paper does not "
@@ -29,19 +30,23 @@ PROTOCOL = (
     "scikit-learn's network with one hidden layer. Standard deviations are Kohavi's. p: that HNB "
     "is not better over all data sets (Kohavi's test, one-sided)."
 )
+QUICK_EPOCHS = 50
 PROFILES = {
-    "quick": "HNB with our search in place of the paper's; the network with 50 epochs.",
+    "quick": f"As paper, but NN is trained for {QUICK_EPOCHS} epochs instead of 500.",
     "paper": "HNB as published: Algorithm 3 and maximum likelihood. Our search stands beside it.",
 }
 
 
-def classifiers() -> dict[str, Any]:
+def classifiers(work: Work) -> dict[str, Any]:
     """Return the columns of Table 2."""
+    network = multilayer_perceptron()
+    if work.quick:
+        network.set_params(backpropagationnetwork__n_epochs=QUICK_EPOCHS)
     return {
         "NB": NaiveBayes(alpha=1.0, prior=1.0, calibrate=False),
         "TAN": TAN(calibrate=False),
         "C5.0": if_weka(weka_j48),
-        "NN": TableClassifier(multilayer_perceptron()),
+        "NN": TableClassifier(network),
         "HNB": HNBClassifier.as_published(random_state=0),
         OURS: HNBClassifier(random_state=0, calibrate=False),
     }
@@ -66,26 +71,42 @@ def table_1(_: Work) -> Iterator[Record]:
         data = load_dataset(use.name)
         cv = folds()[use.name]
         if cv == 5:
-            train, test = len(data.y), "CV(5)"
+            train, test = str(len(data.y)), "CV(5)"
         elif cv == "split":
             assert data.split is not None
-            train = int(np.sum(data.split == "train"))
-            test = str(len(data.y) - train)
+            train, test = (str(np.sum(data.split == part)) for part in ("train", "test"))
         else:
             train, test = (str(len(rows)) for rows in cv[0])
-        ours = (data.X.shape[1], len(set(data.y)), train, test)
+        ours = (str(data.X.shape[1]), str(len(set(data.y))), train, test)
         names = ("attributes", "classes", "training rows", "test rows")
         theirs = (line["n_attributes"], line["n_classes"], line["n_train"], line["n_test"])
         for name, value, published in zip(names, ours, theirs, strict=True):
-            yield Record(use.called, name, name, str(value), published=published)
+            yield Record(use.called, name, name, value, published=published)
 
 
 def accuracies(work: Work) -> Iterator[Record]:
     """Yield the accuracies on the data sets."""
-    columns = classifiers()
+    columns = classifiers(work)
     published = published_cells("hnb_table2_accuracy", "dataset", "classifier")
     for called, result in compare_each(work, "hnb", columns, cv=folds(), protocol="paper"):
         yield from accuracy_cells(called, result, columns, published, sd="kohavi")
+
+
+def complete_hepatitis(work: Work) -> Iterator[Record]:
+    """Yield the accuracies on the 80 rows of hepatitis without a missing cell.
+
+    Table 1 counts all 155 rows, but the text says that such rows were removed.
+    """
+    columns = classifiers(work)
+    published = published_cells("hnb_table2_accuracy", "dataset", "classifier")
+    named = {
+        (COMPLETE, name): line for (row, name), line in published.items() if row == "hepatitis"
+    }
+    result = work.compare(
+        columns, ["hepatitis/complete"], cv=5, protocol="paper",
+        scoring=("accuracy", "fit_seconds"),
+    )  # fmt: skip
+    yield from accuracy_cells(COMPLETE, result, columns, named, sd="kohavi")
 
 
 def table_2(work: Work) -> Iterator[Record]:
@@ -96,6 +117,7 @@ def table_2(work: Work) -> Iterator[Record]:
         yield record
     yield from average_row(records)
     yield from p_values(records)
+    yield from complete_hepatitis(work)
 
 
 def p_values(records: Sequence[Record]) -> Iterator[Record]:
@@ -177,12 +199,13 @@ ENTRIES = (
         kind="table",
         number=2,
         title="accuracy on 22 data sets",
-        data=DATA,
+        data=(*DATA, "hepatitis/complete"),
         classifiers=(*OTHERS, "HNB", OURS),
         protocol=PROTOCOL,
         profiles=PROFILES,
         run=table_2,
         rows=ROWS,
+        look_for="The last row is not part of the averages and tests.",
     ),
     Entry(
         paper="hnb",
