@@ -2,8 +2,8 @@
 
     python reproduce/published.py --published FOLDER --parts k2 linear
 
-FOLDER holds the papers' tables as CSV files. HNB and LTC are part of `latentclass reproduce`,
-mixtures have `mixture_tables.py`. The size of the binary LCM is fixed (`--latent`), since the
+FOLDER holds the papers' tables as CSV files. HNB, LTC and mixtures are part of `latentclass
+reproduce`. The size of the binary LCM is fixed (`--latent`), since the
 paper's search over sizes takes days.
 """
 
