@@ -362,6 +362,17 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(blobs, store, tmp_path):
     assert compare(models, blobs, cv=3, store=store).failures == []
 
 
+def test_only_stored_computes_and_stores_nothing(blobs, store):
+    first = compare([Logged()], blobs[:1], cv=3, store=store)
+    before = store.read_bytes()
+    stored = compare([Logged()], blobs[:2], cv=3, store=store, only_stored=True)  # no warning
+    assert stored.n_computed == 0
+    assert store.read_bytes() == before
+    assert_array_equal(np.isnan(stored.scores()), [[False], [True]])
+    assert_array_equal(stored.scores()[0], first.scores()[0])
+    assert stored.failures[0]["error"] == "LookupError: This fold is not in the store."
+
+
 class Exiting(Failing):
     """Ends the program, with half a character in its message."""
 
@@ -582,6 +593,7 @@ def test_impossible_classifiers_are_refused(estimators, error, message):
         ({"random_state": None}, "random_state=None must be a whole number of at least 0."),
         ({"verbose": -1}, "verbose=-1 must be a whole number"),
         ({"retry_failed": 1}, "retry_failed=1 must be one of True, False."),
+        ({"only_stored": 1}, "only_stored=1 must be one of True, False."),
     ],
 )
 def test_impossible_options_are_refused(blobs, option, message):

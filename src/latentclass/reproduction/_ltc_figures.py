@@ -83,9 +83,10 @@ def figure_4(work: Work) -> Iterator[Record]:
     figure, axes = pyplot.subplots(
         2, n_wide, figsize=(2.6 * n_wide, 4.6), sharey=True, layout="constrained"
     )
-    for ax in axes.flat[len(bars) :]:
+    places = axes.T.ravel()  # the groups of a latent variable above each other
+    for ax in places[len(bars) :]:
         ax.axis("off")
-    for (title, latent, group), ax in zip(bars, axes.flat, strict=False):
+    for (title, latent, group), ax in zip(bars, places, strict=False):
         shares = {
             column: share for *where, column, share in found if where == [title, latent, group]
         }
@@ -95,7 +96,7 @@ def figure_4(work: Work) -> Iterator[Record]:
         for column in RELEVANT:
             row = f"class {title}, {latent}, group {group + 1}"
             yield Record(row, column, "P(true)", f"{shares[column]:.3f}")
-    axes.flat[0].set_ylabel("probability of true")
+    places[0].set_ylabel("probability of true")
     work.save_picture(figure)
     pyplot.close(figure)
 
@@ -116,6 +117,7 @@ FIGURES = (
         protocol=PROTOCOL,
         profiles=PROFILES,
         run=figure_3,
+        minutes={"quick": 0.1, "paper": 0.1},
         look_for=(
             "Class true has one latent variable, class false has two: one for A0 and A1, one for "
             "B0 and B1. Wide edges carry much information: Irrelevant and Correlated have almost "
@@ -132,6 +134,7 @@ FIGURES = (
         protocol=PROTOCOL,
         profiles=PROFILES,
         run=figure_4,
+        minutes={"quick": 0.1, "paper": 0.1},
         look_for=(
             "Class true: in one group A0 and A1 are always true, in the other B0 and B1. Class "
             "false: each latent variable separates the rows in which the first column of its pair "

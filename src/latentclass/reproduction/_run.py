@@ -86,7 +86,6 @@ def _collect(entry: Entry, work: Work) -> list[Record]:
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     path = work.out / f"{entry.name}-{work.profile}.csv"
     records: list[Record] = []
-    write_records(path, records)
     try:
         for record in entry.run(work):
             records.append(replace(record, profile=work.profile, date=date))
