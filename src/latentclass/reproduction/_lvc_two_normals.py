@@ -180,13 +180,14 @@ def figure_5(work: Work) -> Iterator[Record]:
     series = {"Hit": middle, "slowest start": order[-1]}
     pyplot = load_pyplot()
     figure, ax = pyplot.subplots(figsize=(6.5, 3.6), layout="constrained")
-    for (title, start), colour in zip(series.items(), ("#009E73", "#D55E00"), strict=True):
-        ax.plot(traces[start], color=colour, linewidth=1, label=title)
+    for (name, start), colour in zip(series.items(), ("#009E73", "#D55E00"), strict=True):
+        ax.plot(traces[start], color=colour, linewidth=1, label=name)
         there = np.flatnonzero(hits[start])
         ax.scatter(there, traces[start, there], color=colour, s=6)
     ax.set(xlabel="iteration", ylabel="log-likelihood")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, title=f"dots: both KL distances sum to less than {HIT}", fontsize=8)
+    title = f"dots: both KL distances sum to less than {HIT}"
+    ax.legend(frameon=False, title=title, title_fontsize=8, fontsize=8, loc="lower right")
     work.save_picture(figure)
     pyplot.close(figure)
     reached = hits.any(axis=1)
@@ -195,7 +196,7 @@ def figure_5(work: Work) -> Iterator[Record]:
     if reached.any():
         yield Record("all starts", "first hit, median", "iteration",
                      text_of(float(np.median(first[reached])), 0))  # fmt: skip
-    for title, start in series.items():
+    for name, start in series.items():
         changes = np.diff(traces[start])
         cells: dict[str, tuple[str, Any]] = {
             "first hit": ("iteration", str(first[start]) if reached[start] else ""),
@@ -204,7 +205,7 @@ def figure_5(work: Work) -> Iterator[Record]:
             "best log-likelihood": ("log-likelihood", text_of(traces[start].max(), 0)),
         }
         for column, (statistic, value) in cells.items():
-            yield Record(title, column, statistic, value, note="" if value else "none")
+            yield Record(name, column, statistic, value, note="" if value else "none")
 
 
 def _traces(work: Work, settings: Settings) -> dict[str, Any]:
