@@ -190,7 +190,7 @@ def figure_5(work: Work) -> Iterator[Record]:
     ax.legend(frameon=False, title=title, title_fontsize=8, fontsize=8, loc="lower right")
     work.save_picture(figure)
     pyplot.close(figure)
-    reached = hits.any(axis=1)
+    reached = np.asarray(hits.any(axis=1))
     yield Record("all starts", "hit the truth", "starts, %", text_of(100 * reached.mean(), 0),
                  runs=str(len(traces)))  # fmt: skip
     if reached.any():
