@@ -179,7 +179,7 @@ MINUTES = {
     "lvc-table-7": {"quick": 1.2},
     "lvc-table-8": {"quick": 0.8},
     "lvc-table-9": {"quick": 0.6},
-    "lvc-table-10": {"quick": 0.9},
+    "lvc-table-10": {"quick": 0.7},
     "lvc-figure-2": {"quick": 0.2},
     "lvc-figure-3": {"quick": 0.3},
     "lvc-figure-4": {"quick": 0.2},
