@@ -8,19 +8,24 @@ import sys
 from pathlib import Path
 
 import pytest
+import small_entry
+from small_entry import SMALL, Small
 
 import latentclass
 from latentclass.exceptions import DataSetUnavailableError
 from latentclass.reproduction import _hnb, _ltc, _registry, _run, reproduce
 from latentclass.reproduction._entry import Entry
-from latentclass.reproduction._records import FIELDS, Record, average_row, read_records
+from latentclass.reproduction._records import (
+    FIELDS,
+    Record,
+    average_row,
+    read_records,
+    write_records,
+)
 from latentclass.reproduction._work import NotFinished, Work
 
 HERE = Path(__file__).parent
 SOURCE = Path(latentclass.__file__).parents[1]
-sys.path.insert(0, str(HERE))
-import small_entry  # noqa: E402
-from small_entry import SMALL, Small  # noqa: E402
 
 
 @pytest.fixture
@@ -81,9 +86,10 @@ def test_from_store_computes_nothing_and_shows_what_is_finished(small, tmp_path,
     assert not log.exists()
     assert store.read_text() == "".join(kept)
     cells = {row[0]: row for row in table.rows}
-    assert cells["wine"][1].text == "not run"
+    assert "wine" not in cells
+    assert "Not run yet: wine." in table.notes
     assert float(cells["iris"][1].text) > 85
-    assert cells["average"][1].text == cells["iris"][1].text
+    assert cells["average of 1"][1].text == cells["iris"][1].text
 
 
 def test_what_was_remembered_is_not_computed_again(tmp_path):
@@ -137,8 +143,6 @@ def test_errors_come_before_anything_is_computed(small, tmp_path, monkeypatch):
 def test_records_keep_every_field_and_other_files_are_refused(tmp_path):
     record = Record(*map(str, range(len(FIELDS))))
     path = tmp_path / "one.csv"
-    from latentclass.reproduction._records import write_records
-
     write_records(path, [record])
     assert read_records(path) == [record]
     path.write_text("a,b\n1,2\n")
@@ -161,6 +165,8 @@ def test_averages_are_over_the_rows_that_all_columns_have():
     ]
     found = {one.column: (one.value, one.published, one.runs) for one in average_row(records)}
     assert found == {"NB": ("70.00", "60.00", "2"), "HNB": ("80.00", "", "2")}
+    assert {one.row for one in average_row(records)} == {"average of 2"}
+    assert {one.row for one in average_row(records[:4])} == {"average"}
     assert average_row([cell("a", "NB", "")]) == []
 
 

@@ -58,6 +58,15 @@ def test_the_table_as_markdown():
     )
 
 
+def test_a_row_of_which_nothing_was_run_is_named_below():
+    more = [cell("letter", name, "", "90.0", note="not run") for name in ("LTC", "NB")]
+    half = [cell("vote", "LTC", "95.00"), cell("vote", "NB", "", note="not run")]
+    table = make_table(ENTRY, [*RECORDS, *more, *half])
+    assert [row[0] for row in table.rows] == ["anneal", "zoo", "p", "vote", "seconds per fit"]
+    assert table.rows[3][2].text == "not run"
+    assert "Not run yet: letter." in table.notes
+
+
 def test_differences():
     assert difference(cell("a", "b", "94.06", "94.1")) == "0.0"
     assert difference(cell("a", "b", "94.56", "94.06")) == "+0.50"

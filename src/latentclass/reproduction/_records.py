@@ -93,7 +93,7 @@ def average_row(records: Sequence[Record], row: str = "average", digits: int = 2
     """Average each column, and the published values of the same rows.
 
     A row counts only if every column that has any value has one there, so that all averages are
-    over the same rows.
+    over the same rows. If that leaves out rows, the name of the average says how many there are.
     """
     columns = list(dict.fromkeys(record.column for record in records if record.value))
     cells = {(record.row, record.column): record for record in records if record.value}
@@ -102,6 +102,8 @@ def average_row(records: Sequence[Record], row: str = "average", digits: int = 2
         for name in dict.fromkeys(record.row for record in records)
         if all((name, column) in cells for column in columns)
     ]
+    if len(rows) < len({record.row for record in records}):
+        row = f"{row} of {len(rows)}"
     averages = []
     for column in columns if rows else []:
         found = [cells[name, column] for name in rows]

@@ -9,14 +9,15 @@ from statistics import fmean
 from latentclass.evaluation import TextTable
 from latentclass.evaluation._tables import Cell
 from latentclass.reproduction._entry import Entry
-from latentclass.reproduction._records import Record
+from latentclass.reproduction._records import NOT_RUN, Record
 
 BRACKETS = "In brackets: the published value, and ours less it."
 
 
 def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
     """Return the table of an entry, with the rows in the order of the paper."""
-    found = dict.fromkeys(record.row for record in records)
+    missing = not_run(records)
+    found = dict.fromkeys(record.row for record in records if record.row not in missing)
     rows = [row for row in entry.rows if row in found]
     rows += [row for row in found if row not in rows]
     columns = list(dict.fromkeys(record.column for record in records))
@@ -52,12 +53,22 @@ def run_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
     notes = [f"Profile {one}: {entry.profiles[one]}" for one in profiles]
     if dates:
         notes.append(f"Run on {dates[-1]}.")
+    if missing := not_run(records):
+        notes.append(f"Not run yet: {', '.join(missing)}.")
     if any(record.published for record in records):
         notes.append(BRACKETS)
     if any(record.published_sd for record in records):
         found = "; ".join(far_below(entry, records)) or "none"
         notes.append(f"More than two standard deviations below the paper: {found}.")
     return notes
+
+
+def not_run(records: Sequence[Record]) -> list[str]:
+    """Return the rows of which nothing was run."""
+    begun = {record.row for record in records if record.value}
+    return list(
+        dict.fromkeys(one.row for one in records if one.note == NOT_RUN and one.row not in begun)
+    )
 
 
 def far_below(entry: Entry, records: Sequence[Record]) -> list[str]:
