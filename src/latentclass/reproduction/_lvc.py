@@ -180,6 +180,7 @@ MINUTES = {
     "lvc-table-8": {"quick": 0.8},
     "lvc-table-9": {"quick": 0.6},
     "lvc-table-10": {"quick": 0.7},
+    "lvc-table-11": {"quick": 1.4},
     "lvc-figure-2": {"quick": 0.2},
     "lvc-figure-3": {"quick": 0.3},
     "lvc-figure-4": {"quick": 0.2},
