@@ -16,7 +16,7 @@ help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
 	@echo "make test     lint, types, all tests, docs, and the wheel in an empty environment"
 	@echo "make bench    measure speed against peers, in short (benchmarks/)"
-	@echo "make pages    write the tables of benchmarks/ and reproduce/ from their records"
+	@echo "make pages    write the tables of benchmarks/ and docs/reproduction from their records"
 	@echo "make format   format the code"
 	@echo "make hooks    let git run the quick checks before each commit"
 	@echo "make clean    remove what was built"
@@ -56,7 +56,7 @@ bench: $(STAMP)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/_pages.py
 
-# The tables of benchmarks/README.md, reproduce/README.md, docs/large.md and docs/reproduction, from their records.
+# The tables of benchmarks/README.md, docs/large.md and docs/reproduction, from their records.
 pages: $(STAMP)
 	$(BIN)/python benchmarks/_pages.py
 	$(BIN)/python reproduce/_paper_pages.py

@@ -207,10 +207,9 @@ CELLS: dict[str, Callable[[list[Record]], str]] = {
     "load": lambda group: group[-1].load,
     "date": lambda group: group[-1].date,
 }
-BENCHMARKS, REPRODUCE = ROOT / "benchmarks", ROOT / "reproduce"
+BENCHMARKS = ROOT / "benchmarks"
 PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
     BENCHMARKS / "README.md": (BENCHMARKS, one_line_per_figure),
-    REPRODUCE / "README.md": (REPRODUCE, one_line_per_case),
     ROOT / "docs" / "large.md": (BENCHMARKS, one_line_per_figure),
 }
 """The folder that a page has its records from, and how its tables are made."""

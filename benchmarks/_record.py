@@ -1,4 +1,4 @@
-"""Measure, and keep the figures as records: shared by `benchmarks/` and `reproduce/`.
+"""Measure, and keep the figures as records, for the scripts beside this file.
 
 A record is one figure with its limit or published value, the versions, the machine's load and the
 date. Each script has one CSV file of them, in the `records` folder beside it. New records are added

@@ -6,17 +6,22 @@
 - ERA: starts x iterations on pima (or on as many random numbers, without LATENTCLASS_DATA), beside
   numpy, one start after the other; the loop is timed on fewer iterations. CPU time, medians. Limit:
   a twentieth.
+- Latent variable classifier as published (naive Bayes in each component, no prior, so that lost
+  components are replaced all the time): a start and iteration on pima or random numbers by EM and
+  ERA. Limit: 0.05 ms. And beside the same steps in numpy, one iteration of all starts at a time.
 - StepMix (`--peers` is a folder with it, `pip install --target`): latent class models of nominal
   and of mixed columns, 10 starts each, both until the log-likelihood per row gains 1e-7 at most.
   Limit: a fifth.
 
-Short form: 10,000 rows, ERA with 2 components and 5 x 200 iterations. `--full`: 10,000 to 200,000
-rows, ERA with 2, 5 and 8 components and 50 x 1000 iterations, StepMix if there are `--peers`.
+Short form: 10,000 rows, ERA with 2 components and 5 x 200 iterations, the classifier with 2.
+`--full`: 10,000 to 200,000 rows, ERA with 2, 5 and 8 components and 50 x 1000 iterations, the
+classifier with 2, 5 and 8, StepMix if there are `--peers`.
 """
 
 import os
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,7 +30,10 @@ from sklearn.mixture import GaussianMixture
 from _record import Run, best_times, iteration_times, make_parser
 from latentclass import LatentMixture
 from latentclass.datasets import load_dataset
+from latentclass.engine._mixture_rows import MixtureRows
+from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._compiled_em import LARGE
+from latentclass.mixture._searches import Rule, run_search
 
 LOOP_ITERATIONS = 150
 
@@ -75,11 +83,17 @@ def plain_era(X: np.ndarray, k: int, n_iter: int, rng: np.random.Generator) -> f
     return best
 
 
-def compare_era(run: Run, k: int, n_starts: int, n_iter: int, repeats: int) -> None:
+def read_pima() -> tuple[str, np.ndarray, np.ndarray]:
+    """pima, or as many random numbers: name, columns, class codes."""
     if "LATENTCLASS_DATA" in os.environ:
-        name, X = "pima", load_dataset("diabetes", container="numpy").X.astype(float)
-    else:
-        name, X = "random 768 x 8", np.random.default_rng(0).normal(size=(768, 8))
+        data = load_dataset("diabetes", container="numpy")
+        return "pima", data.X.astype(float), np.unique(data.y, return_inverse=True)[1]
+    rng = np.random.default_rng(0)
+    return "random 768 x 8", rng.normal(size=(768, 8)), rng.integers(0, 2, 768)
+
+
+def compare_era(run: Run, k: int, n_starts: int, n_iter: int, repeats: int) -> None:
+    name, X, _ = read_pima()
     LatentMixture(2, "era", max_iter=2, random_state=0).fit(X)  # compile, or load what was
     ours, peer = [], []
     for turn in range(repeats):
@@ -93,6 +107,42 @@ def compare_era(run: Run, k: int, n_starts: int, n_iter: int, repeats: int) -> N
         f"{name}, {k} components", f"ERA, {n_starts} x {n_iter} / numpy loop",
         float(np.median(ours)), float(np.median(peer)), limit=0.05, clock="CPU",
     )  # fmt: skip
+
+
+class OneAtATime(ClassifierSearch):
+    """The classifier's search without the loop that takes many iterations in one call."""
+
+    def races(self, rule: Rule) -> bool:
+        del rule
+        return False
+
+
+def compare_classifier(run: Run, k: int, search: str) -> None:
+    name, X, y = read_pima()
+    nothing, none = np.zeros((len(X), 0), dtype=np.int32), np.array([], dtype=np.intp)
+    data = MixtureRows.measure(X, nothing, np.ones(len(X)), none, alpha=0.0, strength=0.0)
+    mixture = data.problem(k, [slice(0, len(X))])
+    problems = {
+        "ours": ClassifierSearch(data, y, 2, mixture),
+        "peer": OneAtATime(data, y, 2, mixture),
+    }
+    n_starts = 10
+
+    def fit(problem: ClassifierSearch, n_iter: int) -> None:
+        rngs = [np.random.default_rng(seed) for seed in range(n_starts)]
+        # no change is at most -1, so EM takes all iterations
+        run_search(
+            problem, problem.starts(rngs), Rule(search), tol=-1.0, max_iter=n_iter, rngs=rngs
+        )
+
+    fits = {key: partial(fit, problem) for key, problem in problems.items()}
+    found = iteration_times(fits, repeats=4, few=10, many=110)
+    seconds = {key: value / n_starts for key, value in found.items()}
+    what = f"{name}, classifier, {k} comp., {search}"
+    run.add(what, "start and iteration", 1e3 * seconds["ours"], unit="ms", limit=0.05, clock="CPU")
+    run.add_ratio(
+        what, "start and iteration / in numpy", seconds["ours"], seconds["peer"], clock="CPU"
+    )
 
 
 def make_latent_classes(n_rows: int, k: int, kind: str) -> tuple[pd.DataFrame, dict]:
@@ -143,6 +193,9 @@ def main() -> None:
             compare_iteration(run, n_rows)
         for k in (2, 5, 8) if options.full else (2,):
             compare_era(run, k, *((50, 1000, 3) if options.full else (5, 200, 3)))
+        for k in (2, 5, 8) if options.full else (2,):
+            for search in ("em", "era"):
+                compare_classifier(run, k, search)
         if options.peers:
             sys.path.append(options.peers)
             run.name_packages("stepmix")

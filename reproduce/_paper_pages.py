@@ -25,7 +25,6 @@ TITLES = {
     "hnb": "Hierarchical naive Bayes",
     "ltc": "Latent tree classifier",
     "lvc": "Mixtures and latent variable classifiers",
-    "field": "Beside other libraries",
 }
 
 

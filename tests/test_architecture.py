@@ -84,6 +84,7 @@ KNOW_SCIKIT_LEARN = {
         "reports/_quality.py",
         "mixture/_plain_conversion.py",
         "mixture/_component_classifiers.py",
+        "reproduction/_lvc.py",
         "auto/_families.py",
         "reports/_peers.py",
         "cli/_held_out.py",

@@ -17,8 +17,6 @@ HOMES = {
     "benchmark": "benchmarks",
     "reproduction": "src/latentclass/reproduction",
 }
-# a model without a paper has a script instead
-ELSEWHERE = {"reproduction": "reproduce"}
 
 if not TEXT.is_file():
     pytest.skip("CONTRIBUTING.md is in a clone, not in a source archive", allow_module_level=True)
@@ -35,12 +33,8 @@ def newcomers_table():
 def test_the_newcomers_table_names_files_that_exist(column):
     named = {row["family"]: row[column].strip("`") for row in newcomers_table()}
     assert len(named) >= 12
-    homes = [ROOT / HOMES[column], ROOT / ELSEWHERE.get(column, HOMES[column])]
-    missing = [
-        family
-        for family, name in named.items()
-        if not any((home / name).exists() for home in homes)
-    ]
+    home = ROOT / HOMES[column]
+    missing = [family for family, name in named.items() if not (home / name).exists()]
     assert not missing
 
 

@@ -1,4 +1,4 @@
-"""The pages of benchmarks and reproductions show what their records hold."""
+"""The pages of benchmarks show what their records hold."""
 
 import ast
 import importlib.util
@@ -42,9 +42,7 @@ def test_the_tables_are_those_of_the_records(page):
 def test_every_script_has_records_and_a_place_on_the_page(folder):
     page = folder / "README.md"
     marked = re.findall(r"<!-- records: (\w+) -->", page.read_text(encoding="utf-8"))
-    # hyphens are in the names of records of `latentclass reproduce`, which have pages of their own
-    records = (folder / "records").glob("*.csv")
-    kept = {path.stem for path in records if "-" not in path.stem}
+    kept = {path.stem for path in (folder / "records").glob("*.csv")}
     scripts = {path.stem for path in folder.glob("[!_]*.py")}
     assert sorted(marked) == sorted(kept) == sorted(scripts)
 

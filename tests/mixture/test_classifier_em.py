@@ -8,10 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from latentclass.engine import _product as product
-from latentclass.engine._em import take_starts
+from latentclass.engine._em import RESEED_ROUNDS, take_starts
 from latentclass.engine._mixture_rows import MixtureRows
 from latentclass.mixture._classifier_em import ClassifierSearch, drawn_shares, log_class_posterior
-from latentclass.mixture._searches import Chance, Rule, run_search
+from latentclass.mixture._padded_rows import make_spares
+from latentclass.mixture._searches import Chance, Rule, Run, run_search
 
 N_LEVELS = np.array([3, 2])
 N_CLASSES = 3
@@ -34,15 +35,19 @@ def table():
 class OneAtATime(ClassifierSearch):
     """The same problem, in which each iteration is an assignment and an estimate of its own."""
 
-    light = False
+    def races(self, rule):
+        return False
 
 
-def make(table, n_components=2, *, alpha=0.5, strength=1.0, n_jobs=None, kind=ClassifierSearch):
+def make(
+    table, n_components=2, *, alpha=0.5, strength=1.0, n_jobs=None, kind=ClassifierSearch,
+    n_classes=N_CLASSES,
+):  # fmt: skip
     numeric, codes, y, weight = table
     data = MixtureRows.measure(numeric, codes, weight, N_LEVELS, alpha=alpha, strength=strength)
     spans = [slice(0, 13), slice(13, 30)]
     mixture = data.problem(n_components, spans)
-    return kind(data, y, N_CLASSES, mixture, n_jobs)
+    return kind(data, y, n_classes, mixture, n_jobs)
 
 
 def moved(search, n_starts=3):
@@ -76,14 +81,14 @@ def slow_posteriors(table, params, s, layout):
     """P(c) P(x | c) P(y | c, x) and P(y | c, x), row by row."""
     numeric, codes, y, _ = table
     weight, of_component, class_shares, of_cell = plain(params, s, layout)
-    n_components = len(weight)
+    n_components, n_classes = class_shares.shape
     density = np.exp(reference.log_density(*of_component, numeric, codes))
     within = np.exp(reference.log_density(*of_cell, numeric, codes))
     joint = np.zeros((len(y), n_components))
-    given = np.zeros((len(y), n_components, N_CLASSES))
+    given = np.zeros((len(y), n_components, n_classes))
     for i in range(len(y)):
         for c in range(n_components):
-            parts = [class_shares[c, k] * within[i, c * N_CLASSES + k] for k in range(N_CLASSES)]
+            parts = [class_shares[c, k] * within[i, c * n_classes + k] for k in range(n_classes)]
             given[i, c] = np.array(parts) / sum(parts)
             factor = given[i, c, y[i]] if y[i] >= 0 else 1.0
             joint[i, c] = weight[c] * density[i, c] * factor
@@ -135,6 +140,19 @@ def test_one_soft_step_is_that_of_plain_loops(table):
         assert_allclose(np.exp(new.log_class[s]), drawn_shares(counts, 0.5), rtol=1e-9)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_posteriors_of_labelled_rows_are_those_of_plain_loops(table, n_classes):
+    numeric, codes, y, weight = table
+    labelled = (numeric, codes, np.maximum(y, 0) % n_classes, weight)
+    search = make(labelled, n_classes=n_classes)
+    params = moved(search)
+    found, given = search._posteriors(params)
+    assert given.shape[1] == 0
+    for s in range(3):
+        joint, _ = slow_posteriors(labelled, params, s, search.data.layout)
+        assert_allclose(np.exp(found[s]), joint, rtol=1e-9)
+
+
 def test_conditional_is_bayes_rule_in_each_component(table):
     search = make(table)
     params = moved(search)
@@ -175,7 +193,7 @@ def test_jobs_change_nothing(table):
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("rule", [Rule("era"), Rule("anneal", (2.0, 0.3))])
+@pytest.mark.parametrize("rule", [Rule("em"), Rule("era"), Rule("anneal", (2.0, 0.3))])
 @pytest.mark.parametrize("prior", [(0.5, 1.0), (0.0, 0.0)])
 def test_steps_in_one_call_are_those_taken_one_at_a_time(table, rule, prior):
     numeric, codes, y, weight = table
@@ -197,8 +215,73 @@ def test_steps_in_one_call_are_those_taken_one_at_a_time(table, rule, prior):
         assert_allclose(array, getattr(other.best.params, name), rtol=1e-8, err_msg=name)
     assert len(one.visited) == len(other.visited) == 2
     for mine, theirs in zip(one.visited, other.visited, strict=True):
-        for array, expected in zip(mine, theirs, strict=True):
-            assert_allclose(array, expected, rtol=1e-8)
+        for name, array in mine._asdict().items():
+            assert_allclose(array, getattr(theirs, name), rtol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("search", ["em", "era"])
+def test_a_lost_component_becomes_a_spare_one_in_the_same_call(table, search):
+    numeric, codes, y, weight = table
+    problem = make((numeric, codes, y, np.minimum(weight, 1.0)), n_components=3)
+    before = take_starts(moved(problem), [1])
+    before.log_weight[0] = [np.log(0.4), np.log(0.6), -np.inf]
+
+    def run(spares, n_steps):
+        one = Run(problem, before, Rule(search), generators(1, 3), 0.0, None)
+        one.spares = spares
+        _, _, lost, n_done = problem.run_steps(one, np.array([0]), np.ones(n_steps))
+        return one, lost[0], n_done[0]
+
+    without, lost, n_done = run({}, 1)
+    assert_array_equal(lost, [False, False, True])
+    assert without.fresh[0]
+    stock = make_spares(problem.mixture, 2, np.random.default_rng(7))
+    after, lost, n_done = run({0: stock}, 1)
+    assert n_done == 1
+    assert not lost.any()
+    assert after.fresh[0]
+    assert (after.reseeded[0], after.rounds[0], stock.used[0]) == (1, 1, 1)
+    base = problem.single()
+    share = np.exp(without.params.log_weight[0, :2])
+    # the average weight of a component, beside weights with sum 1
+    assert_allclose(np.exp(after.params.log_weight[0]), [*(share * 3 / 4), 1 / 4], rtol=1e-12)
+    assert_array_equal(after.params.mean[0, 2], stock.params.mean[0, 0])
+    assert_array_equal(after.params.scale[0, 2], stock.params.scale[0, 0])
+    assert_array_equal(after.params.log_prob[0, 2], stock.params.log_prob[0, 0, :-1])
+    assert_array_equal(after.params.log_class[0, 2], base.log_class[0, 0])
+    assert_array_equal(after.params.class_mean[0, 6:], base.class_mean[0])
+    assert_array_equal(after.params.class_log_prob[0, 6:], base.class_log_prob[0])
+    assert_array_equal(after.params.mean[0, :2], without.params.mean[0, :2])
+    assert_array_equal(after.params.class_mean[0, :6], without.params.class_mean[0, :6])
+    assert run({0: make_spares(problem.mixture, 2, np.random.default_rng(7))}, 5)[2] == 5
+    assert run({}, 5)[2] == 1
+
+
+def test_em_puts_components_elsewhere_only_so_many_times(table):
+    problem = make(table, n_components=3)
+    before = take_starts(moved(problem), [1])
+    before.log_weight[0] = [np.log(0.4), np.log(0.6), -np.inf]
+    run = Run(problem, before, Rule("em"), generators(1, 3), 0.0, None)
+    run.rounds[:] = RESEED_ROUNDS
+    _, _, lost, n_done = problem.run_steps(run, np.array([0]), np.ones(3))
+    assert n_done[0] == 3
+    assert not lost.any()
+    assert run.reseeded[0] == 0
+    assert run.params.log_weight[0, 2] < -600
+
+
+@pytest.mark.parametrize("kind", [ClassifierSearch, OneAtATime])
+def test_em_ends_where_its_objective_has_settled(table, kind):
+    search = make(table, kind=kind)
+    starts = search.starts(generators(3))
+    found = [
+        run_search(search, starts, Rule("em"), tol=tol, max_iter=200, rngs=generators(3)).best
+        for tol in (0.0, 1e-3)
+    ]
+    for whole, part in zip(*(one.histories for one in found), strict=True):
+        change = np.abs(np.diff(whole))
+        assert len(part) == int(np.argmax(change <= 1e-3)) + 2
+    assert found[1].restarts["converged"].all()
 
 
 def test_a_row_that_stands_for_three_is_three_rows(table):

@@ -160,7 +160,8 @@ def test_weight_is_as_many_draws():
 class _NoReseeding(MixtureSearch):
     """Empty components stay empty, so that the chain has one state for each assignment."""
 
-    light = False  # the loop of several iterations in one call would seed them anew
+    def races(self, rule):
+        return False  # the loop of several iterations in one call would seed them anew
 
     def lost(self, params):
         return np.zeros(params.log_weight.shape, dtype=bool)
@@ -250,7 +251,8 @@ class TestLongRun:
 class _StepByStep(MixtureSearch):
     """The same problem without the loop that runs several iterations in one call."""
 
-    light = False
+    def races(self, rule):
+        return False
 
 
 class TestSeveralStepsAtOnce:

@@ -45,7 +45,7 @@ def run(work):
 
 
 SMALL = Entry(
-    paper="field",
+    paper="ltc",
     kind="table",
     number=1,
     title="a small table",
@@ -68,4 +68,4 @@ if __name__ == "__main__":
     _registry.MODULES = (Small,)
     Counted.log = Path(sys.argv[2])
     Counted.n_before_death = int(sys.argv[3]) if len(sys.argv) > 3 else None
-    reproduce("field", out=sys.argv[1])
+    reproduce("ltc", out=sys.argv[1])

@@ -44,28 +44,28 @@ def test_a_killed_run_continues_with_the_folds_that_it_lacks(tmp_path):
     killed = start(out, log, 4)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert len(log.read_text().split()) == 4  # three of iris, one of wine
-    rows = {record.row for record in read_records(out / "field-table-1-quick.csv")}
+    rows = {record.row for record in read_records(out / "ltc-table-1-quick.csv")}
     assert rows == {"iris"}
     continued = start(out, log)
     assert continued.returncode == 0, continued.stderr
     assert len(log.read_text().split()) == 6  # none of the four was computed again
-    records = read_records(out / "field-table-1-quick.csv")
+    records = read_records(out / "ltc-table-1-quick.csv")
     assert {record.row for record in records} == {"iris", "wine", "average"}
 
 
 def test_a_run_leaves_store_records_and_table(small, tmp_path):
     told = []
-    (table,) = reproduce("field", table=1, out=tmp_path / "new" / "out", say=told.append)
+    (table,) = reproduce("ltc", table=1, out=tmp_path / "new" / "out", say=told.append)
     out = tmp_path / "new" / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        "field-table-1-quick.csv",
-        "field-table-1-quick.md",
+        "ltc-table-1-quick.csv",
+        "ltc-table-1-quick.md",
         "results.jsonl",
     ]
-    assert (out / "field-table-1-quick.md").read_text(encoding="utf-8") == table.to_markdown()
-    assert told == ["field-table-1, iris: 6 fits", "field-table-1, wine: 6 fits"]
+    assert (out / "ltc-table-1-quick.md").read_text(encoding="utf-8") == table.to_markdown()
+    assert told == ["ltc-table-1, iris: 6 fits", "ltc-table-1, wine: 6 fits"]
     assert [row[0] for row in table.rows] == ["wine", "iris", "average", "seconds per fit"]
-    cells = {(one.row, one.column): one for one in read_records(out / "field-table-1-quick.csv")}
+    cells = {(one.row, one.column): one for one in read_records(out / "ltc-table-1-quick.csv")}
     iris = cells["iris", "NB"]
     assert (iris.published, iris.published_sd, iris.runs) == ("90.0", "2.0", "3")
     assert iris.profile == "quick"
@@ -75,14 +75,14 @@ def test_a_run_leaves_store_records_and_table(small, tmp_path):
 
 
 def test_from_store_computes_nothing_and_shows_what_is_finished(small, tmp_path, monkeypatch):
-    reproduce("field", out=tmp_path)
+    reproduce("ltc", out=tmp_path)
     store = tmp_path / "results.jsonl"
     lines = store.read_text().splitlines(keepends=True)
     kept = [line for line in lines if json.loads(line)["dataset"] == "iris"]
     store.write_text("".join(kept))
     log = tmp_path / "fits"
     monkeypatch.setattr(small_entry.Counted, "log", log)
-    (table,) = reproduce("field", out=tmp_path, from_store=True)
+    (table,) = reproduce("ltc", out=tmp_path, from_store=True)
     assert not log.exists()
     assert store.read_text() == "".join(kept)
     cells = {row[0]: row for row in table.rows}
@@ -122,21 +122,21 @@ def test_an_unfinished_figure_from_the_store_is_no_error(tmp_path):
 
 def test_errors_come_before_anything_is_computed(small, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match=r"^The paper 'field' has no figure 2 to reproduce\."):
-        reproduce("field", figure=2, out=out)
+    with pytest.raises(ValueError, match=r"^The paper 'ltc' has no figure 2 to reproduce\."):
+        reproduce("ltc", figure=2, out=out)
     with pytest.raises(ValueError, match=r"^profile='slow' must be one of"):
-        reproduce("field", profile="slow", out=out)
+        reproduce("ltc", profile="slow", out=out)
     with pytest.raises(ValueError, match=r"^Name a table or a figure, not both: table=1, figure=2"):
-        reproduce("field", table=1, figure=2, out=out)
+        reproduce("ltc", table=1, figure=2, out=out)
     with pytest.raises(FileNotFoundError, match=r"^There is no store '.*results\.jsonl' to make"):
-        reproduce("field", out=out, from_store=True)
+        reproduce("ltc", out=out, from_store=True)
 
     def unavailable(name):
         raise DataSetUnavailableError(f"Data set {name!r} is nowhere.")
 
     monkeypatch.setattr(_run, "load_dataset", unavailable)
     with pytest.raises(DataSetUnavailableError, match=r"^Data set 'iris' is nowhere\.$"):
-        reproduce("field", out=out)
+        reproduce("ltc", out=out)
     assert not out.exists()
 
 
@@ -191,7 +191,7 @@ def test_the_figures_of_corral_show_the_concept(tmp_path):
 
 def test_entries_are_values():
     assert isinstance(SMALL, Entry)
-    assert SMALL.name == "field-table-1"
+    assert SMALL.name == "ltc-table-1"
     assert SMALL.heading == "Table 1: a small table"
 
 

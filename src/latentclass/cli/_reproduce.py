@@ -7,11 +7,11 @@ import click
 from latentclass.cli._app import INTERRUPTED, Partial, command, unknown
 from latentclass.cli._console import console
 
-PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc", "field")
+PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc")
 
 
 @command
-@click.argument("paper", required=False, metavar="[lcm|blcm|hnb|ltc|lvc|field]")
+@click.argument("paper", required=False, metavar="[lcm|blcm|hnb|ltc|lvc]")
 @click.option("--table", type=int, help="Only the table with this number.")
 @click.option("--figure", type=int, help="Only the figure with this number.")
 @click.option("--profile", type=click.Choice(["quick", "paper"]), default="quick",

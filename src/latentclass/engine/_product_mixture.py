@@ -212,14 +212,17 @@ class MixtureProblem:
         arrays = MixtureParams(*(array.copy() for array in params))
         for s, rng in enumerate(rngs):
             lost = np.flatnonzero(dead[s])
-            seeds = self._draw_rows(len(lost), rng)
-            fresh = seed_components(seeds, self.prior, self.layout, rng)
+            fresh = self.fresh_components(len(lost), rng)
             for array, values in zip(arrays[1:], fresh, strict=True):
                 array[s, lost] = values
             weight = np.exp(arrays.log_weight[s])
             weight[lost] = weight.sum() / len(weight)
             arrays.log_weight[s] = np.log(weight / weight.sum())
         return arrays
+
+    def fresh_components(self, n: int, rng: np.random.Generator) -> product.Params:
+        """Make components near random rows."""
+        return seed_components(self._draw_rows(n, rng), self.prior, self.layout, rng)
 
     def _draw_rows(self, n_rows: int, rng: np.random.Generator) -> product.ProductRows:
         weights = np.concatenate([weight for _, weight in self.blocks])

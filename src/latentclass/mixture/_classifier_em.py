@@ -36,8 +36,24 @@ from latentclass.engine._product_mixture import (
     MixtureProblem,
     flat_params,
 )
-from latentclass.mixture._padded_rows import PaddedRows, log_constants, pad_rows, with_place
-from latentclass.mixture._searches import Chance, Run, collapsed, responsibilities, row_units
+from latentclass.mixture._padded_rows import (
+    PaddedRows,
+    log_constants,
+    make_spares,
+    no_spares,
+    pad_rows,
+    with_place,
+)
+from latentclass.mixture._searches import (
+    SPARES,
+    Chance,
+    Rule,
+    Run,
+    Task,
+    collapsed,
+    responsibilities,
+    row_units,
+)
 
 MOST_COPIES = 4
 """Rows that stand for several are copied if that gives at most this many rows for each."""
@@ -285,10 +301,15 @@ class ClassifierSearch:
         """Number of rows, with copies, that `run_steps` draws components for."""
         return int(self._units.sum())
 
-    @property
-    def light(self) -> bool:
-        """Whether `run_steps` can be used: heavy rows do not stand for very many."""
-        return self.n_rows <= MOST_COPIES * len(self.y)
+    def races(self, rule: Rule) -> bool:
+        """Whether `run_steps` can be used: no row has to be copied very often."""
+        few = self.n_rows <= MOST_COPIES * len(self.y)
+        return rule.search == "em" or (rule.wanders and few)
+
+    @cached_property
+    def _base(self) -> MixtureParams:
+        """The classifier of all rows, with an extra place."""
+        return with_place(self.single().within)
 
     def run_steps(
         self, run: Run[ClassifierParams, ClassifierStats], starts: IndexArray, sharpness: FloatArray
@@ -296,28 +317,38 @@ class ClassifierSearch:
         """Run several iterations of some starts in one call; see `MixtureSearch.run_steps`."""
         from latentclass.mixture._classifier_kernels import run_classifier_steps
 
-        laid, offsets, prior = self._single, self.data.layout.offsets, self.data.prior
+        soft = run.rule.search == "em"
+        laid, offsets, prior = (
+            self._joined if soft else self._single,
+            self.data.layout.offsets,
+            self.data.prior,
+        )
+        task = Task(soft, float(run.tol), run.most_rounds, not len(laid.free))
         before, best_before = (take_starts(part, starts) for part in (run.params, run.kept))
         params, within = with_place(before.mixture), with_place(before.within)
         kept, kept_within = with_place(best_before.mixture), with_place(best_before.within)
-        best, usable, fresh = run.best[starts], run.usable[starts], run.fresh[starts]
+        marks, base = run.marks(starts), self._base
         shape = (len(starts), len(sharpness))
         objective, best_so_far = np.empty(shape), np.empty(shape)
         lost = np.empty(params.log_weight.shape, dtype=bool)
+        n_draws = (1, 0) if soft else (len(sharpness), len(laid.rows.weight))
 
         def visit(s: int) -> int:
-            chance = run.rngs[starts[s]].random((len(sharpness), len(laid.rows.weight)))
-            return int(
-                run_classifier_steps(
-                    laid.rows, laid.y, prior, offsets, chance, sharpness, s, params, within,
-                    kept, kept_within, best, usable, fresh, objective, best_so_far, lost,
-                )
+            start, rng = int(starts[s]), run.rngs[starts[s]]
+            spares = run.spares.get(start, no_spares(params))
+            n_done = run_classifier_steps(
+                laid.rows, laid.y, prior, offsets, rng.random(n_draws), sharpness, task, s,
+                params, within, kept, kept_within, base, marks, spares, objective, best_so_far,
+                lost,
             )  # fmt: skip
+            if lost[s].any():
+                run.spares[start] = make_spares(self.mixture, SPARES, rng)
+            return int(n_done)
 
         n_done = np.array(list(map_blocks(visit, range(len(starts)), self.n_jobs)))
         run.put(run.params, starts, together(params, within))
         run.put(run.kept, starts, together(kept, kept_within))
-        run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh
+        run.put_marks(starts, marks)
         return objective, best_so_far, lost, n_done
 
     def m_step(self, stats: ClassifierStats) -> ClassifierParams:

@@ -19,20 +19,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
-from latentclass.engine._product_mixture import DEAD_SHARE
 from latentclass.mixture._hard_assignment_kernels import (
     draw_run,
     finish_sums_inside,
     sum_rows_inside,
 )
-from latentclass.mixture._iteration_kernels import collapsed, estimate, keep, measure
+from latentclass.mixture._iteration_kernels import (
+    collapsed,
+    copy_component,
+    estimate,
+    find_lost,
+    has_spares,
+    is_better,
+    keep,
+    measure,
+    reseed,
+)
 from latentclass.mixture._padded_rows import RUN
 from latentclass.mixture._responsibility_kernels import (
     SPACE,
     compiled_loop,
+    exponentials,
     inlined_loop,
+    inner_loop,
     largest,
     log_densities,
+    log_sum,
     normalise,
     split_run,
 )
@@ -40,42 +52,119 @@ from latentclass.mixture._responsibility_kernels import (
 if TYPE_CHECKING:
     from latentclass.engine._product import Prior
     from latentclass.engine._product_mixture import MixtureParams
-    from latentclass.mixture._padded_rows import PaddedRows
+    from latentclass.mixture._padded_rows import PaddedRows, Spares
+    from latentclass.mixture._searches import Marks, Task
+
+
+NOTHING = 1e-300
+"""A smaller share counts as none: `exponentials` raises a share of 0 to exp(-700)."""
+
+
+@inner_loop
+def _make_possible(inner: FloatArray, log_class: FloatArray, first: int, top: FloatArray) -> None:
+    """Let rows that no class of the component can have made tell nothing about the class."""
+    impossible = 0
+    for r in range(RUN):
+        impossible += top[r] == -np.inf
+    if impossible == 0:
+        return
+    for r in range(RUN):
+        if top[r] == -np.inf:
+            for k in range(len(inner)):
+                inner[k, r] = log_class[first + k]
+                top[r] = max(top[r], inner[k, r])
+
+
+@inner_loop
+def _take_own(joint: FloatArray, inner: FloatArray, y: CodeArray, top: FloatArray) -> None:
+    """Add the logarithm of the label's own class, relative to `top`, to `joint`."""
+    for k in range(len(inner)):
+        mine = inner[k]
+        for r in range(RUN):
+            joint[r] += mine[r] - top[r] if y[r] == k else 0.0
+
+
+@inner_loop
+def _sum_two(inner: FloatArray, top: FloatArray, total: FloatArray) -> None:
+    """Do what `normalise` does to `total` for two classes, with one exponential: the other is 1."""
+    less, more = inner[0], inner[1]
+    for r in range(RUN):
+        less[r] = min(less[r], more[r])
+        total[r] = 1.0
+    exponentials(less, top, total)
+
+
+@inner_loop
+def _divide_free(inner: FloatArray, y: CodeArray, total: FloatArray) -> None:
+    """Turn the shares of the classes of the rows without label into P(y | c, x)."""
+    for r in range(RUN):
+        if y[r] < 0:
+            for k in range(len(inner)):
+                inner[k, r] = inner[k, r] / total[r] if inner[k, r] > NOTHING else 0.0
+            total[r] = 1.0
 
 
 @inlined_loop
-def _condition(
+def _join_run(
+    rows: PaddedRows,
+    y: CodeArray,
+    params: MixtureParams,
+    constant: FloatArray,
+    within: MixtureParams,
+    inner_constant: FloatArray,
+    s: int,
+    first: int,
+    all_known: bool,
     joint: FloatArray,
     inner: FloatArray,
-    log_class: FloatArray,
-    y: CodeArray,
-    space: FloatArray,
+    norm: FloatArray,
+    top: FloatArray,
 ) -> None:
-    """Add log P(y | c, x) of the labels of a run of rows to `joint`, (K, RUN).
+    """Compute log P(c) P(x | c) P(y | c, x) of a run of rows as `joint` - log `norm`, (K, RUN).
 
-    `inner`, (K Y, RUN), has log P(y | c) prod_j P(x_j | c, y). It becomes P(y | c, x) in the rows
-    without label.
+    The logarithms are left to the caller, who seldom needs them. Unless all labels are known,
+    `inner`, (K Y, RUN), gets P(y | c, x) in the rows without label.
     """
-    n_classes = len(inner) // len(joint)
-    top, total, own = space[0], space[1], space[2]
+    n_classes = within.log_weight.shape[1] // len(joint)
+    labels, log_class = y[first : first + RUN], within.log_weight[s]
     for c in range(len(joint)):
-        first = c * n_classes
-        mine = inner[first : first + n_classes]
+        begin = c * n_classes
+        # one component after the other, so that its numbers stay in the cache
+        place = 0 if all_known else begin
+        mine = inner[place : place + n_classes]
+        log_densities(joint[c : c + 1], rows, params, constant, s, c, first)
+        log_densities(mine, rows, within, inner_constant, s, begin, first)
         largest(mine, top)
+        _make_possible(mine, log_class, begin, top)
+        _take_own(joint[c], mine, labels, top)
+        if all_known and n_classes == 2:
+            _sum_two(mine, top, norm[c])
+        else:
+            normalise(mine, top, norm[c])
+        if not all_known:
+            _divide_free(mine, labels, norm[c])
+
+
+@inner_loop
+def _divide(joint: FloatArray, norm: FloatArray, space: FloatArray) -> None:
+    """Divide the shares that `split_run` made, and sum them anew."""
+    total, top = space[0], space[2]
+    for r in range(RUN):
+        total[r] = 0.0
+    for c in range(len(joint)):
+        mine, by = joint[c], norm[c]
         for r in range(RUN):
-            if top[r] == -np.inf:
-                # a row that no class of the component can have made tells nothing about the class
-                for k in range(n_classes):
-                    mine[k, r] = log_class[first + k]
-                    top[r] = max(top[r], mine[k, r])
-            own[r] = mine[y[r], r] - top[r] if y[r] >= 0 else 0.0
-        normalise(mine, top, total)
+            # a row that no component can have made keeps equal shares
+            mine[r] /= by[r] if top[r] > -np.inf else 1.0
+            total[r] += mine[r]
+
+
+@inner_loop
+def _take_logarithms(joint: FloatArray, norm: FloatArray) -> None:
+    """Subtract the logarithm of `norm` from `joint`."""
+    for c in range(len(joint)):
         for r in range(RUN):
-            if y[r] >= 0:
-                joint[c, r] += own[r] - math.log(total[r])
-            else:
-                for k in range(n_classes):
-                    mine[k, r] /= total[r]
+            joint[c, r] -= math.log(norm[c, r])
 
 
 @compiled_loop
@@ -107,13 +196,15 @@ def join_rows(
     """
     n_starts, n_rows, n_components = log_joint.shape
     joint, inner = np.empty((n_components, RUN)), np.empty((within.log_weight.shape[1], RUN))
-    space = np.empty((SPACE, RUN))
+    norm, top = np.empty((n_components, RUN)), np.empty(RUN)
     for s in range(n_starts):
         place = 0
         for first in range(0, n_rows, RUN):
-            log_densities(joint, rows, params, constant[s], s, first)
-            log_densities(inner, rows, within, inner_constant[s], s, first)
-            _condition(joint, inner, within.log_weight[s], y[first : first + RUN], space)
+            _join_run(
+                rows, y, params, constant[s], within, inner_constant[s], s, first, len(free) == 0,
+                joint, inner, norm, top,
+            )  # fmt: skip
+            _take_logarithms(joint, norm)
             for r in range(min(RUN, n_rows - first)):
                 for c in range(n_components):
                     log_joint[s, first + r, c] = joint[c, r]
@@ -163,6 +254,32 @@ def sum_shares(
         )
 
 
+@inner_loop
+def _divide_rows(
+    rows: PaddedRows,
+    y: CodeArray,
+    first: int,
+    joint: FloatArray,
+    inner: FloatArray,
+    total: FloatArray,
+    amount: FloatArray,
+) -> None:
+    """Divide a run of rows among the class components by their shares, as EM does.
+
+    A row with label belongs to the class components of its class only: the others must be 0.
+    """
+    n_classes = amount.shape[1] // len(joint)
+    for r in range(min(RUN, len(amount) - first)):
+        whole, into = rows.weight[first + r] / total[r], amount[first + r]
+        for c in range(len(joint)):
+            part = joint[c, r] * whole if joint[c, r] > NOTHING else 0.0
+            if y[first + r] >= 0:
+                into[c * n_classes + y[first + r]] = part
+            else:
+                for k in range(c * n_classes, (c + 1) * n_classes):
+                    into[k] = part * inner[k, r]
+
+
 @inlined_loop
 def _assign(
     rows: PaddedRows,
@@ -174,34 +291,46 @@ def _assign(
     s: int,
     chance: FloatArray,
     sharpness: float,
+    soft: bool,
+    all_known: bool,
     component: CodeArray,
-    free_weight: FloatArray,
+    amount: FloatArray,
     space: FloatArray,
 ) -> float:
-    """Draw a component for each row and return the log-likelihood of the model itself.
+    """Give the rows to components and return the log-likelihood of the model itself.
 
-    A row with label is written to `component` as its class component. The heavy rows are those
-    without label: their weight in the class components goes to `free_weight`.
+    If `soft`, all rows are heavy, and their weight in the class components goes to `amount`.
+    Otherwise a component is drawn for each row. A row with label is written to `component` as its
+    class component. The heavy rows are those without label: their weight goes to `amount`.
     """
     n_components, n_inner = params.log_weight.shape[1], within.log_weight.shape[1]
     n_classes = n_inner // n_components
     joint, raised = space[:n_components], space[n_components : 2 * n_components]
-    inner = space[2 * n_components : 2 * n_components + n_inner]
-    space = space[2 * n_components + n_inner :]
+    norm, space = space[2 * n_components : 3 * n_components], space[3 * n_components :]
+    inner, space = space[:n_inner], space[n_inner:]
     n_rows, place, log_likelihood = len(rows.weight), 0, 0.0
     for first in range(0, n_rows, RUN):
         n = min(RUN, n_rows - first)
-        log_densities(joint, rows, params, constant, s, first)
-        log_densities(inner, rows, within, inner_constant, s, first)
-        _condition(joint, inner, within.log_weight[s], y[first : first + RUN], space)
-        log_likelihood += split_run(rows, first, joint, raised, sharpness, space)
+        _join_run(
+            rows, y, params, constant, within, inner_constant, s, first, all_known,
+            joint, inner, norm, space[0],
+        )  # fmt: skip
+        if sharpness != 1.0:
+            _take_logarithms(joint, norm)
+        split_run(joint, raised, sharpness, space)
+        if sharpness == 1.0:
+            _divide(joint, norm, space)
+        log_likelihood += log_sum(rows, first, space)
+        if soft:
+            _divide_rows(rows, y, first, joint, inner, space[0], amount)
+            continue
         found = component[first : first + n]
         draw_run(joint, raised, sharpness, chance[first : first + n], found, space)
         while place < len(rows.heavy) and rows.heavy[place] < first + n:
             r = rows.heavy[place] - first
             for k in range(n_inner):
                 own = k // n_classes == found[r]
-                free_weight[place, k] = rows.weight[first + r] * inner[k, r] if own else 0.0
+                amount[place, k] = rows.weight[first + r] * inner[k, r] if own else 0.0
             place += 1
         for r in range(n):
             found[r] = found[r] * n_classes + max(y[first + r], 0)
@@ -264,6 +393,19 @@ def _pool(
                 pooled_counts[c, level] += counts[k, level]
 
 
+@inner_loop
+def _reseed_classifiers(
+    within: MixtureParams, s: int, lost: BoolArray, base: MixtureParams
+) -> None:
+    """Give the lost components the classifier of all rows."""
+    n_classes = base.mean.shape[1]
+    for c in range(lost.shape[1]):
+        if lost[s, c]:
+            for k in range(n_classes):
+                copy_component(within, s, c * n_classes + k, base, k)
+                within.log_weight[s, c * n_classes + k] = base.log_weight[0, k]
+
+
 @compiled_loop
 def run_classifier_steps(
     rows: PaddedRows,
@@ -272,26 +414,29 @@ def run_classifier_steps(
     offsets: IndexArray,
     chance: FloatArray,
     sharpness: FloatArray,
+    task: Task,
     s: int,
     params: MixtureParams,
     within: MixtureParams,
     kept: MixtureParams,
     kept_within: MixtureParams,
-    best: FloatArray,
-    usable: BoolArray,
-    fresh: BoolArray,
+    base: MixtureParams,
+    marks: Marks,
+    spares: Spares,
     objective: FloatArray,
     best_so_far: FloatArray,
     lost: BoolArray,
 ) -> int:
     """Run several iterations of start s and return how many, as `_iteration_kernels.run_steps`.
 
-    The heavy rows must be those without label.
+    The heavy rows must be those without label; with `task.soft`, all rows, and `chance` has no
+    columns. `base` is the classifier of all rows, for components that are put elsewhere. A soft
+    start ends when it has settled.
     """
     _, n_components, n_numeric = params.mean.shape
     n_inner, n_places = within.log_prob.shape[1:]
     n_rows = len(rows.weight)
-    component, free_weight = np.empty(n_rows, dtype=np.int32), np.empty((len(rows.heavy), n_inner))
+    component, amount = np.zeros(n_rows, dtype=np.int32), np.zeros((len(rows.heavy), n_inner))
     row_weight, pooled_weight = np.empty(n_inner), np.empty(n_components)
     sums = np.empty((n_inner, rows.powers.shape[1]))
     counts, pooled_counts = np.empty((n_inner, n_places)), np.empty((n_components, n_places))
@@ -303,7 +448,7 @@ def run_classifier_steps(
     )
     pooled_cells, pooled_average = np.empty_like(constant), np.empty_like(constant)
     pooled_scatter = np.empty_like(constant)
-    space = np.empty((2 * n_components + n_inner + SPACE, RUN))
+    space = np.empty((3 * n_components + n_inner + SPACE, RUN))
     total = rows.weight.sum()
     narrow = False
     for c in range(n_components):
@@ -312,20 +457,22 @@ def run_classifier_steps(
     for step in range(len(sharpness)):
         value = measure(rows, prior, params, s, constant)
         measure(rows, prior, within, s, inner_constant)
+        draws = chance[0] if task.soft else chance[step]
         value += _assign(
-            rows, y, params, constant, within, inner_constant, s, chance[step], sharpness[step],
-            component, free_weight, space,
+            rows, y, params, constant, within, inner_constant, s, draws, sharpness[step],
+            task.soft, task.all_known, component, amount, space,
         )  # fmt: skip
         value /= total
-        fit = not narrow and not fresh[s]
-        if (fit and not usable[s]) or (fit == usable[s] and value > best[s]):
-            best[s] = value
+        if is_better(value, narrow, marks, s):
             keep(params, kept, s)
             keep(within, kept_within, s)
-        usable[s] = usable[s] or fit
-        objective[s, step], best_so_far[s, step] = value, best[s]
-        sum_rows_inside(rows, component, free_weight, row_weight, sums, counts)
-        finish_sums_inside(rows, component, free_weight, row_weight, sums, cells, average, scatter)
+        objective[s, step], best_so_far[s, step] = value, marks.best[s]
+        marks.settled[s] = task.soft and abs(value - marks.last[s]) <= task.tol
+        marks.last[s] = value
+        if marks.settled[s]:
+            return step + 1
+        sum_rows_inside(rows, component, amount, row_weight, sums, counts)
+        finish_sums_inside(rows, component, amount, row_weight, sums, cells, average, scatter)
         estimate(row_weight, cells, average, scatter, counts, offsets, prior, within, s)
         _share_classes(row_weight, prior.alpha, within.log_weight[s], n_components)
         _pool(
@@ -336,12 +483,10 @@ def run_classifier_steps(
             pooled_weight, pooled_cells, pooled_average, pooled_scatter, pooled_counts, offsets,
             prior, params, s,
         )  # fmt: skip
-        fresh[s] = narrow = False
-        for c in range(n_components):
-            small = collapsed(params, prior, s, c)
-            narrow = narrow or small
-            lost[s, c] = small or pooled_weight[c] < DEAD_SHARE / n_components * total
-            fresh[s] = fresh[s] or lost[s, c]
-        if fresh[s]:
-            return step + 1
+        narrow = find_lost(params, prior, s, pooled_weight, marks, task.most_rounds, lost)
+        if marks.fresh[s]:
+            if not has_spares(spares, s, lost):
+                return step + 1
+            _reseed_classifiers(within, s, lost, base)
+            reseed(params, s, spares, marks, lost)
     return len(sharpness)

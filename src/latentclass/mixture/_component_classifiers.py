@@ -28,7 +28,7 @@ from latentclass.engine._product_mixture import (
 )
 from latentclass.mixture._classifier_em import drawn_shares, log_component
 from latentclass.mixture._classifier_presets import PRESETS, FilledCoder
-from latentclass.mixture._searches import Chance, collapsed, responsibilities, row_units
+from latentclass.mixture._searches import Chance, Rule, collapsed, responsibilities, row_units
 
 LEAST_SHARE = 1e-6
 """A row whose share in a component is less than this is left out of its classifier."""
@@ -403,3 +403,8 @@ class EstimatorSearch:
         classifiers = params.classifiers.copy()
         classifiers[dead] = self._single
         return EstimatorParams(*mixture, classifiers)
+
+    def races(self, rule: Rule) -> bool:
+        """See `SearchProblem`; classifiers are fitted one at a time."""
+        del rule
+        return False

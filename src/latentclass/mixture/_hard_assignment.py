@@ -21,9 +21,19 @@ from latentclass.engine._product_mixture import (
     MixtureStats,
     flat_params,
 )
-from latentclass.mixture._padded_rows import RUN, PaddedRows, log_constants, pad_rows, with_place
+from latentclass.mixture._padded_rows import (
+    RUN,
+    PaddedRows,
+    log_constants,
+    make_spares,
+    no_spares,
+    pad_rows,
+    with_place,
+)
 from latentclass.mixture._searches import (
+    SPARES,
     Chance,
+    Rule,
     Run,
     collapsed,
     draw_chances,
@@ -108,7 +118,8 @@ class MixtureSearch:
 
         Changes the parameters of the run and those that it keeps. Returns the objective and the
         best one so far at each iteration of each start, the components that it lost in its last
-        iteration, and its number of iterations: a start stops when it loses a component.
+        iteration, and its number of iterations: a start stops when it loses a component and has no
+        spare one.
         """
         from latentclass.mixture._iteration_kernels import run_steps
 
@@ -116,25 +127,28 @@ class MixtureSearch:
         alpha, strength, *where = self.mixture.prior
         prior = product.Prior(float(alpha), float(strength), *where)
         params, kept = (with_place(take_starts(part, starts)) for part in (run.params, run.kept))
-        best, usable, fresh = run.best[starts], run.usable[starts], run.fresh[starts]
+        marks = run.marks(starts)
         shape = (len(starts), len(sharpness))
         objective, best_so_far = np.empty(shape), np.empty(shape)
         lost = np.empty(params.log_weight.shape, dtype=bool)
 
         def visit(s: int) -> int:
             # one start at a time, so that its numbers stay in the cache
-            chance = run.rngs[starts[s]].random((len(sharpness), len(rows.weight)))
-            return int(
-                run_steps(
-                    rows, prior, offsets, chance, sharpness, s, params, kept,
-                    best, usable, fresh, objective, best_so_far, lost,
-                )
+            start, rng = int(starts[s]), run.rngs[starts[s]]
+            chance = rng.random((len(sharpness), len(rows.weight)))
+            spares = run.spares.get(start, no_spares(params))
+            n_done = run_steps(
+                rows, prior, offsets, chance, sharpness, s, params, kept, marks, spares,
+                objective, best_so_far, lost,
             )  # fmt: skip
+            if lost[s].any():
+                run.spares[start] = make_spares(self.mixture, SPARES, rng)
+            return int(n_done)
 
         n_done = np.array(list(map_blocks(visit, range(len(starts)), self.mixture.n_jobs)))
         for into, new in ((run.params, params), (run.kept, kept)):
             run.put(into, starts, new._replace(log_prob=new.log_prob[:, :, :-1]))
-        run.best[starts], run.usable[starts], run.fresh[starts] = best, usable, fresh
+        run.put_marks(starts, marks)
         return objective, best_so_far, lost, n_done
 
     @property
@@ -142,10 +156,10 @@ class MixtureSearch:
         """Number of rows, equal ones joined."""
         return len(self._rows.weight)
 
-    @property
-    def light(self) -> bool:
+    def races(self, rule: Rule) -> bool:
         """Whether `run_steps` can be used: no row is heavy, and the M-step is the plain one."""
-        return not self._rows.heavy.size and type(self.mixture) is MixtureProblem
+        plain = not self._rows.heavy.size and type(self.mixture) is MixtureProblem
+        return rule.wanders and plain
 
     def m_step(self, stats: MixtureStats) -> MixtureParams:
         """See `SearchProblem`."""

@@ -170,12 +170,13 @@ def _sum_rows(
             sums[k, j] = 0.0
         for level in range(counts.shape[1]):
             counts[k, level] = 0.0
-    for r in range(len(rows.light)):
+    n_light = len(rows.light) if len(rows.heavy) < len(rows.light) else 0
+    for r in range(n_light):
         amount, own, mine = rows.light[r], sums[component[r]], rows.powers[r]
         for j in range(n_sums):
             own[j] += amount * mine[j]
         row_weight[component[r]] += amount
-    for r in range(len(rows.light)):
+    for r in range(n_light):
         for j in range(rows.levels_by_row.shape[1]):
             counts[component[r], rows.levels_by_row[r, j]] += rows.light[r]
     for place in range(len(rows.heavy)):

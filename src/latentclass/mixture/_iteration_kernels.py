@@ -28,7 +28,11 @@ from latentclass.mixture._responsibility_kernels import SPACE, compiled_loop, in
 if TYPE_CHECKING:
     from latentclass.engine._product import Prior
     from latentclass.engine._product_mixture import MixtureParams
-    from latentclass.mixture._padded_rows import PaddedRows
+    from latentclass.mixture._padded_rows import PaddedRows, Spares
+    from latentclass.mixture._searches import Marks
+
+NO_LIMIT = np.iinfo(np.intp).max
+"""A search that never settles may put components elsewhere so many times."""
 
 
 @inner_loop
@@ -113,6 +117,77 @@ def keep(params: MixtureParams, kept: MixtureParams, s: int) -> None:
             kept.log_prob[s, k, level] = params.log_prob[s, k, level]
 
 
+@inner_loop
+def is_better(value: float, narrow: bool, marks: Marks, s: int) -> bool:
+    """Note the objective of start s, and return whether its parameters are to be kept."""
+    fit = not narrow and not marks.fresh[s]
+    better = (fit and not marks.usable[s]) or (fit == marks.usable[s] and value > marks.best[s])
+    if better:
+        marks.best[s] = value
+    marks.usable[s] = marks.usable[s] or fit
+    return bool(better)
+
+
+@inner_loop
+def copy_component(params: MixtureParams, s: int, k: int, of: MixtureParams, i: int) -> None:
+    """Put component i of the first start of other parameters in the place of component k."""
+    for j in range(params.mean.shape[2]):
+        params.mean[s, k, j] = of.mean[0, i, j]
+        params.scale[s, k, j] = of.scale[0, i, j]
+    for level in range(params.log_prob.shape[2]):
+        params.log_prob[s, k, level] = of.log_prob[0, i, level]
+
+
+@inner_loop
+def find_lost(
+    params: MixtureParams,
+    prior: Prior,
+    s: int,
+    row_weight: FloatArray,
+    marks: Marks,
+    most_rounds: int,
+    lost: BoolArray,
+) -> bool:
+    """Mark the components to put elsewhere, and return whether some component has collapsed."""
+    n_components, narrow, n_lost = len(row_weight), False, 0
+    least = DEAD_SHARE / n_components * row_weight.sum()
+    for k in range(n_components):
+        small = collapsed(params, prior, s, k)
+        narrow = narrow or small
+        lost[s, k] = (small or row_weight[k] < least) and marks.rounds[s] < most_rounds
+        n_lost += lost[s, k]
+    marks.fresh[s] = n_lost > 0
+    return narrow
+
+
+@inner_loop
+def has_spares(spares: Spares, s: int, lost: BoolArray) -> bool:
+    """Whether there is a spare component for each one that start s has lost."""
+    n_lost = 0
+    for k in range(lost.shape[1]):
+        n_lost += lost[s, k]
+    return bool(spares.used[0] + n_lost <= spares.params.mean.shape[1])
+
+
+@inner_loop
+def reseed(params: MixtureParams, s: int, spares: Spares, marks: Marks, lost: BoolArray) -> None:
+    """`MixtureProblem.reseed` for one start, with spare components. None is lost afterwards."""
+    n_components, whole, now = params.log_weight.shape[1], 0.0, 0.0
+    for k in range(n_components):
+        whole += math.exp(params.log_weight[s, k])
+    for k in range(n_components):
+        if lost[s, k]:
+            copy_component(params, s, k, spares.params, spares.used[0])
+            params.log_weight[s, k] = math.log(whole / n_components)
+            spares.used[0] += 1
+            marks.reseeded[s] += 1
+            lost[s, k] = False
+        now += math.exp(params.log_weight[s, k])
+    for k in range(n_components):
+        params.log_weight[s, k] -= math.log(now)
+    marks.rounds[s] += 1
+
+
 @compiled_loop
 def run_steps(
     rows: PaddedRows,
@@ -123,9 +198,8 @@ def run_steps(
     s: int,
     params: MixtureParams,
     kept: MixtureParams,
-    best: FloatArray,
-    usable: BoolArray,
-    fresh: BoolArray,
+    marks: Marks,
+    spares: Spares,
     objective: FloatArray,
     best_so_far: FloatArray,
     lost: BoolArray,
@@ -134,11 +208,11 @@ def run_steps(
 
     Does the same as `observe` and `move` of the search in turns. It takes one step for each row of
     `chance`, (n_steps, n_rows), and entry of `sharpness`, but stops after a step that loses a
-    component.
+    component if no spare one is left.
 
-    `params` and `kept` (both with an extra place, see `with_place`), `best`, `usable` and `fresh`
-    belong to all S starts and are changed in place. The results are written to `objective` and
-    `best_so_far`, (S, n_steps), and `lost`, (S, K).
+    `params` and `kept` (both with an extra place, see `with_place`) and `marks` belong to all S
+    starts and are changed in place. The results are written to `objective` and `best_so_far`,
+    (S, n_steps), and `lost`, (S, K).
     """
     _, n_components, n_numeric = params.mean.shape
     n_rows, n_sums = rows.powers.shape
@@ -160,23 +234,17 @@ def run_steps(
             rows, params, constant, s, chance[step], sharpness[step], component, heavy_share, space
         )
         value /= total
-        fit = not narrow and not fresh[s]
-        if (fit and not usable[s]) or (fit == usable[s] and value > best[s]):
-            best[s] = value
+        if is_better(value, narrow, marks, s):
             keep(params, kept, s)
-        usable[s] = usable[s] or fit
-        objective[s, step], best_so_far[s, step] = value, best[s]
+        objective[s, step], best_so_far[s, step] = value, marks.best[s]
         sum_rows_inside(rows, component, heavy_share, row_weight, sums, counts)
         finish_sums_inside(
             rows, component, heavy_share, row_weight, sums, cell_weight, average, scatter
         )
         estimate(row_weight, cell_weight, average, scatter, counts, offsets, prior, params, s)
-        fresh[s] = narrow = False
-        for k in range(n_components):
-            small = collapsed(params, prior, s, k)
-            narrow = narrow or small
-            lost[s, k] = small or row_weight[k] < DEAD_SHARE / n_components * total
-            fresh[s] = fresh[s] or lost[s, k]
-        if fresh[s]:
-            return step + 1
+        narrow = find_lost(params, prior, s, row_weight, marks, NO_LIMIT, lost)
+        if marks.fresh[s]:
+            if not has_spares(spares, s, lost):
+                return step + 1
+            reseed(params, s, spares, marks, lost)
     return len(sharpness)

@@ -119,6 +119,36 @@ def with_place(params: MixtureParams) -> MixtureParams:
     return params._replace(log_prob=np.concatenate([params.log_prob, nothing], axis=2))
 
 
+class Spares(NamedTuple):
+    """Components made in advance, for a start that loses some (see `MixtureProblem.reseed`).
+
+    Attributes
+    ----------
+    params : MixtureParams
+        Of one start, with an extra place; the weights are not used.
+    used : array of shape (1,)
+        How many of them have been used.
+    """
+
+    params: MixtureParams
+    used: IndexArray
+
+
+def make_spares(mixture: MixtureProblem, n: int, rng: np.random.Generator) -> Spares:
+    """Make components near random rows."""
+    fresh = mixture.fresh_components(n, rng)
+    params = MixtureParams(np.zeros((1, n)), *(array[None] for array in fresh))
+    return Spares(with_place(params), np.zeros(1, dtype=np.intp))
+
+
+def no_spares(params: MixtureParams) -> Spares:
+    """Make none, for a start that has not lost any component yet."""
+    return Spares(
+        MixtureParams(*(np.empty((1, 0, *array.shape[2:])) for array in params)),
+        np.zeros(1, dtype=np.intp),
+    )
+
+
 def log_constants(rows: PaddedRows, params: MixtureParams) -> FloatArray:
     """log(scale * unit * sqrt(2 pi)), the constant of each Gaussian, shape (S, K, p)."""
     return np.asarray(np.log(params.scale) + (rows.log_unit + 0.5 * LOG_2PI))

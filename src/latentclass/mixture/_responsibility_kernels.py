@@ -43,7 +43,8 @@ LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 
 FOLDS = 5
 """How often sums of shares are multiplied in pairs before logarithms are taken. Each sum is between
-1 and the number of components, so the product of 32 of them does not overflow."""
+1 and the number of components (in a classifier, one over the number of classes and it), so the
+product of 32 of them neither overflows nor underflows."""
 
 
 # "contract" allows a product and a sum in one instruction. Nothing is reordered, so the results do
@@ -127,12 +128,13 @@ def _begin(
     params: MixtureParams,
     constant: FloatArray,
     s: int,
+    start: int,
     first: int,
 ) -> None:
     """Set `joint` to log P(c) + the log density of the columns without missing cells."""
     end, half = first + RUN, math.sqrt(0.5)
-    for k in range(len(joint)):
-        mine, mean, scale = joint[k], params.mean[s, k], params.scale[s, k]
+    for k in range(start, start + len(joint)):
+        mine, mean, scale = joint[k - start], params.mean[s, k], params.scale[s, k]
         begin = params.log_weight[s, k]
         for j in rows.whole:
             begin -= constant[k, j]
@@ -160,12 +162,13 @@ def _go_on(
     params: MixtureParams,
     constant: FloatArray,
     s: int,
+    start: int,
     first: int,
 ) -> None:
     """Add the log density of the columns with missing cells and of the discrete columns."""
     end, half = first + RUN, math.sqrt(0.5)
-    for k in range(len(joint)):
-        mine, mean, scale = joint[k], params.mean[s, k], params.scale[s, k]
+    for k in range(start, start + len(joint)):
+        mine, mean, scale = joint[k - start], params.mean[s, k], params.scale[s, k]
         for j in rows.holed:
             per = half / scale[j]
             _column_with_holes(
@@ -186,12 +189,16 @@ def log_densities(
     params: MixtureParams,
     constant: FloatArray,
     s: int,
+    start: int,
     first: int,
 ) -> None:
-    """Set `joint`, (K, RUN), to log P(c) P(x | c) of a run of rows; see `share_run`."""
+    """Set `joint` to log P(c) P(x | c) of a run of rows; see `share_run`.
+
+    `joint`, (n, RUN), gets those of the n components from `start` on.
+    """
     # two functions, because the compiler optimises short ones better
-    _begin(joint, rows, params, constant, s, first)
-    _go_on(joint, rows, params, constant, s, first)
+    _begin(joint, rows, params, constant, s, start, first)
+    _go_on(joint, rows, params, constant, s, start, first)
 
 
 @inner_loop
@@ -215,10 +222,12 @@ def normalise(joint: FloatArray, less: FloatArray, total: FloatArray) -> None:
 
 
 @inner_loop
-def _log_sum(
-    rows: PaddedRows, first: int, top: FloatArray, total: FloatArray, room: FloatArray
-) -> float:
-    """Sum weight * (top + log total) over the rows of a run. Overwrites `top` and `room`."""
+def log_sum(rows: PaddedRows, first: int, space: FloatArray) -> float:
+    """Sum weight * (top + log total) over the rows of a run after `split_run`.
+
+    `total` and `top` are `space[0]` and `space[2]`. Overwrites the latter and `space[3]`.
+    """
+    total, top, room = space[0], space[2], space[3]
     out, n = 0.0, min(RUN, len(rows.weight) - first)
     if not rows.plain:
         for r in range(n):
@@ -267,21 +276,15 @@ def share_run(
     space : array of shape (SPACE, RUN)
         Working memory. `space[1]` is the logarithm of the largest share, or 0 if that share is 0.
     """
-    log_densities(joint, rows, params, constant, s, first)
-    return split_run(rows, first, joint, raised, sharpness, space)
+    log_densities(joint, rows, params, constant, s, 0, first)
+    split_run(joint, raised, sharpness, space)
+    return log_sum(rows, first, space)
 
 
 @inlined_loop
-def split_run(
-    rows: PaddedRows,
-    first: int,
-    joint: FloatArray,
-    raised: FloatArray,
-    sharpness: float,
-    space: FloatArray,
-) -> float:
+def split_run(joint: FloatArray, raised: FloatArray, sharpness: float, space: FloatArray) -> None:
     """Turn the log densities of a run of rows into shares, as `share_run` does."""
-    total, less, top, room = space[0], space[1], space[2], space[3]
+    total, less, top = space[0], space[1], space[2]
     largest(joint, top)
     for r in range(RUN):
         # if no component can have made the row, all get the same share
@@ -294,7 +297,6 @@ def split_run(
                 share = mine[r] - less[r]
                 into[r] = less[r] + (share * sharpness if share < 0.0 else 0.0)
     normalise(joint, less, total)
-    return _log_sum(rows, first, top, total, room)
 
 
 @compiled_loop

@@ -39,6 +39,9 @@ SEARCHES = ("em", "kmeans", "era", "anneal", "mcem")
 STEPS, DRAWS = 50, 2**17
 """Largest number of iterations of a start in one call, and of random numbers drawn for them."""
 
+SPARES = 64
+"""Number of components made in advance for a start that loses some."""
+
 MOST_UNITS = 1e15
 """Largest number of units of a row: a heavier row has units of more than weight 1."""
 
@@ -153,6 +156,54 @@ def _one_hot(component: IndexArray, n_components: int) -> FloatArray:
     return np.asarray(component[:, :, None] == np.arange(n_components), dtype=np.float64)
 
 
+class Marks(NamedTuple):
+    """Numbers that a search keeps for each of some starts, for loops that change them in place.
+
+    Attributes
+    ----------
+    best : array of float
+        Objective of the best parameters seen.
+    usable, fresh : arrays of bool
+        Whether some parameters seen were estimates, without collapsed components; and whether the
+        present ones have components that were put elsewhere.
+    last : array of float
+        Objective of the last iteration.
+    settled : array of bool
+        Whether the start has come to its end.
+    reseeded, rounds : arrays of int
+        How many components were put elsewhere, and how often some were.
+    """
+
+    best: FloatArray
+    usable: BoolArray
+    fresh: BoolArray
+    last: FloatArray
+    settled: BoolArray
+    reseeded: IndexArray
+    rounds: IndexArray
+
+
+class Task(NamedTuple):
+    """What loops that take many iterations of a start need to know.
+
+    Attributes
+    ----------
+    soft : bool
+        Whether the responsibilities are the posterior itself; if so, a start has settled when its
+        objective changes by no more than `tol`.
+    tol : float
+    most_rounds : int
+        How often a start may put components elsewhere.
+    all_known : bool
+        Whether all rows have a label.
+    """
+
+    soft: bool
+    tol: float
+    most_rounds: int
+    all_known: bool
+
+
 class SearchProblem(Protocol[P, S]):
     """What a search needs from a model. The first axis of all arrays is the start."""
 
@@ -170,6 +221,9 @@ class SearchProblem(Protocol[P, S]):
 
     def reseed(self, params: P, dead: BoolArray, rngs: list[np.random.Generator]) -> P:
         """Move the dead components to a new place in the data."""
+
+    def races(self, rule: Rule) -> bool:
+        """Whether there is a `run_steps`, which takes many iterations of a start in one call."""
 
 
 def collapsed(params: MixtureParams, prior: product.Prior) -> BoolArray:
@@ -237,7 +291,7 @@ def run_search(
         Called with the iteration and the best objective; the search stops if it returns true.
     """
     run = Run(problem, params, rule, rngs, tol, patience)
-    if rule.wanders and getattr(problem, "light", False):
+    if problem.races(rule):
         finished, visited = run.race(max_iter, visit, on_iteration)
         return SearchResult(run.result(finished=finished), visited)
     visited = []
@@ -284,7 +338,24 @@ class Run(Generic[P, S]):
         # iterations taken, and the best objective and the iteration when it last rose by `tol`
         self.taken, self.since = (np.zeros(n_starts, dtype=np.intp) for _ in range(2))
         self.mark = np.full(n_starts, -np.inf)
+        # components made in advance, by start, for those that lose some
+        self.spares: dict[int, Any] = {}
         self._stats: S
+
+    @property
+    def most_rounds(self) -> int:
+        """How often a start may put components elsewhere."""
+        # a search that settles might otherwise never do so
+        return int(np.iinfo(np.intp).max) if self.rule.wanders else RESEED_ROUNDS
+
+    def marks(self, starts: IndexArray) -> Marks:
+        """Copy the numbers of some starts."""
+        return Marks(*(getattr(self, name)[starts] for name in Marks._fields))
+
+    def put_marks(self, starts: IndexArray, marks: Marks) -> None:
+        """Write the numbers of some starts."""
+        for name, values in marks._asdict().items():
+            getattr(self, name)[starts] = values
 
     def copy(self) -> P:
         """A copy of the present parameters."""
@@ -325,9 +396,7 @@ class Run(Generic[P, S]):
             # sums may be in another order: the same rows give the same numbers up to rounding
             same = np.isclose(_numbers(params), _numbers(before), rtol=0.0, atol=1e-9).all(axis=1)
             self.settled[starts[same]] = True
-        lost = self.problem.lost(params)
-        if not self.rule.wanders:  # otherwise the search might never settle
-            lost &= (self.rounds[starts] < RESEED_ROUNDS)[:, None]
+        lost = self.problem.lost(params) & (self.rounds[starts] < self.most_rounds)[:, None]
         self.fresh[starts] = lost.any(axis=1)
         if len(starts) == len(self.best):
             self.params = params
@@ -376,7 +445,7 @@ class Run(Generic[P, S]):
             if first in pauses:
                 visited.append(self.copy())
             while np.any(waiting := ~self.settled & (self.taken < goal)):
-                # starts that lost a component are behind the others
+                # starts that lost a component and had no spare one are behind the others
                 begin = int(self.taken[waiting].min())
                 starts = np.flatnonzero(waiting & (self.taken == begin))
                 sharpness = [self.rule.sharpness(i, max_iter) for i in range(begin, goal)]
@@ -385,7 +454,7 @@ class Run(Generic[P, S]):
                 numbers = np.repeat(starts, n_done)
                 self.books.append((numbers, objective[there], best[there]))
                 self._count(starts, best, n_done)
-                hit = self.fresh[starts] & (self.taken[starts] < max_iter)
+                hit = lost.any(axis=1) & (self.taken[starts] < max_iter)
                 if hit.any():
                     self._reseed(starts[hit], lost[hit])
             if on_iteration is not None:

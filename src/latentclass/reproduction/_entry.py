@@ -7,8 +7,7 @@ A paper has a module (`_ltc.py`, `_hnb.py`, ...) with a tuple `ENTRIES`. To add 
    keep each result in the store, so a run that was killed continues, and neither computes anything
    with `--from-store`.
 2. A figure also calls `work.save_picture` with a matplotlib figure.
-3. Add an `Entry` to `ENTRIES`, and take the table or figure out of `MISSING` in
-   `tests/reproduction/test_registry.py`.
+3. Add an `Entry` to `ENTRIES`.
 4. Run it, copy the records to `reproduce/records` and the pictures to `docs/reproduction`, write
    what is to be said in `reproduce/notes/<paper>.md`, and run `make pages`.
 """
@@ -33,7 +32,7 @@ class Entry:
     Attributes
     ----------
     paper : str
-        "lcm", "blcm", "hnb", "ltc", "lvc" or "field".
+        "lcm", "blcm", "hnb", "ltc" or "lvc".
     kind : {"table", "figure"}
     number : int
         Number in the paper.

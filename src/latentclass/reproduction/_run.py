@@ -36,7 +36,7 @@ def reproduce(
 
     Parameters
     ----------
-    paper : {"lcm", "blcm", "hnb", "ltc", "lvc", "field"}
+    paper : {"lcm", "blcm", "hnb", "ltc", "lvc"}
     table, figure : int, default=None
         Only this one. By default all of the paper.
     profile : {"quick", "paper"}, default="quick"
