@@ -12,7 +12,7 @@ from latentclass.baselines import AODE, TAN, HiddenNaiveBayes, NaiveBayes
 from latentclass.engine._logspace import log_normalise
 from latentclass.estimator._calibration import TOO_SURE, HeldOutRows
 from latentclass.estimator._inner_folds import deal_folds
-from latentclass.estimator._tuning import MOST_ROWS, HeldOutFits
+from latentclass.estimator._tuning import MOST_ROWS, HeldOutFits, choose_unlabelled_weight
 
 
 def deal(n_rows, *, rare=0.3, hidden=0.0):
@@ -159,3 +159,26 @@ def test_without_a_seed_the_folds_are_always_the_same():
     X = rng.normal(y[:, None], 1.0, (50, 3))
     first, second = (NaiveBayes(calibrate="auto").fit(X, y).temperature_ for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "factor"),
+    [(1.0, 1.0, 0.1), (0.1, -0.1, 0.1), (0.1, -0.17, 0.0), (-1.0, -1.0, 0.0), (0.0, 0.0, 0.0)],
+)
+def test_rows_without_label_count_if_they_help_by_more_than_an_error(
+    monkeypatch, better, worse, factor
+):
+    """With rows without label, evidence is better on two thirds of the rows, worse on others."""
+    training, fits = deal(60, hidden=0.2)
+    plain = fits.held_out(0.0)
+    gain = np.where(np.arange(len(plain.y)) % 3 > 0, better, worse)
+
+    def held_out(self, chosen, log_prior=None):
+        own = np.eye(2)[plain.y] * (2.0 + (gain[:, None] if chosen else 0.0))
+        return plain._replace(evidence=own)
+
+    monkeypatch.setattr(HeldOutFits, "held_out", held_out)
+    tuned = choose_unlabelled_weight(fits.estimator, training, fits.learned, 0, False)
+    if worse == -0.17:  # a gain, but smaller than its error
+        assert tuned.log_losses[0.1] < tuned.log_losses[0.0]
+    assert tuned.unlabelled_weight == factor

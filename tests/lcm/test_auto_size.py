@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier
-from latentclass.lcm._auto_size import Sizes, mean_and_error
+from latentclass.estimator._tuning import mean_and_error
+from latentclass.lcm._auto_size import Sizes
 
 SIZES = Sizes((5, 1), (((2, 1), ()), ((10, 1), ()), ((5, 3), ()), ((10, 3), ((10, 1), (5, 3)))))
 

@@ -18,7 +18,7 @@ from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.estimator._inner_folds import InnerFolds
 
 N_FOLDS = 5
-LEAST_PROBABILITY = 1e-15  # as in scikit-learn's log_loss
+LEAST_LOG = float(np.log(1e-15))  # as in scikit-learn's log_loss
 LOG_TEMPERATURES = (-3.0, 10.0)
 """Range in which log T is searched."""
 
@@ -147,9 +147,13 @@ class HeldOutRows(NamedTuple):
         keep = prior is TOO_SURE or after < before
         return (temperature if keep else 1.0), facts
 
+    def clipped_losses(self, temperature: float) -> FloatArray:
+        """Log-loss of each row, with probabilities of at least 1e-15."""
+        return self._losses(temperature, np.ones(len(self.y), dtype=bool), LEAST_LOG)
+
     def clipped_loss(self, temperature: float, chosen: BoolArray) -> float:
         """Weighted log-loss of the chosen rows, with probabilities of at least 1e-15."""
-        return self._loss(temperature, chosen, float(np.log(LEAST_PROBABILITY)))
+        return self._loss(temperature, chosen, LEAST_LOG)
 
     def _possible(self) -> BoolArray:
         """Rows that are not impossible at every temperature; they say nothing about it.
@@ -190,10 +194,12 @@ class HeldOutRows(NamedTuple):
         return float(np.exp(minimize_scalar(penalised, bounds=bounds, method="bounded").x))
 
     def _loss(self, temperature: float, chosen: BoolArray, least: float) -> float:
+        return float(self.weight[chosen] @ self._losses(temperature, chosen, least))
+
+    def _losses(self, temperature: float, chosen: BoolArray, least: float) -> FloatArray:
         y = self.y[chosen]
         log_proba = log_normalise(self.evidence[chosen] / temperature + self.log_prior[chosen])
-        of_class = log_proba[np.arange(len(y)), y]
-        return float(-self.weight[chosen] @ np.maximum(of_class, least))
+        return -np.maximum(log_proba[np.arange(len(y)), y], least)
 
 
 def _penalty(log_t: FloatArray, prior: TemperaturePrior) -> FloatArray:

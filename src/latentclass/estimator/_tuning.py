@@ -23,6 +23,9 @@ from latentclass.estimator._unlabelled import CANDIDATES, weigh_unlabelled
 ENOUGH_TESTED = 200.0
 """Held-out weight that is enough for one temperature: no further fold is fitted then."""
 
+ERRORS = 1.0
+"""Standard errors by which something else must be better for held-out rows than what is usual."""
+
 MOST_ROWS = 5000
 """If there are more rows, "auto" looks at a sample of about this many."""
 
@@ -183,13 +186,14 @@ def choose_unlabelled_weight(
 ) -> Tuned:
     """The factor of the rows without label, and the temperature that goes with it.
 
-    `learned` is a fit to the labelled rows alone.
+    `learned` is a fit to the labelled rows alone. Few labelled rows can hardly tell which factor is
+    better, so the others count only if that is better by more than its standard error.
     """
     fits = HeldOutFits.deal(estimator, training, learned, seed, few=calibrate is not True)
     if not fits.possible:
         return Tuned(1.0)
     best: Tuned | None = None
-    losses: dict[float, float] = {}
+    least, losses = 0.0, dict[float, float]()
     for factor in CANDIDATES:
         rows = fits.held_out(factor)
         prior = TOO_SURE if calibrate == "auto" else NEUTRAL
@@ -198,10 +202,23 @@ def choose_unlabelled_weight(
             temperature = 1.0
         kept = "log_loss_before" if temperature == 1.0 else "log_loss_after"
         losses[factor] = facts[kept]
-        if best is None or losses[factor] < losses[best.unlabelled_weight]:
-            best = Tuned(factor, temperature, facts)
+        mine = rows.clipped_losses(temperature)
+        if best is None:
+            best, usual = Tuned(factor, temperature, facts), mine
+            continue
+        gain, error = mean_and_error(usual - mine, rows.weight)
+        if gain - ERRORS * error > least:
+            best, least = Tuned(factor, temperature, facts), gain - ERRORS * error
     assert best is not None
     return replace(best, log_losses=losses)
+
+
+def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Weighted mean of rows and its standard error; weights count rows."""
+    total = float(weight.sum())
+    mean = float(values @ weight) / total
+    spread = float((values - mean) ** 2 @ weight) / total
+    return mean, float(np.sqrt(spread / max(total - 1.0, 1.0)))
 
 
 def _sample(training: Training, seed: int) -> Training:

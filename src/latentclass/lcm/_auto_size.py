@@ -17,6 +17,7 @@ import numpy as np
 from latentclass._types import FloatArray
 from latentclass._validation import MOST_STATES, check_number
 from latentclass.estimator._gaussian_model import Measured
+from latentclass.estimator._tuning import ERRORS, mean_and_error
 from latentclass.lcm._hybrid_sample import RowDealer
 from latentclass.lcm._steps import P, SteppedFit, climb_rows, row_losses
 
@@ -37,9 +38,6 @@ SPACING = 10
 
 N_ROWS = 1000.0
 """About the weight of the rows that a candidate learns from, at most."""
-
-ERRORS = 1.0
-"""Standard errors by which another size must be better than the usual one."""
 
 
 class Sizes(NamedTuple):
@@ -164,14 +162,6 @@ class Contest:
         held = [self.dealer.take(share).weight for share in self.shares]
         gain, error = mean_and_error(old - new, np.concatenate(held))
         return round(gain, 9), error
-
-
-def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Weighted mean of rows and its standard error; weights count rows."""
-    total = float(weight.sum())
-    mean = float(values @ weight) / total
-    spread = float((values - mean) ** 2 @ weight) / total
-    return mean, float(np.sqrt(spread / max(total - 1.0, 1.0)))
 
 
 def held_row_losses(

@@ -131,7 +131,8 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         size that was found.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0 or 0.1, whichever has the lower log-loss on held-out rows.
+        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
+        standard error.
     random_state : int, RandomState or None, default=None
         Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
