@@ -182,3 +182,19 @@ def test_rows_without_label_count_if_they_help_by_more_than_an_error(
     if worse == -0.17:  # a gain, but smaller than its error
         assert tuned.log_losses[0.1] < tuned.log_losses[0.0]
     assert tuned.unlabelled_weight == factor
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), TAN(), AODE()], ids=lambda one: type(one).__name__)
+def test_rows_without_label_that_do_not_count_change_nothing(model):
+    """Not even the temperature, which is found in another way where they do count."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(200) < 40, np.arange(200) % 2, np.nan)
+    X = rng.normal(np.nan_to_num(y)[:, None], 1.0, (200, 3))
+    X[40:] = rng.exponential(5.0, (160, 3))
+    both = model.fit(X, y)
+    assert both.unlabelled_weight_ == 0.0
+    assert both.calibration_
+    answers = both.predict_proba(X), both.temperature_
+    alone = model.fit(X[:40], y[:40])
+    assert_allclose(alone.predict_proba(X), answers[0], rtol=1e-9)
+    assert alone.temperature_ == pytest.approx(answers[1], rel=1e-9)

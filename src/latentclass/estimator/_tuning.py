@@ -210,6 +210,8 @@ def choose_unlabelled_weight(
         if gain - ERRORS * error > least:
             best, least = Tuned(factor, temperature, facts), gain - ERRORS * error
     assert best is not None
+    if best.unlabelled_weight == 0:  # as if there were only labelled rows, in all that follows
+        return Tuned(0.0, log_losses=losses)
     return replace(best, log_losses=losses)
 
 
