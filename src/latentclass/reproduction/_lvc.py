@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -50,7 +49,9 @@ class ClassColumn(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _table(self, X: Any, labels: Any) -> pd.DataFrame:
+    def _table(self, X: Any, labels: Any) -> Any:
+        import pandas as pd  # an extra
+
         table = pd.DataFrame(np.asarray(X, dtype=float)).rename(columns=str)
         return table.assign(label=pd.Categorical(labels, categories=self.classes_.astype(str)))
 
