@@ -187,14 +187,15 @@ class TestUnlabelledRows:
         y = np.full(1000, np.nan)
         y[[0, 1, 2, 500, 501, 502]] = [0, 0, 0, 1, 1, 1]
         alone = NaiveBayes().fit(X[~np.isnan(y)], y[~np.isnan(y)])
-        together = NaiveBayes().fit(X, y)
+        together = NaiveBayes(unlabelled_weight=1).fit(X, y)
         assert np.mean(together.predict(X) == truth) > np.mean(alone.predict(X) == truth)
         assert np.mean(together.predict(X) == truth) > 0.9
 
     def test_restarts_keep_the_best_and_are_tabled(self, half):
         X, y = half
-        single = NaiveBayes(tol=1e-6, max_iter=1000).fit(X, y)
-        several = NaiveBayes(tol=1e-6, max_iter=1000, n_init=8, random_state=1).fit(X, y)
+        how = {"unlabelled_weight": 0.1, "tol": 1e-6, "max_iter": 1000}
+        single = NaiveBayes(**how).fit(X, y)
+        several = NaiveBayes(**how, n_init=8, random_state=1).fit(X, y)
         assert several.history_[-1] >= single.history_[-1] - 1e-5
         assert len(several.restarts_["start"]) == 8
         assert several.restarts_["kept"].sum() == 1
