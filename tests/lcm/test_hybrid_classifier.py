@@ -146,7 +146,7 @@ def test_untied_noise_and_components():
 def test_rows_come_without_labels():
     X, y = mixed_table(400)
     labels = np.where(np.arange(400) < 30, y, None)
-    model = quick().fit(X, labels)
+    model = quick().set_params(unlabelled_weight=0.1).fit(X, labels)
     assert model.n_unlabelled_ == 370
     assert model.score(X, y) > 0.7
 
