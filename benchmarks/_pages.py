@@ -8,9 +8,8 @@ Run by `make pages`.
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
-from _field_tables import PAPERS
 from _record import ROOT, SHORT_RUNS, Record, read_records
 
 MARKED = re.compile(r"<!-- records: (?P<stem>\w+) -->\n.*?<!-- end -->", re.S)
@@ -106,54 +105,6 @@ def mean_over_sets(records: list[Record]) -> str:
     return _join(titles, lines) + _versions(records)
 
 
-def one_table_per_condition(records: list[Record]) -> str:
-    """Make a table for each condition of `field.py`: mean scores and ranks of each classifier.
-
-    Means and ranks are over the tables on which every classifier of the condition has a score. A
-    classifier that lacks more than half of the tables is left out.
-    """
-    found: dict[str, dict[str, dict[tuple[str, str], Record]]] = {}
-    for record in records:
-        condition, table = record.what.split("; ")
-        classifier, score = record.figure.split("; ")
-        found.setdefault(condition, {}).setdefault(classifier, {})[score, table] = record
-    return "\n".join(_standing(condition, models) for condition, models in found.items())
-
-
-def _standing(condition: str, models: dict[str, dict[tuple[str, str], Record]]) -> str:
-    """Make the table of one condition, best mean log-loss first."""
-    known = {
-        name: {table for score, table in scores if score == "log_loss"}
-        for name, scores in models.items()
-    }
-    most = max(map(len, known.values()))
-    kept = [name for name, tables in known.items() if 2 * len(tables) > most]
-    shared = sorted(set.intersection(*(known[name] for name in kept)))
-    losses = {name: [float(models[name]["log_loss", t].value) for t in shared] for name in kept}
-    ranks = dict.fromkeys(kept, 0.0)
-    for at_one in zip(*losses.values(), strict=True):
-        for name, loss in zip(losses, at_one, strict=True):
-            equal = sum(other == loss for other in at_one)
-            ranks[name] += (sum(other < loss for other in at_one) + (equal + 1) / 2) / len(shared)
-    groups = {"papers'": set(shared) & set(PAPERS), "others": set(shared) - set(PAPERS)}
-    groups = {title: group for title, group in groups.items() if group}
-    lines = []
-    for name in sorted(kept, key=lambda name: fmean(losses[name])):
-        scores = models[name]
-        by_group = [
-            fmean(float(scores["log_loss", table].value) for table in group)
-            for group in groups.values()
-        ]
-        hits = fmean(float(scores["accuracy", t].value) for t in shared)
-        seconds = median(float(scores["log_loss", t].seconds) for t in shared)
-        cells = [f"{one:.3f}" for one in (fmean(losses[name]), *by_group)]
-        lines.append([name, *cells, f"{ranks[name]:.1f}", f"{100 * hits:.1f}", f"{seconds:.2g}"])
-    sizes = [f"log-loss, {len(group)} {title}" for title, group in groups.items()]
-    title = f"{condition}, {len(shared)} tables"
-    head = [title, "log-loss", *sizes, "mean rank", "accuracy, %", "fit, s"]
-    return _join(head, lines)
-
-
 def _seconds_and_memory(newest: dict[tuple[str, str], Record], what: str, name: str) -> str:
     fit, memory = newest.get((what, name)), newest.get((what, name + MEMORY))
     if fit is None or not fit.unit:
@@ -218,7 +169,6 @@ SPECIAL = {
     "growth": one_table_per_curve,
     "few_labels": mean_over_sets,
     "first_call": one_line_per_case,
-    "field": one_table_per_condition,
     "files": one_line_per_case,
 }
 """Records that have tables of their own kind on every page."""

@@ -25,6 +25,7 @@ TITLES = {
     "hnb": "Hierarchical naive Bayes",
     "ltc": "Latent tree classifier",
     "lvc": "Mixtures and latent variable classifiers",
+    "field": "The field",
 }
 
 

@@ -84,6 +84,8 @@ KNOW_SCIKIT_LEARN = {
         "reports/_quality.py",
         "mixture/_plain_conversion.py",
         "mixture/_component_classifiers.py",
+        "reproduction/_field_peers.py",
+        "reproduction/_field_tables.py",
         "reproduction/_lvc.py",
         "auto/_families.py",
         "reports/_peers.py",

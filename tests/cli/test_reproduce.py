@@ -36,7 +36,7 @@ def test_a_figure_from_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ([], 2, "Name a paper: lcm, blcm, hnb, ltc, lvc. Or use --list."),
+        ([], 2, "Name a paper: lcm, blcm, hnb, ltc, lvc, field. Or use --list."),
         (["ltcs"], 2, "There is no paper 'ltcs'. Did you mean 'ltc'?"),
         (["ltc", "--table", "1", "--figure", "3"], 2, "Name a table or a figure, not both."),
         (["ltc", "--table", "9"], 1, "The paper 'ltc' has no table 9 to reproduce."),

@@ -7,11 +7,11 @@ import click
 from latentclass.cli._app import INTERRUPTED, Partial, command, unknown
 from latentclass.cli._console import console
 
-PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc")
+PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc", "field")
 
 
 @command
-@click.argument("paper", required=False, metavar="[lcm|blcm|hnb|ltc|lvc]")
+@click.argument("paper", required=False, metavar="[lcm|blcm|hnb|ltc|lvc|field]")
 @click.option("--table", type=int, help="Only the table with this number.")
 @click.option("--figure", type=int, help="Only the figure with this number.")
 @click.option("--profile", type=click.Choice(["quick", "paper"]), default="quick",
@@ -39,6 +39,8 @@ def reproduce(
     Ours stand beside the published values, with difference, standard deviation, significance and
     time. Each finished fold is kept in the folder, so the same command continues a run that was
     stopped.
+
+    "field" is no paper: it compares our classifiers with those of other libraries on many tables.
 
     Data sets come from the folder that LATENTCLASS_DATA names, or from OpenML.
     """

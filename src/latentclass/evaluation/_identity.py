@@ -127,6 +127,10 @@ def _distributions() -> Mapping[str, list[str]]:
     return importlib.metadata.packages_distributions()
 
 
+_SURFACE = ("evaluation", "datasets", "reproduction", "cli")
+"""Parts of the package that run classifiers: what these find does not depend on them."""
+
+
 def versions(description: Any) -> dict[str, str]:
     """Return the versions of this library, its dependencies, and the packages described."""
     names = _code_names(description)
@@ -134,8 +138,7 @@ def versions(description: Any) -> dict[str, str]:
     found = {root: package_version(root) for root in roots}
     known = {root: version for root, version in found.items() if version not in (None, "python")}
     ours = any(
-        name.startswith("latentclass.") and not name.startswith("latentclass.evaluation.")
-        for name in names
+        name.startswith("latentclass.") and name.split(".")[1] not in _SURFACE for name in names
     )
     return {root: str(version) for root, version in sorted(known.items())} | {
         "latentclass": __version__ + (_development_mark() if ours else "")
@@ -148,7 +151,7 @@ def _development_mark() -> str:
     if ".dev" not in __version__:
         return ""
     home = Path(__file__).parents[1]
-    surface = {home / "evaluation", home / "datasets", home / "reproduction", home / "cli"}
+    surface = {home / name for name in _SURFACE}
     files = sorted(path for path in home.rglob("*.py") if not surface & set(path.parents))
     texts = (f"{path.relative_to(home).as_posix()}\n{path.read_text('utf-8')}" for path in files)
     return f"+sha256.{checksum(''.join(texts))[:16]}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from latentclass.reproduction import _blcm, _hnb, _lcm, _ltc, _lvc
+from latentclass.reproduction import _blcm, _field, _hnb, _lcm, _ltc, _lvc
 from latentclass.reproduction._entry import Entry
 
-MODULES = (_lcm, _blcm, _hnb, _ltc, _lvc)
+MODULES = (_lcm, _blcm, _hnb, _ltc, _lvc, _field)
 
-PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc")
+PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc", "field")
 """What can be named."""
 
 
@@ -16,7 +16,7 @@ def list_entries(paper: str | None = None) -> tuple[Entry, ...]:
 
     Parameters
     ----------
-    paper : {"lcm", "blcm", "hnb", "ltc", "lvc"} or None, default=None
+    paper : {"lcm", "blcm", "hnb", "ltc", "lvc", "field"} or None, default=None
 
     Returns
     -------

@@ -36,7 +36,8 @@ def reproduce(
 
     Parameters
     ----------
-    paper : {"lcm", "blcm", "hnb", "ltc", "lvc"}
+    paper : {"lcm", "blcm", "hnb", "ltc", "lvc", "field"}
+        "field" is no paper, but our classifiers among those of other libraries.
     table, figure : int, default=None
         Only this one. By default all of the paper.
     profile : {"quick", "paper"}, default="quick"

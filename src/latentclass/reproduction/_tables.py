@@ -21,7 +21,8 @@ def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
     rows = [row for row in entry.rows if row in found]
     rows += [row for row in found if row not in rows]
     columns = list(dict.fromkeys(record.column for record in records))
-    cells = {(record.row, record.column): record for record in records}
+    # a cell with several records shows the first
+    cells = {(record.row, record.column): record for record in reversed(records)}
     lines: list[tuple[str | Cell, ...]] = [
         (row, *(_cell(cells.get((row, column))) for column in columns)) for row in rows
     ]

@@ -63,7 +63,9 @@ class Work:
     ) -> Comparison:
         """`evaluation.compare` with the store. A classifier that is None is not installed."""
         found = {name: one for name, one in classifiers.items() if one is not None}
-        names = ", ".join(str(getattr(one, "name", one)) for one in datasets)
+        names = ", ".join(
+            str(one[0] if isinstance(one, tuple) else getattr(one, "name", one)) for one in datasets
+        )
         result = compare(
             found,
             list(datasets),
