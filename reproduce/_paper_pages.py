@@ -1,4 +1,6 @@
-"""Write `docs/reproduction/<paper>.md` from the records in `records`, without computing anything.
+"""Write `docs/reproduction/<paper>.md` and the README's table from the records in `records`.
+
+Nothing is computed.
 
 A page has a section for each table and figure that has records. `notes/<paper>.md` holds what is
 to be said about them: its section "Table 1" goes below that table, what stands before the first
@@ -18,6 +20,11 @@ from latentclass.reproduction._tables import make_table, run_notes
 ROOT = Path(__file__).parents[1]
 RECORDS, NOTES = ROOT / "reproduce" / "records", ROOT / "reproduce" / "notes"
 PAGES = ROOT / "docs" / "reproduction"
+README = ROOT / "README.md"
+IN_README = ("Auto", "CatBoost", "random forest", "logistic regression", "EBM", "StepMix")
+CONDITIONS = ("complete", "30 % of cells missing", "90 % of labels missing")
+"""The first tables of the field, in the README."""
+
 COMMENT = "<!-- Made by `make pages` from reproduce/records and reproduce/notes. -->"
 TITLES = {
     "lcm": "Latent classification models",
@@ -77,9 +84,43 @@ def _section(entry: Entry, note: str) -> list[str]:
     return [*parts, note]
 
 
+def render_readme() -> str:
+    """Return the README with its table of the field between the marks."""
+    text = README.read_text(encoding="utf-8")
+    return re.sub(
+        r"(<!-- field -->\n).*?(<!-- end -->)",
+        lambda found: f"{found[1]}\n{_standing()}\n{found[2]}",
+        text,
+        flags=re.S,
+    )
+
+
+def _standing() -> str:
+    """Return the classifiers of `IN_README` under three conditions, as a table in Markdown."""
+    losses, accuracies = [], []
+    for entry in list_entries("field")[: len(CONDITIONS)]:
+        found = {
+            (one.row, one.column): one
+            for one in read_records(next(iter(records_of(entry).values())))
+        }
+        losses.append({row: one for (row, column), one in found.items() if column == "log-loss"})
+        accuracies.append(
+            {row: one.value for (row, column), one in found.items() if column == "accuracy, %"}
+        )
+    lines = [["", *CONDITIONS], ["---"] * (len(CONDITIONS) + 1)]
+    for name in IN_README:
+        cells = [
+            f"{loss[name].value} ({hits[name]} %)" if loss[name].value else loss[name].note
+            for loss, hits in zip(losses, accuracies, strict=True)
+        ]
+        lines.append([name, *cells])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def main() -> None:
     for paper in papers():
         (PAGES / f"{paper}.md").write_text(render(paper), encoding="utf-8")
+    README.write_text(render_readme(), encoding="utf-8")
 
 
 if __name__ == "__main__":
