@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # mkdocs-material advertises its successor on every build
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest lock format hooks clean
+.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest release-check lock format hooks clean
 
 help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
@@ -68,6 +68,10 @@ test-oldest:
 	$(VENV)-oldest/bin/python tests/compile_kernels.py
 	# not the pages: they show what the newest libraries print
 	$(VENV)-oldest/bin/python -m pytest -n 2 --ignore=tests/test_docs.py
+
+# Whether the next version can be cut: versions, archives, Pythons, extras.
+release-check: $(STAMP)
+	$(BIN)/python tests/release_check.py
 
 # Write constraints.txt anew with the newest versions that pyproject.toml allows.
 lock:
