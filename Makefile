@@ -17,6 +17,7 @@ help:
 	@echo "make test     lint, types, all tests, docs, and the wheel in an empty environment"
 	@echo "make bench    measure speed against peers, in short (benchmarks/)"
 	@echo "make pages    write the tables of benchmarks/ and docs/reproduction from their records"
+	@echo "make release-check   say whether the next version can be cut"
 	@echo "make format   format the code"
 	@echo "make hooks    let git run the quick checks before each commit"
 	@echo "make clean    remove what was built"
