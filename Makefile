@@ -10,13 +10,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # mkdocs-material advertises its successor on every build
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest lock format hooks clean
+.PHONY: help demo test install lint types tests docs wheel bench pages test-oldest release-check lock format hooks clean
 
 help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
 	@echo "make test     lint, types, all tests, docs, and the wheel in an empty environment"
 	@echo "make bench    measure speed against peers, in short (benchmarks/)"
 	@echo "make pages    write the tables of benchmarks/ and docs/reproduction from their records"
+	@echo "make release-check   say whether the next version can be cut"
 	@echo "make format   format the code"
 	@echo "make hooks    let git run the quick checks before each commit"
 	@echo "make clean    remove what was built"
@@ -68,6 +69,10 @@ test-oldest:
 	$(VENV)-oldest/bin/python tests/compile_kernels.py
 	# not the pages: they show what the newest libraries print
 	$(VENV)-oldest/bin/python -m pytest -n 2 --ignore=tests/test_docs.py
+
+# Whether the next version can be cut: versions, archives, Pythons, extras.
+release-check: $(STAMP)
+	$(BIN)/python tests/release_check.py
 
 # Write constraints.txt anew with the newest versions that pyproject.toml allows.
 lock:

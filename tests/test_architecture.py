@@ -22,6 +22,7 @@ BASE = {
     "_compat",
     "_files",
     "_show",
+    "_show_versions",
     "_spreadsheet",
     "_types",
     "_validation",

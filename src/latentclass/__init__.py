@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     # Editors, type checkers and the reference page need real names. `_HOMES` says the same at run
     # time, and a test compares the two.
     from latentclass import baselines, datasets, evaluation, plots
+    from latentclass._show_versions import show_versions
     from latentclass.auto._classifier import AutoLatentClassifier, Plan
     from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
     from latentclass.discrete._discretizer import CutSummary, MDLDiscretizer
@@ -84,6 +85,7 @@ __all__ = [
     "report",
     "save",
     "serve",
+    "show_versions",
     "warmup",
 ]
 
@@ -126,6 +128,7 @@ _HOMES = {
     "save": "latentclass.files._save",
     "LivePage": "latentclass.page._server",
     "serve": "latentclass.page._server",
+    "show_versions": "latentclass._show_versions",
     "warmup": "latentclass.estimator._warmup",
     "Plan": "latentclass.auto._classifier",
 }

@@ -1,8 +1,11 @@
 """Values as trees and arrays: every form, and every refusal of a form."""
 
+from typing import Any, TypeVar
+
 import numpy as np
 import pytest
 from same import differences
+from typing_extensions import TypeAliasType
 
 from latentclass.data._schema import Column, Schema
 from latentclass.discrete._bins import Bins
@@ -265,6 +268,15 @@ def test_types_of_numbers_are_those_of_safetensors():
 )
 def test_types_are_compared(value, hint, expected):
     assert fits(value, hint) is expected
+
+
+def test_an_alias_with_a_name_is_what_it_stands_for():
+    # numpy's NDArray is one from version 2.5 on
+    numbers = TypeVar("numbers", bound=np.generic)
+    meant = np.ndarray[Any, np.dtype[numbers]]
+    alias = TypeAliasType("alias", meant, type_params=(numbers,))[np.float64]
+    assert fits(np.zeros(1), alias)
+    assert not fits(np.zeros(1, dtype=int), alias)
 
 
 # ---------------------------------------------------------------- one fault at a time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ def field_types(kind: Any) -> Mapping[str, Any]:
     out: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         names = KnownClasses(vars(sys.modules[base.__module__]))
-        for field, hint in vars(base).get("__annotations__", {}).items():
+        for field, hint in inspect.get_annotations(base).items():
             if isinstance(hint, ForwardRef):
                 hint = hint.__forward_arg__
             # our own source, never anything from a file
@@ -43,6 +44,8 @@ def _checker(hint: Any) -> Callable[[Any], bool]:
     if hint is None or hint is type(None):
         return lambda value: value is None
     origin, args = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias with a name, as NDArray is from numpy 2.5 on
+        return _checker(origin.__value__[args])
     if origin in (Union, types.UnionType):
         options = [_checker(one) for one in args]
         return lambda value: any(option(value) for option in options)
