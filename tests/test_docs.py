@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # drawn by `benchmarks/hnb.py --full --plot`, which takes long
 FROM_BENCHMARKS = {"hnb-cost"}
 # taken by `docs/screenshot.py` and `docs/film.py`, which need a browser
-PHOTOGRAPHS = {"report-page", "live-page"}
+PHOTOGRAPHS = {"report-page", "tutorial-report", "live-page"}
 
 
 def load_script(name):
