@@ -28,6 +28,7 @@ MASKS = {
     r"^written by .*": "written by latentclass ..., scikit-learn ..., numpy ..., python ...",
     r"^[\d,]+ bytes, sha256 .*": "... bytes, sha256 ...",
     r"^latentclass compiles .*\n": "",
+    r"^Run on \d{4}-\d\d-\d\d": "Run on 2026-01-31",
 }
 """What depends on the machine and the versions of libraries, and how it is shown."""
 
