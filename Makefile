@@ -57,7 +57,7 @@ bench: $(STAMP)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/_pages.py
 
-# The tables of benchmarks/README.md, docs/large.md and docs/reproduction, from their records.
+# The tables of benchmarks/README.md, docs/reference/time-and-memory.md and docs/reproduction, from their records.
 pages: $(STAMP)
 	$(BIN)/python benchmarks/_pages.py
 	$(BIN)/python reproduce/_paper_pages.py

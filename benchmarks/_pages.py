@@ -161,7 +161,7 @@ CELLS: dict[str, Callable[[list[Record]], str]] = {
 BENCHMARKS = ROOT / "benchmarks"
 PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
     BENCHMARKS / "README.md": (BENCHMARKS, one_line_per_figure),
-    ROOT / "docs" / "large.md": (BENCHMARKS, one_line_per_figure),
+    ROOT / "docs" / "reference" / "time-and-memory.md": (BENCHMARKS, one_line_per_figure),
 }
 """The folder that a page has its records from, and how its tables are made."""
 

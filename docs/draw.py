@@ -5,7 +5,7 @@
     python docs/draw.py lcm-graph hnb     # by name of the file or of the page
 
 Everything is seeded and the files contain no date, so a second run gives the same files.
-`mixture-best` needs data that it downloads or finds in a folder (see docs/datasets.md).
+`mixture-best` needs data that it downloads or finds in a folder (see docs/reference/datasets.md).
 """
 
 import argparse

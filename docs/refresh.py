@@ -6,7 +6,7 @@ with what it writes to standard output and standard error; `| head -3` shows the
 Seconds and versions are masked there, and numbers in full precision are rounded.
 
 `tests/test_docs.py` fails if a page shows another output than its examples print. `python
-docs/refresh.py` updates all pages, `python docs/refresh.py docs/start.md` those you name.
+docs/refresh.py` updates all pages, `python docs/refresh.py docs/tutorial/python.md` those you name.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,6 +27,8 @@ MASKS = {
     r"\d+\.\d\d s\b": "0.00 s",
     r"^written by .*": "written by latentclass ..., scikit-learn ..., numpy ..., python ...",
     r"^[\d,]+ bytes, sha256 .*": "... bytes, sha256 ...",
+    r"^latentclass compiles .*\n": "",
+    r"^Run on \d{4}-\d\d-\d\d": "Run on 2026-01-31",
 }
 """What depends on the machine and the versions of libraries, and how it is shown."""
 
@@ -59,9 +62,9 @@ def rerun_commands(block: re.Match[str]) -> str:
     return "```console\n" + "\n".join(texts) + "```\n"
 
 
-def refreshed(page: Path) -> str:
-    """The text of a page with the output that its examples print now."""
-    namespace = {"__name__": "__main__"}
+def run_examples(page: Path) -> tuple[str, dict[str, Any]]:
+    """Run a page in the current folder: its text with the output of now, and what it defined."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
 
     def rerun(example: re.Match[str]) -> str:
         if example["lines"] is not None:
@@ -74,9 +77,14 @@ def refreshed(page: Path) -> str:
         lines = [line.rstrip() for line in printed.getvalue().splitlines()]
         return f"```python\n{example['code']}```\n\n```text\n" + "\n".join(lines) + "\n```\n"
 
+    either = re.compile(f"{EXAMPLE.pattern}|{COMMANDS.pattern}", re.M | re.S)
+    return either.sub(rerun, page.read_text(encoding="utf-8")), namespace
+
+
+def refreshed(page: Path) -> str:
+    """The text of a page with the output that its examples print now."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        either = re.compile(f"{EXAMPLE.pattern}|{COMMANDS.pattern}", re.M | re.S)
-        return either.sub(rerun, page.read_text(encoding="utf-8"))
+        return run_examples(page)[0]
 
 
 if __name__ == "__main__":

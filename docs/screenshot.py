@@ -1,31 +1,42 @@
-"""Take the picture of the page on reports, docs/pictures/report-page.png. Needs chromium."""
+"""Take the pictures of reports, report-page.png and tutorial-report.png. Needs chromium.
 
+They are the reports that two pages of the documentation make, photographed from the top.
+"""
+
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+from refresh import run_examples
 
-from latentclass import LCMClassifier, report
-from latentclass.datasets import load_dataset
+HERE = Path(__file__).parent
+REPORTS = {
+    "report-page": ("how-to/report.md", "report.html"),
+    "tutorial-report": ("tutorial/csv-to-report.md", "churn.html"),
+}
+"""Each picture, the page whose examples make the report, and the report's file."""
 
-PICTURE = Path(__file__).parent / "pictures" / "report-page.png"
 
-
-def main() -> None:
-    """Make the report of the documentation, and photograph its first part."""
-    wine = load_dataset("wine", container="pandas")
-    model = LCMClassifier(n_latent=2, n_init=3, random_state=0).fit(wine.X, wine.y)
-    page = report(model, wine.X, wine.y, target="the grower of a wine")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
-        path = page.save(Path(folder) / "report.html")
+def photograph(report: Path, picture: Path) -> None:
+    """Photograph the first part of a report."""
+    with sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         view = browser.new_page(viewport={"width": 1040, "height": 1330})
-        view.goto(path.as_uri())
-        view.screenshot(path=PICTURE)
+        view.goto(report.as_uri())
+        view.screenshot(path=picture)
         browser.close()
+
+
+def main() -> None:
+    """Make the reports, and photograph them."""
+    for name, (page, report) in REPORTS.items():
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            run_examples(HERE / page)
+            photograph(Path(folder, report), HERE / "pictures" / f"{name}.png")
 
 
 if __name__ == "__main__":

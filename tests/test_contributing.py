@@ -12,7 +12,7 @@ HOMES = {
     "fitted model": "src/latentclass",
     "estimator": "src/latentclass",
     "tests": "tests",
-    "page": "docs/models",
+    "page": "docs/explanation",
     "pictures": "docs/drawings",
     "benchmark": "benchmarks",
     "reproduction": "src/latentclass/reproduction",

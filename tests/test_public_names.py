@@ -43,7 +43,7 @@ def public_paths():
 
 
 def test_the_reference_page_lists_all_public_names_and_no_others():
-    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     listed = re.findall(r"^::: (\S+)", page, re.M)
     assert len(listed) == len(set(listed))
     assert set(listed) == public_paths()

@@ -1,9 +1,14 @@
 """Pictures of latent trees."""
 
+import contextlib
+import tempfile
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from refresh import run_examples
 
 from latentclass import LatentTreeClassifier
 from latentclass.datasets import load_dataset
@@ -34,3 +39,11 @@ def cut_sets() -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return figure
+
+
+def reading() -> Figure:
+    """Show the tree that docs/how-to/latent-tree.md reads."""
+    page = Path(__file__).parents[1] / "how-to" / "latent-tree.md"
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        model = run_examples(page)[1]["model"]
+    return LatentTreeDisplay.from_estimator(model, "leaves").figure_

@@ -1,4 +1,4 @@
-"""Pictures of monitoring. The table and the model are those of docs/monitoring.md."""
+"""Pictures of monitoring. The table and the model are those of docs/how-to/monitoring.md."""
 
 import matplotlib.pyplot as plt
 import numpy as np

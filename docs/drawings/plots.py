@@ -1,4 +1,4 @@
-"""Pictures of the page of pictures. The models are those of docs/plots.md."""
+"""Pictures of the page of pictures. The models are those of docs/how-to/plots.md."""
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure

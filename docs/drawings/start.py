@@ -1,4 +1,4 @@
-"""Pictures of the first pages. The table and the model are those of docs/start.md."""
+"""Pictures of the first pages. The table is that of docs/tutorial/python.md."""
 
 from functools import cache
 from typing import Any
@@ -11,7 +11,6 @@ from matplotlib.patches import Rectangle
 
 from latentclass import HybridLCMClassifier
 from latentclass.datasets import load_dataset
-from latentclass.plots import LatentSpaceDisplay
 
 from ._style import CLASS_COLOURS, GREY
 
@@ -104,9 +103,3 @@ def _draw_shares(axes: Any, proba: np.ndarray, classes: np.ndarray) -> None:
         handlelength=1,
         columnspacing=1,
     )
-
-
-def latent() -> Figure:
-    """Show the wines in the plane of two of their latent variables."""
-    table, grower = _wines()
-    return LatentSpaceDisplay.from_estimator(_model(), table, grower).figure_

@@ -121,7 +121,7 @@ def test_wrong_parameters_are_refused(parameters, message):
 # ------------------------------------------------------------------ the papers' settings
 
 # Accuracy in three folds of Weka 3.6.14 on the same folds, where the method is the same:
-# IBk -K 30 -X 96.67 %, IB1 95.33 %, SMO 96.67 % (docs/models/baselines.md).
+# IBk -K 30 -X 96.67 %, IB1 95.33 %, SMO 96.67 % (docs/explanation/baselines.md).
 ON_IRIS = [
     (majority(), 0.32, 0.34),
     (nearest_neighbours(), 0.9666, 0.9667),

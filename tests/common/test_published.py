@@ -32,7 +32,7 @@ INHERITED = {
 
 def documented():
     """Default and paper's value of each parameter in the table of the page, by estimator."""
-    page = (Path(__file__).parents[2] / "docs" / "published.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "published.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| `(.*?)` \| `(.*?)` \| .+ \|$", page, re.M)
     table = {}
     for name, parameter, *values in rows:

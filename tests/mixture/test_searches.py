@@ -290,7 +290,7 @@ class TestSeveralStepsAtOnce:
 
 
 def test_in_the_long_run_era_is_below_the_maximum_by_what_is_missing():
-    """By half the sum of f / (1 + f), where f are the rates of EM (docs/models/mixture.md)."""
+    """By half the sum of f / (1 + f), where f are the rates of EM (docs/explanation/mixture.md)."""
     rng = np.random.default_rng(3)
     x = rng.normal(5.0 * rng.integers(0, 2, 500), 1.0)
 

@@ -8,7 +8,7 @@ p continuous columns and L levels, those of all discrete columns laid end to end
 
 The sums are over the observed columns: leaving out the term of a missing cell integrates it out.
 This is the product over i of P(x_i | c) in eq. (2) of Davidson's paper on latent variable
-classifiers (`docs/notation.md`).
+classifiers (`docs/reference/notation.md`).
 
 Statistics of disjoint sets of rows can be merged. So rows can come in blocks, with weights and with
 missing cells.

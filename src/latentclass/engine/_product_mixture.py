@@ -2,7 +2,7 @@
 
     P(c, x) = P(c) prod_i P(x_i | c),
 
-eq. (2) of Davidson's paper on latent variable classifiers (`docs/notation.md`). If the components
+eq. (2) of Davidson's paper on latent variable classifiers (`docs/reference/notation.md`). If the components
 are classes, known for the labelled rows, this is naive Bayes with unlabelled rows. If no component
 is known, it is a latent class model. If each row is restricted to the components of its class, each
 class has a mixture of its own.
