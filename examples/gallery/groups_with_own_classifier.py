@@ -2,7 +2,8 @@
 
 The labels say only whether a digit is odd. Naive Bayes is right about 52 % of the held-out images.
 Twenty groups with a naive Bayes in each are right about 93 %. The pictures are the means of the
-groups: most are one way to write one digit.
+groups: most are one way to write one digit. (The default, one kernel classifier for all images, is
+right about 96 %, but it has no groups to look at.)
 """
 
 import sys
