@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from latentclass import LatentMixture
@@ -57,6 +58,16 @@ def test_a_mixture_needs_no_labels():
     )
     assert found.low < found.estimate < found.high
     assert found.low.shape == ()
+
+
+@pytest.mark.parametrize("table", [X.tolist(), sparse.csr_array(X)])
+def test_the_kind_of_table_does_not_matter(table):
+    draws = [
+        bootstrap(plain_naive_bayes(), one, Y, statistic=lambda m: m.class_prior_, n_draws=3,
+                  random_state=0).draws
+        for one in (X, table)
+    ]  # fmt: skip
+    np.testing.assert_allclose(*draws)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
@@ -87,8 +87,9 @@ def bootstrap(
     estimate = np.asarray(statistic(model), dtype=float)
     draws = np.empty((n_draws, *estimate.shape))
     labels = () if y is None else (y,)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)  # a sparse table has no length
     for draw in range(n_draws):
-        weight = rng.standard_exponential(_num_samples(X))
+        weight = rng.standard_exponential(n_rows)
         fitted = clone(model).fit(X, *labels, sample_weight=weight)
         value = np.asarray(statistic(fitted), dtype=float)
         if value.shape != estimate.shape:
