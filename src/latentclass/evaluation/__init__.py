@@ -1,5 +1,6 @@
 """Compare classifiers on the same folds: scores, significance tests, tables, and a store."""
 
+from latentclass.evaluation._bootstrap import BootstrapResult, bootstrap
 from latentclass.evaluation._compare import compare
 from latentclass.evaluation._comparison import Comparison
 from latentclass.evaluation._folds import LabelledKFold
@@ -22,6 +23,7 @@ from latentclass.evaluation._table_classifier import TableClassifier
 from latentclass.evaluation._tables import TextTable
 
 __all__ = [
+    "BootstrapResult",
     "Comparison",
     "CriticalDifferenceDisplay",
     "ErrorScatterDisplay",
@@ -33,6 +35,7 @@ __all__ = [
     "Store",
     "TableClassifier",
     "TextTable",
+    "bootstrap",
     "compare",
     "corrected_t_test",
     "friedman_test",
