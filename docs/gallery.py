@@ -33,6 +33,9 @@ HEAD = """# Gallery
 Twelve short scripts on tables that you may know. The tables come with scikit-learn or are computed,
 so nothing is downloaded. Each script ends in one picture, and takes a few seconds.
 
+Tables, rows and seeds were chosen to show one thing clearly, so a picture here is an example and no
+comparison. How the models do on many tables is on their pages.
+
 `docs/gallery.py` writes this page from `examples/gallery`.
 """
 
