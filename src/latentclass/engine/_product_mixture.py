@@ -2,10 +2,10 @@
 
     P(c, x) = P(c) prod_i P(x_i | c),
 
-eq. (2) of Davidson's paper on latent variable classifiers (`docs/reference/notation.md`). If the components
-are classes, known for the labelled rows, this is naive Bayes with unlabelled rows. If no component
-is known, it is a latent class model. If each row is restricted to the components of its class, each
-class has a mixture of its own.
+eq. (2) of Davidson's paper on latent variable classifiers (`docs/reference/notation.md`). If the
+components are classes, known for the labelled rows, this is naive Bayes with unlabelled rows. If no
+component is known, it is a latent class model. If each row is restricted to the components of its
+class, each class has a mixture of its own.
 
 There are S starts and K components; the other symbols are those of `_product`.
 """
