@@ -110,9 +110,7 @@ def test_the_tables_and_the_figure_of_a_condition(table, tmp_path, monkeypatch):
     made = {"flowers": ("sklearn", lambda: (X, y)), "draws": ("sklearn", lambda: table)}
     monkeypatch.setattr(tables, "OTHERS", made)
     few = {"naive Bayes": NaiveBayes(), "plain": NaiveBayes(calibrate=False), "not there": None}
-    monkeypatch.setattr(
-        _field, "classifiers", lambda _: few | {"LCM, searched": NaiveBayes(alpha=1.0)}
-    )
+    monkeypatch.setattr(_field, "classifiers", lambda _: few | {"LCM": NaiveBayes(alpha=1.0)})
     told = []
     (means,) = reproduce("field", table=2, out=tmp_path, say=told.append)
     assert [line[0] for line in means.rows[:2]] in (
@@ -125,7 +123,7 @@ def test_the_tables_and_the_figure_of_a_condition(table, tmp_path, monkeypatch):
     ranks = [float(one.value) for one in records if one.column == "mean rank"]
     assert sum(ranks) == pytest.approx(3)
     notes = {one.row: one.note for one in records if one.note}
-    assert notes == {"not there": "not installed", "LCM, searched": "on 1 of 2 tables only"}
+    assert notes == {"not there": "not installed", "LCM": "on 1 of 2 tables only"}
     told.clear()
     (by_table,) = reproduce("field", table=12, out=tmp_path, say=told.append)
     assert all(line.endswith(": 0 fits") for line in told)  # the same results

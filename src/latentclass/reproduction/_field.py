@@ -20,7 +20,7 @@ from latentclass.evaluation import CriticalDifferenceDisplay
 from latentclass.evaluation._significance import nemenyi_difference, rank_rows
 from latentclass.hnb._classifier import HNBClassifier
 from latentclass.latent_tree._classifier import LatentTreeClassifier
-from latentclass.lcm._classifier_cv import LCMClassifierCV
+from latentclass.lcm._classifier import LCMClassifier
 from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
 from latentclass.mixture._classifier import LatentVariableClassifier
 from latentclass.reproduction import _field_tables as tables
@@ -64,14 +64,14 @@ CAPTION = (
 
 
 def ours() -> dict[str, Any]:
-    """Return our classifiers as they come. `LCMClassifierCV` takes tables of numbers only."""
+    """Return our classifiers as they come. `LCMClassifier` takes tables of numbers only."""
     return {
         "Auto": AutoLatentClassifier(),
         "Hybrid LCM": HybridLCMClassifier(),
         "LVC": LatentVariableClassifier(),
         "HNB": HNBClassifier(n_models=10),
         "latent trees": LatentTreeClassifier(search="fast"),
-        "LCM, searched": LCMClassifierCV(),
+        "LCM": LCMClassifier(),
         "AODE": AODE(),
         "TAN": TAN(),
         "naive Bayes": NaiveBayes(),
@@ -97,7 +97,7 @@ def on_table(work: Work, condition: Condition, name: str) -> dict[str, FloatArra
     metrics = (*SCORES, "fit_seconds")
     found = {key: one for key, one in classifiers(condition).items() if one is not None}
     if any(kind.name == "category" for kind in X.dtypes):
-        del found["LCM, searched"]
+        del found["LCM"]
     scores = []
     for draw, (train, test) in enumerate(islice(tables.splits(y), N_TESTED[work.profile])):
         problem = (f"{name} #{draw}", *tables.hide(X, y, train, condition, draw))

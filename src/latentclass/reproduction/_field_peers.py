@@ -245,12 +245,11 @@ def peers() -> dict[str, Any]:
     }
     members = {name: one for name, one in found.items() if one is not None}
     nearest = KNeighborsClassifier(weights="distance")
-    curved = QuadraticDiscriminantAnalysis()
     return {
         **found,
         "LightGBM": _lightgbm(),
         "EBM": _ebm(),
-        "QDA": Peer(Tuned(curved, {"reg_param": [0.5, 0.01, 0.1, 0.9]})),
+        "QDA": _qda(),
         "k-NN": Peer(Tuned(nearest, {"n_neighbors": [10, 5, 20, 40]})),
         "StepMix": Peer(OutcomeOfStepMix(), fill=False) if _has("stepmix") else None,
         ANCHOR: GreedyAverage(members),
@@ -286,6 +285,13 @@ def _ebm() -> Peer | None:
     # 4 bags instead of 14 and 10 pairs instead of 3 for each column: seconds instead of minutes
     settings = {"outer_bags": 4, "interactions": 10, "n_jobs": 1, "random_state": 0}
     return Peer(ExplainableBoostingClassifier(**settings), fill=False)
+
+
+def _qda() -> Peer | None:
+    if "shrinkage" not in QuadraticDiscriminantAnalysis().get_params():
+        return None  # scikit-learn before 1.8
+    model = QuadraticDiscriminantAnalysis(solver="eigen")
+    return Peer(Tuned(model, {"shrinkage": [0.5, 0.01, 0.1, 0.9]}))
 
 
 def self_training() -> Peer:
