@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[1]
 RECORDS, NOTES = ROOT / "reproduce" / "records", ROOT / "reproduce" / "notes"
 PAGES = ROOT / "docs" / "reproduction"
 README = ROOT / "README.md"
-IN_README = ("Auto", "CatBoost", "random forest", "logistic regression", "EBM", "StepMix")
+IN_README = (
+    "Auto", "Hybrid LCM", "EBM", "CatBoost", "logistic regression", "random forest", "StepMix",
+)  # fmt: skip
 CONDITIONS = ("complete", "30 % of cells missing", "90 % of labels missing")
 """The first tables of the field, in the README."""
 
@@ -97,24 +99,22 @@ def render_readme() -> str:
 
 def _standing() -> str:
     """Return the classifiers of `IN_README` under three conditions, as a table in Markdown."""
-    losses, accuracies = [], []
+    found = []
     for entry in list_entries("field")[: len(CONDITIONS)]:
-        found = {
-            (one.row, one.column): one
-            for one in read_records(next(iter(records_of(entry).values())))
-        }
-        losses.append({row: one for (row, column), one in found.items() if column == "log-loss"})
-        accuracies.append(
-            {row: one.value for (row, column), one in found.items() if column == "accuracy, %"}
-        )
+        path = next(iter(records_of(entry).values()))
+        found.append({(one.row, one.column): one.value for one in read_records(path)})
     lines = [["", *CONDITIONS], ["---"] * (len(CONDITIONS) + 1)]
-    for name in IN_README:
-        cells = [
-            f"{loss[name].value} ({hits[name]} %)" if loss[name].value else loss[name].note
-            for loss, hits in zip(losses, accuracies, strict=True)
-        ]
-        lines.append([name, *cells])
+    lines += [[name, *(_loss_and_accuracy(cells, name) for cells in found)] for name in IN_README]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _loss_and_accuracy(cells: dict[tuple[str, str], str], name: str) -> str:
+    loss = cells.get((name, "log-loss"), "")
+    if not loss:
+        return "-"
+    n_tables = cells[name, "tables"]
+    some = "" if n_tables == cells["Auto", "tables"] else f", {n_tables} tables"
+    return f"{loss} ({cells[name, 'accuracy, %']} %{some})"
 
 
 def main() -> None:

@@ -125,30 +125,39 @@ def common(found: dict[str, dict[str, FloatArray]]) -> tuple[list[str], FloatArr
 
 
 def summarise(work: Work, condition: Condition) -> Iterator[Record]:
-    """Yield mean scores and ranks, the classifier with the lowest log-loss first."""
+    """Yield mean scores and ranks, the classifier with the lowest log-loss first.
+
+    Below them stand those that do not have all tables, with the mean of what they have.
+    """
     found = dict(all_tables(work, condition))
     kept, values = common(found)
-    if kept:
-        ranks = rank_rows(values[:, :, 0], greater_is_better=False).mean(axis=0)
-        means = values.mean(axis=0)
-        for place in np.argsort(means[:, 0]):
-            loss, accuracy, brier, ece, seconds = means[place]
-            cells = {
-                "log-loss": text_of(loss, 3),
-                "mean rank": text_of(ranks[place], 1),
-                "accuracy, %": text_of(100 * accuracy, 1),
-                "Brier score": text_of(brier, 3),
-                "ECE": text_of(ece, 3),
-                SECONDS: f"{seconds:.2g}",
-                "tables": str(len(found)),
-            }
-            for column, value in cells.items():
-                yield Record(kept[place], column, column, value, runs=str(len(found)))
+    rank_of = dict(zip(kept, mean_ranks(values), strict=True)) if kept else {}
+    lines = {}
+    for name in dict.fromkeys(name for scores in found.values() for name in scores):
+        own = [scores[name] for scores in found.values() if name in scores]
+        lines[name] = (len(own) < len(found), *np.mean(own, axis=0), len(own))
+    for name, line in sorted(lines.items(), key=lambda item: item[1]):
+        _, loss, accuracy, brier, ece, seconds, n_tables = line
+        cells = {
+            "log-loss": text_of(loss, 3),
+            "mean rank": text_of(rank_of.get(name), 1),
+            "accuracy, %": text_of(100 * accuracy, 1),
+            "Brier score": text_of(brier, 3),
+            "ECE": text_of(ece, 3),
+            SECONDS: f"{seconds:.2g}",
+            "tables": str(n_tables),
+        }
+        for column, value in cells.items():
+            yield Record(name, column, column, value, runs=str(n_tables))
     for name, one in classifiers(condition).items():
-        if name not in kept:
-            n_tables = sum(name in scores for scores in found.values())
-            note = NOT_INSTALLED if one is None else f"on {n_tables} of {len(found)} tables only"
+        if name not in lines:
+            note = "failed" if one is not None else NOT_INSTALLED
             yield Record(name, "log-loss", "log-loss", note=note)
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Return the mean rank of each classifier by log-loss; 1 is best."""
+    return np.asarray(rank_rows(values[:, :, 0], greater_is_better=False).mean(axis=0))
 
 
 def by_table(work: Work, condition: Condition) -> Iterator[Record]:
@@ -176,7 +185,7 @@ def draw_ranks(work: Work, condition: Condition) -> Iterator[Record]:
     n_tables = len(values)
     if not kept or n_tables < 2:
         return
-    ranks = rank_rows(values[:, :, 0], greater_is_better=False).mean(axis=0)
+    ranks = mean_ranks(values)
     difference = nemenyi_difference(len(kept), n_tables)
     work.save_picture(CriticalDifferenceDisplay(ranks, kept, difference).plot().figure_)
     for place in np.argsort(ranks):
