@@ -43,12 +43,11 @@ assert model.score(X, y) > 0.85
 
 FITTED = """
 import pathlib, tempfile
+from sklearn.datasets import load_wine
 import latentclass
 from latentclass.baselines import NaiveBayes
-from latentclass.datasets import load_dataset
 
-wine = load_dataset("wine")
-X, y = wine.X, wine.y
+X, y = load_wine(return_X_y=True)
 model = NaiveBayes().fit(X, y)
 folder = pathlib.Path(tempfile.mkdtemp())
 """
@@ -75,9 +74,8 @@ latentclass.report(model, X, y).save(folder / "report.html")
 assert "Content-Security-Policy" in (folder / "report.html").read_text(encoding="utf-8")
 """,
     "distributed": """
-import numpy as np
 from distributed import Client, LocalCluster
-parts = [(X[i::3], np.asarray(y)[i::3]) for i in range(3)]
+parts = [(X[i::3], y[i::3]) for i in range(3)]
 quiet = dict(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
 with LocalCluster(**quiet) as cluster, Client(cluster) as client:
     far = NaiveBayes().fit(latentclass.Parts(parts, client=client))

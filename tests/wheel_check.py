@@ -84,7 +84,8 @@ class Environment:
 
     def install(self, what: str | Path, constraints: Path | None) -> None:
         """Install something with pip, and with the versions of a file of constraints."""
-        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        # most of what is installed is never imported, so compiling it would take most of the time
+        pip = ("-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check")
         run(self._programs / "python", *pip, str(what), constraints=constraints)
 
     def python(self, code: str, *arguments: str | Path) -> str:
