@@ -323,7 +323,7 @@ class Search:
     def _refuse_if_slow(self, needed: float, left: float) -> None:
         if needed > left:
             raise TimeUpError(
-                f"it needs about {needed:.1f} s more, but {max(left, 0):.1f} s are left"
+                f"it needs about {needed:.1f} s more, but only {max(left, 0):.1f} s are left"
             )
 
 

@@ -52,7 +52,7 @@ def report(
     """Write a page about a model for readers who have never seen it.
 
     How good the model is on rows it has not seen, compared with simple classifiers; what it found;
-    which columns matter; which rows are hard, odd or typical; what the table holds. DATA should be
+    which columns matter; which rows are hard, odd or typical; what the table holds. DATA is ideally
     the file of the fit. The page is one file that loads nothing.
     """
     out = console()

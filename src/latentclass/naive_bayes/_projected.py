@@ -157,8 +157,8 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     be unbounded.
 
     Missing cells, and the cluster of a row, are inferred by the Gaussians of the first step, which
-    do not use the class. With axes="class" the Gaussians of the classes do this. Only in this case
-    rows without label contribute to the classes, by EM.
+    do not use the class. With axes="class" the Gaussians of the classes do this, and rows without
+    label contribute to the classes, by EM; with other axes they do not.
 
     References
     ----------

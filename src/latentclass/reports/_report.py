@@ -116,7 +116,8 @@ def report(
     index : array-like of shape (n_samples,), optional
         Names of the rows; by default the index of the data frame, otherwise 0, 1, ...
     folds : int, default=5
-        Number of parts of the rows. For each, the model is fitted again to the other parts.
+        Number of parts into which the rows are split. For each, the model is fitted again to the
+        other parts.
         In large tables a third of the rows is held out once instead, or the folds are made of a
         sample of the rows. The page says so.
     new_rows : bool, default=False
