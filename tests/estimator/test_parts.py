@@ -297,7 +297,7 @@ def test_a_part_that_fails_once_is_read_again(frame):
         (([],), ValueError, "'source' has no rows"),
         ((np.zeros(3),), ValueError, "1 dimension"),
         ((np.zeros((3, 2)), [1, 2]), ValueError, "target has shape"),
-        (([(np.eye(2),)],), ValueError, "is a tuple of 1 things"),
+        (([(np.eye(2),)],), ValueError, "is a tuple of 1 items"),
     ],
 )
 def test_sources_that_make_no_sense(arguments, error, message):
