@@ -44,9 +44,9 @@ SHARED = {
         "holds just 0 and 1); None: none; or a list of names or positions, or a mask.",
     ),
     "cv": (
-        "Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn "
-        "splitter, or a list of (training, test) row numbers in which no row is tested twice, "
-        "which are used as they are. Rows without label are always learned from.",
+        "Number of folds, stratified by class and assigned by what the rows hold; or a "
+        "scikit-learn splitter, or a list of (training, test) row numbers in which no row is "
+        "tested twice, which are used as they are. Rows without label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "

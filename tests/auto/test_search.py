@@ -122,7 +122,7 @@ def test_a_fit_that_hits_the_limit_is_too_slow(clock):
     search = make_search(60)
     search.run([Slow(clock, "a", 0.1), Slow(clock, "b", 0.1, TimeUpError(), on=3)])
     assert statuses(search) == ["done", "too slow"]
-    assert search.trials[1].reason == "the time was up"
+    assert search.trials[1].reason == "time ran out"
 
 
 def test_a_watcher_sees_every_candidate_begin_and_end(clock):

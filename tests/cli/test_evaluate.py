@@ -42,7 +42,7 @@ def test_scores_in_words(fitted, new):
 def test_training_rows_are_known_again(fitted, tmp_path):
     rows = draw_customers()
     message = (
-        "Warning: About 100 % of these rows are rows that the model learned from, so the scores "
+        "Warning: The model learned from about 100 % of these rows, so the scores "
         "are too good. Evaluate it on rows that it has not seen.\n"
     )
     assert run("evaluate", fitted(), write_csv(tmp_path / "a.csv", rows)).err == message
@@ -55,7 +55,7 @@ def test_rows_without_a_class_and_with_an_unknown_one(fitted, new, tmp_path):
     rows[1][4], rows[2][4] = "", "perhaps"
     ended = run("evaluate", fitted(), write_csv(tmp_path / "c.csv", rows), "--json")
     assert ended.err == (
-        "Warning: The model does not know these classes, whose rows count as wrong: 'perhaps'.\n"
+        "Warning: These classes are new to the model, so their rows count as wrong: 'perhaps'.\n"
     )
     assert (ended.json["rows"], ended.json["unlabelled"]) == (79, 1)
     assert sum(ended.json["confusion"]["perhaps"].values()) == 1

@@ -165,8 +165,8 @@ def test_text_is_numbers_if_declared_continuous(tmp_path):
     ended = run(*arguments, "-o", tmp_path / "m.lc")
     assert ended.code == 1
     assert (
-        f"Error: {str(path)!r}, column 'visits' is declared continuous, but 'many' in row 5 is no "
-        "number. Correct the cell, or leave it empty.\n"
+        f"Error: {str(path)!r}, column 'visits' is declared continuous, but 'many' in row 5 is "
+        "not a number. Correct the cell, or leave it empty.\n"
     ) in ended.err
 
 
@@ -348,5 +348,5 @@ def test_no_report_is_written_if_none_is_wanted_or_none_can_be_made(
     monkeypatch.setattr("latentclass.reports._report.lacking_packages", lambda: ["jinja2"])
     ended = run(*arguments, "--report", "--force")
     assert ended.code == 0
-    assert "There will be no report, which needs jinja2: python -m pip install" in ended.err
+    assert "No report is written, because it needs jinja2: python -m pip install" in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["customers.csv", "m.lc"]

@@ -91,7 +91,7 @@ def test_an_error_leaves_nothing_behind(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("out.xlsx", "Cannot tell from its ending what '{}' shall be: use .csv, .tsv, .parquet, "
+        ("out.xlsx", "The ending of '{}' is not a known format: use .csv, .tsv, .parquet, "
          ".feather, .jsonl."),
         ("no/out.csv", "The folder of '{}' does not exist. Make it first."),
         ("there.csv", "'{}' exists. Give another name, or --force to overwrite it."),

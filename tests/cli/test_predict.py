@@ -69,7 +69,7 @@ def test_a_lacking_column_counts_as_missing_and_an_extra_one_is_ignored(fitted, 
     ended = run("predict", fitted(), other)
     assert ended.err == (
         f"Warning: {str(other)!r} lacks a column, which counts as missing: 'income'.\n"
-        "Ignored, because the model does not know them: 'id'.\n"
+        "Ignored, because the model has no such columns: 'id'.\n"
     )
     model, X = expected(fitted(), new)
     hidden = X.set_column(0, "income", pa.nulls(50, pa.float64()))
@@ -170,7 +170,7 @@ def test_names_cannot_become_formulas_or_escape_codes(tmp_path):
 def test_a_model_that_is_no_classifier_is_refused(mixture, new):
     ended = run("predict", mixture, new)
     assert ended.err == (
-        f"Error: {str(mixture)!r} (LatentMixture) is no classifier: it has no classes.\n"
+        f"Error: {str(mixture)!r} (LatentMixture) is not a classifier: it has no classes.\n"
     )
 
 

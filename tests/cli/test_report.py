@@ -66,6 +66,6 @@ def test_an_unknown_class_is_named(fitted, tmp_path):
     ended = run("report", fitted(), data, "-o", tmp_path / "page.html")
     assert (ended.code, ended.err) == (
         1,
-        f"Error: {str(data)!r}, column 'churn' holds 'perhaps', which is no class of the model. "
-        "Its classes are: no, yes.\n",
+        f"Error: {str(data)!r}, column 'churn' holds 'perhaps', which is not a class of the "
+        "model. Its classes are: no, yes.\n",
     )

@@ -72,7 +72,7 @@ def test_digits_are_learned_once_and_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("LATENTCLASS_CACHE", str(tmp_path))
     said = []
     session = _digits.digits_session(said.append)
-    assert said == ["Learning from 40 images of few. It is done once, and takes a while."]
+    assert said == ["Learning from 40 images of few. This is done once and takes a while."]
     assert session.about({})["n_rows"] == 40  # those that the models have not seen
     assert session.about({})["image"] == {"height": 4, "width": 4}
     again = _digits.digits_session(said.append)

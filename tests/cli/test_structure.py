@@ -43,7 +43,7 @@ def test_rules(fitted, tmp_path):
     assert [one["rule"] for one in found] == model.rules()["rule"].tolist()
     ended = run("rules", fitted())
     assert ended.err == (
-        f"Error: {str(fitted())!r} (NaiveBayes) has no rules. Fit a model that has: --model hnb.\n"
+        f"Error: {str(fitted())!r} (NaiveBayes) has no rules. Fit one that does: --model hnb.\n"
     )
 
 
@@ -71,7 +71,7 @@ def test_groups_of_components(fitted, mixture):
     assert ended.err == ""
     settings[3] = "n_components=1"
     ended = run("groups", fitted("lvc", *settings))
-    assert ended.err == "The model has found no groups: this is about all rows together.\n"
+    assert ended.err == "The model has found no groups: the values are for all rows together.\n"
 
 
 def test_groups_of_a_hierarchy(fitted):

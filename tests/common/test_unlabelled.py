@@ -86,7 +86,7 @@ def test_auto_with_a_single_labelled_row(model):
         (None, "unlabelled_weight=None must be a number of at least 0."),
         (True, "unlabelled_weight=True must be a number of at least 0."),
         (1e300, "unlabelled_weight=1e+300 is too large: pass at most 1.0e+50."),
-        (1e-300, "unlabelled_weight=1e-300 is lost to rounding: pass 0, or 1e-50 at least."),
+        (1e-300, "unlabelled_weight=1e-300 is lost to rounding: pass 0, or at least 1e-50."),
     ],
 )
 def test_impossible_factors_are_refused(model, table, factor, message):
@@ -103,8 +103,9 @@ def test_class_shares_that_drift_far_are_told():
     X = rng.normal(4 * y[:, None], 1.0, (440, 2))
     labels = np.where(np.arange(440) < 40, y, np.nan)
     words = (
-        "^The rows without label moved the class shares to 0.05 / 0.95, from 0.50 / 0.50 of the "
-        "labelled rows: lower unlabelled_weight if that cannot be, or pass priors in prediction.$"
+        r"^The rows without label moved the class shares from 0.50 / 0.50 \(labelled rows\) to "
+        "0.05 / 0.95. If that cannot be right, lower unlabelled_weight, or pass priors in "
+        "prediction.$"
     )
     with pytest.warns(UserWarning, match=words):
         NaiveBayes(unlabelled_weight=1).fit(X, labels)

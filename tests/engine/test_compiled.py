@@ -102,7 +102,7 @@ def test_a_long_compilation_is_announced_once(caplog):
     compilation.begin()
     compilation.begin()  # a kernel that the first one calls
     assert wait_for_message(caplog) == [
-        "latentclass compiles this model's kernels, once for this installation. That can take ten "
+        "latentclass is compiling this model's kernels, once per installation. This can take ten "
         "to twenty seconds."
     ]
     compilation.end()

@@ -164,8 +164,8 @@ def test_data_without_a_name(table):
 
 def test_a_file_is_no_data_set():
     words = (
-        "'file.csv' looks like a file, but load_dataset knows data sets by name. Read the file "
-        "with latentclass.read_table('file.csv')."
+        "'file.csv' looks like a file, but load_dataset takes the name of a data set. Read the "
+        "file with latentclass.read_table('file.csv')."
     )
     with says(ValueError, words):
         load_dataset("file.csv")

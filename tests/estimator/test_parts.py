@@ -297,7 +297,7 @@ def test_a_part_that_fails_once_is_read_again(frame):
         (([],), ValueError, "'source' has no rows"),
         ((np.zeros(3),), ValueError, "1 dimension"),
         ((np.zeros((3, 2)), [1, 2]), ValueError, "target has shape"),
-        (([(np.eye(2),)],), ValueError, "is a tuple of 1 things"),
+        (([(np.eye(2),)],), ValueError, "is a tuple of 1 items"),
     ],
 )
 def test_sources_that_make_no_sense(arguments, error, message):
@@ -329,9 +329,9 @@ def test_parts_that_make_no_sense(frame, parts, message):
 
 def test_labels_beside_parts_are_refused(frame):
     parts = Parts(cut(frame, 2), "kind")
-    with pytest.raises(TypeError, match="y was passed beside parts"):
+    with pytest.raises(TypeError, match="y was passed in addition to Parts"):
         NaiveBayes(unlabelled_weight=1).fit(parts, frame["kind"])
-    with pytest.raises(TypeError, match="sample_weight was passed beside parts"):
+    with pytest.raises(TypeError, match="sample_weight was passed in addition to Parts"):
         NaiveBayes(unlabelled_weight=1).fit(parts, sample_weight=frame["w"])
 
 
@@ -340,7 +340,7 @@ def test_an_empty_file(tmp_path):
     with pytest.raises(ValueError, match=r"'empty\.csv' is empty"):
         Parts(tmp_path / "empty.csv", "t")
     (tmp_path / "table.xls").write_text("a")
-    with pytest.raises(ValueError, match="is no CSV, Parquet or Feather file"):
+    with pytest.raises(ValueError, match="is not a CSV, Parquet or Feather file"):
         Parts(tmp_path / "table.xls", "t")
 
 

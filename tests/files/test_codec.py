@@ -138,7 +138,7 @@ def nested(depth):
         ({"float": "1"}, "a number is not of a known form"),
         ({"int": "9" * 200}, "a whole number is not of a known form"),
         ({"numpy": ["object", 1]}, "a number of numpy is not of a known form"),
-        ({"map": [[1, 2], [1, 3]]}, "a key comes twice"),
+        ({"map": [[1, 2], [1, 3]]}, "a key occurs twice"),
         ({"range": [0, 1.5, 1]}, "a range is not of a known form"),
         ({"array": ["float64"]}, "an array is not of a known form"),
         ({"array": ["float64", [1], "A"]}, "an array is not of a known form"),
@@ -148,8 +148,8 @@ def nested(depth):
         ({"array": ["float64", [1.0]]}, "an array has an impossible shape"),
         ({"array": ["float64", [9]]}, "it has fewer numbers of type F64 than its arrays need"),
         ({"array": ["float32", [1]]}, "it has fewer numbers of type F32 than its arrays need"),
-        ({"array": ["bool", [2]]}, "an array of yes and no holds other numbers"),
-        ({"array": ["int8", [1]]}, "an array of type int8 holds numbers beyond it"),
+        ({"array": ["bool", [2]]}, "a boolean array holds other numbers"),
+        ({"array": ["int8", [1]]}, "an array of type int8 holds numbers outside its range"),
         ({"text": [[2], ["a"]]}, "an array of text has an impossible size"),
         ({"text": [[1], [5]]}, "an array of text holds something else"),
         ({"objects": [[3], [1]]}, "an array of objects has an impossible size"),
@@ -159,16 +159,16 @@ def nested(depth):
         ({"arrays": ["x", 1]}, "an array has the unknown type 'x'"),
         ({"same": 0}, "a value refers to one that is not there"),
         ({"each": ["Column", 2, {}]}, "a list of values has no fields"),
-        ({"each": ["Column", 2, {"name": ["a"]}]}, "a list of values has not all their fields"),
+        ({"each": ["Column", 2, {"name": ["a"]}]}, "a list of values lacks some of their fields"),
         ({"each": ["NaiveBayes", 1, {}]}, "a list of values is not of a known form"),
         ({"each": ["Column", 10**9, {}]}, "a list of values is not of a known form"),
         ({"random_state": {"tuple": []}}, "a random state is not of a known form"),
         ({"foreign": [1, 1]}, "a part of another library has no name"),
         ({"NaiveBayes": {"fitted": {}}}, "an estimator must have parameters and fitted"),
-        ({"Column": {"name": "a"}}, "Column has not its fields: 'kind'"),
+        ({"Column": {"name": "a"}}, "Column does not have its fields: 'kind'"),
         (
             {"Column": {"name": "a", "kind": "continuous", "more": 1}},
-            "Column has not its fields: 'more'",
+            "Column does not have its fields: 'more'",
         ),
         ({"Column": {"name": "a", "kind": "odd"}}, "Column.kind is of a wrong type"),
         (
@@ -226,7 +226,7 @@ def test_every_field_of_every_value_has_a_type():
 @pytest.mark.parametrize(
     ("marks", "fault"),
     [
-        ([(), (1,), ()], "a companion stands among the columns"),
+        ([(), (1,), ()], "a companion is among the columns"),
         ([(), (), (2,)], "'c' marks holes of a column that is not there"),
         ([(), (), (-1,)], "'c' marks holes of a column that is not there"),
     ],
@@ -326,7 +326,7 @@ HALVING = {
         (
             "Halving",
             HALVING | {"answer": np.array([[1, 0], [1, 1], [-1, -1]])},
-            "the questions of a column are no tree",
+            "the questions of a column do not form a tree",
         ),
         (
             "ProductLayout",
@@ -343,7 +343,7 @@ HALVING = {
         (
             "Column",
             {"name": "a", "kind": "binary", "categories": ("x",)},
-            "binary column 'a' has not two categories",
+            "binary column 'a' needs two categories",
         ),
         (
             "Column",

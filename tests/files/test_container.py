@@ -75,8 +75,8 @@ def test_the_same_model_gives_the_same_arrays(path):
         (b"", "it is empty"),
         (b"\x80\x04\x95", "it looks like a pickle, which can run any code when it is loaded"),
         (b"PK\x03\x04", "it looks like a zip archive"),
-        (b"hello, world", "it begins otherwise"),
-        (b"\x10\0\0\0\0\0\0\0" + b'{"a":{"dtype":1}', "it begins otherwise"),
+        (b"hello, world", "it begins differently"),
+        (b"\x10\0\0\0\0\0\0\0" + b'{"a":{"dtype":1}', "it begins differently"),
     ],
 )
 def test_other_files_are_not_ours(path, start, reason):
@@ -173,8 +173,8 @@ def test_a_huge_header_is_not_read(path):
     ("text", "reason"),
     [
         (b"[" * 100_000, "it is nested too deeply"),
-        (b'{"a":1,"a":2}', "a name comes twice"),
-        (b'{"a":NaN}', "NaN is no number of JSON"),
+        (b'{"a":1,"a":2}', "a name occurs twice"),
+        (b'{"a":NaN}', "NaN is not a JSON number"),
         (b"{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
     ],
 )
@@ -194,7 +194,8 @@ def test_a_document_that_would_fill_the_memory(path):
 
 def test_a_document_of_something_else(path):
     assert refusal(path, pack({"a": 1}, {})) == (
-        "FILE holds no valid model: its document has not the parts of one. Save the model anew."
+        "FILE holds no valid model: its document does not have the right parts. Save the model "
+        "anew."
     )
 
 

@@ -344,7 +344,7 @@ def test_latent_variables_keep_the_names_they_are_given(corral):
     assert set(model.latent_groups("1")["latent"]) == {"which pair"}
     assert 'property name = "which pair" ;' in model.to_bif("1")
     assert "latenttreeclassifier_1:which pair=0" in model.get_feature_names_out()
-    with pytest.raises(ValueError, match="names has 'Y9', which is no latent variable"):
+    with pytest.raises(ValueError, match="names has 'Y9', which is not a latent variable"):
         model.rename_latents({"Y9": "x"})
     with pytest.raises(ValueError, match="The name 'A0' is taken by a column or another latent"):
         model.rename_latents({"Y1": "A0"})

@@ -313,7 +313,7 @@ def test_small_models_only_where_there_are_few_rows():
         ({"cv": [([0], [1, 2]), ([0], [2, 3])]}, "cv tests a row in two folds"),
         ({"cv": [([0], [1, 5000]), ([0], [2, 3])]}, "cv has row 5000, but the table has rows 0 to"),
         ({"cv": [1, 2]}, "cv must list .training, test. pairs of row numbers"),
-        ({"cv": [([0], [1, 2])]}, "Give two folds at least"),
+        ({"cv": [([0], [1, 2])]}, "Pass at least two folds"),
     ],
 )
 def test_impossible_searches_are_refused(options, message):

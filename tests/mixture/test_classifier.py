@@ -298,7 +298,7 @@ class TestOtherClassifiers:
 
     def test_missing_cells_need_a_classifier_that_takes_them(self, table):
         X, y = table
-        words = "Column 'height' has missing cells, which LogisticRegression does not take"
+        words = "Column 'height' has missing cells, which LogisticRegression cannot use"
         with pytest.raises(ValueError, match=words):
             LatentVariableClassifier(LogisticRegression(), 2).fit(X, y)
         whole = X.dropna()
@@ -461,9 +461,9 @@ def test_missing_cells_are_named_when_a_pipeline_passes_them_on(table):
     piped = make_pipeline(StandardScaler(), "passthrough", LogisticRegression())
     model = LatentVariableClassifier(piped, 2, n_init=1, max_iter=3, random_state=0)
     message = (
-        "Column 'height' has missing cells, which LogisticRegression does not take. Put an imputer "
-        "before it in a pipeline, fill them by complete(X), or use estimator=None. (explain hides "
-        "columns in turn, so it needs one of these too.)"
+        "Column 'height' has missing cells, which LogisticRegression cannot use. Put an imputer "
+        "before it in a pipeline, fill them with complete(X), or use estimator=None. (explain "
+        "hides columns in turn, so it needs one of these too.)"
     )
     with pytest.raises(ValueError, match=whole(message)):
         clone(model).fit(X, y)

@@ -225,7 +225,7 @@ def test_all_containers_and_kinds_of_model(table):
 def test_models_of_others_and_unfitted_ones_are_refused(table):
     message = (
         "drift needs a fitted classifier or LatentMixture of latentclass, got LogisticRegression. "
-        "Of a pipeline, pass the last step and the rows that it gets."
+        "For a pipeline, pass its last step and the rows it receives."
     )
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         drift(LogisticRegression(), table[0])

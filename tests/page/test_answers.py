@@ -49,7 +49,7 @@ def test_a_row_of_the_data_is_asked_as_it_stands(session):
 
 def test_a_row_is_found_by_its_name(session):
     assert session.row({"name": " r40 "}) == session.row({"row": 40})
-    with pytest.raises(Refused, match=r"^No row has the name '40'\. Names are such as 'r0'\.$"):
+    with pytest.raises(Refused, match=r"^No row has the name '40'\. One of the names is 'r0'\.$"):
         session.row({"name": 40})
 
 
@@ -65,13 +65,13 @@ def test_an_empty_row_gives_the_prior_and_what_to_expect(session):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (None, "cells must be a list with one cell for each of 4."),
-        ([1.0], "cells must be a list with one cell for each of 4."),
+        (None, "cells must be a list of 4 cells, one per column."),
+        ([1.0], "cells must be a list of 4 cells, one per column."),
         (["x", None, None, None], "Column 'weight': a cell is a number or null."),
         ([True, None, None, None], "Column 'weight': a cell is a number or null."),
         ([1e300, None, None, None], "Column 'weight': 1e+300 is too large a number."),
-        ([None, None, 3, None], "Column 'colour' has 3 values; there is no number 3."),
-        ([None, None, 0.5, None], "Column 'colour' has 3 values; there is no number 0.5."),
+        ([None, None, 3, None], "Column 'colour' has 3 values; number 3 is not one of them."),
+        ([None, None, 0.5, None], "Column 'colour' has 3 values; number 0.5 is not one of them."),
     ],
 )
 def test_cells_that_make_no_sense_are_refused(session, cells, message):
@@ -194,7 +194,7 @@ def test_a_latent_variable_is_shown_renamed_and_kept_in_the_file(tree, tmp_path)
     again = latentclass.load(path)
     assert "tall <b>ones</b>" in [one for names in again.latent_names_.values() for one in names]
     assert latentclass.describe_file(path).about == {"target": "wood"}
-    with pytest.raises(Refused, match="which is no latent variable"):
+    with pytest.raises(Refused, match="which is not a latent variable"):
         session.rename({"name": "nobody", "new": "x"})
     with pytest.raises(Refused, match="is taken by a column"):
         session.rename({"name": "tall <b>ones</b>", "new": "weight"})
@@ -239,5 +239,5 @@ def test_without_data_there_is_an_empty_row_and_a_structure():
         session.page({"start": 0, "count": 5})
     with pytest.raises(Refused, match="row must be a whole number"):
         session.row({"row": 0})
-    with pytest.raises(Refused, match="The rows of this model are no images"):
+    with pytest.raises(Refused, match="The rows of this model are not images"):
         session.draw({"pixels": []})

@@ -165,7 +165,7 @@ def test_an_error_of_the_model_ends_one_answer_alone(session, caplog):
     finally:
         del model.explain
     assert (found.status_code, found.json()) == (
-        500, {"error": "The model could not answer (ZeroDivisionError). The page goes on."},
+        500, {"error": "The model could not answer (ZeroDivisionError). Try another question."},
     )  # fmt: skip
     assert found.headers["content-security-policy"] == HEADERS["content-security-policy"]
     assert "ZeroDivisionError" in caplog.text

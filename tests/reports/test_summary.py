@@ -325,7 +325,8 @@ def test_the_weakness_of_a_model_is_said_in_words():
     )
     assert said in found.words[0]
     assert found.warnings[0].startswith(
-        f"{said} The class with a probability above 50 % is named; a lower cut-off for bad finds"
+        f"{said} The class with a probability above 50 % is predicted; a lower cut-off for bad "
+        "finds"
     )
     assert (
         f"Always answering good is right for {100 * np.mean(y == 'good'):.1f} %." in found.words[1]
@@ -383,7 +384,7 @@ def test_a_large_table_is_split_once(toy, monkeypatch):
     monkeypatch.setattr(quality, "FEW_CELLS", 79)
     found = report(NaiveBayes().fit(X, y), X, y).summary.quality
     assert (found.n_folds, found.n_rows) == (1, 14)  # a third of 20 rows in each class
-    assert found.source.startswith("To save time, one third of the rows was kept back once")
+    assert found.source.startswith("To save time, one third of the rows was held out once")
 
 
 # -------------------------------------------------------------------------- families

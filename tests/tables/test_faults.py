@@ -21,8 +21,8 @@ from latentclass.exceptions import TableFileError
 from latentclass.tables import open_table
 
 RAGGED = (
-    "{} instead of {}, which is the number of names in line 1. Mend the line, put quotes around "
-    "cells that contain the separator, or name another separator than ','."
+    "{} instead of {}, which is the number of names in line 1. Correct the line, put quotes around "
+    "cells that contain the separator, or name a separator other than ','."
 )
 LIKE_DATA = "this line looks like data, not like names of columns ({}). Write a line with the "
 LIKE_DATA += "names above it."
@@ -119,25 +119,25 @@ ARFF = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@data\n"
         ("@relation r\n@attribute a numeric\n",
          "x.arff: there is no line @data. The file is cut off, or it is not ARFF."),
         ("@relation r\n@data\n1\n", "x.arff, line 2: there is no @attribute above @data."),
-        ("a,b\n1,2\n", "x.arff, line 1: 'a,b' is none of @relation, @attribute and @data. Mend the "
+        ("a,b\n1,2\n", "x.arff, line 1: 'a,b' is not @relation, @attribute or @data. Correct the "
          "line, or give the file the ending .csv if it has no such lines."),
         ("@attribute\n@data\n",
-         "x.arff, line 1: '@attribute' has no name and type. Mend the line."),
+         "x.arff, line 1: '@attribute' lacks a name or type. Correct it."),
         ("@attribute a relational\n@data\n", "x.arff, line 1: attribute 'a' has the type "
          "'relational', but only numeric, {...}, string and date can be read."),
         ("@attribute a real\n@attribute a real\n@data\n",
          "x.arff, line 2: two attributes are called 'a'. Rename one."),
         (ARFF, "x.arff: there are no rows below @data."),
         (ARFF + "1,x\n2\n", "x.arff, line 6: 1 cell instead of 2, which is the number of "
-         "attributes. Mend the line."),
+         "attributes. Correct the line."),
         (ARFF + "{0 1}\n", "x.arff, line 5: rows in braces (sparse ARFF) cannot be read. Write "
          "every cell."),
         (ARFF + "1,x\n2,'x\n", "x.arff, line 6: a quote is not closed, or text follows a closing "
          "one."),
         (ARFF + "1,x\none,x\n", "x.arff, line 6: attribute 'a' is 'one', which is not a number. "
-         "Mend the cell, or the attribute's type."),
+         "Correct the cell, or the attribute's type."),
         (ARFF + "1,x\n% z\n2,z\n", "x.arff, line 7: attribute 'b' is 'z', which is not one of its "
-         "categories. Mend the cell, or the attribute's type."),
+         "categories. Correct the cell, or the attribute's type."),
     ],
 )  # fmt: skip
 def test_arff(text, expected):

@@ -68,7 +68,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         What is tried. "auto": the families that suit the table. A list has names of families, a
         dict unfitted classifiers of this library by names of your choice.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        Number of folds, stratified by class and assigned by what the rows hold; or a scikit-learn
         splitter, or a list of (training, test) row numbers in which no row is tested twice, which
         are used as they are. Rows without label are always learned from.
     scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
@@ -86,7 +86,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         others. With "auto" every family is tried twice, with 0 and with 0.1.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type, and
-        numbers of which there are just two; None: none; or a list of names or positions, or a mask.
+        numbers with just two values; None: none; or a list of names or positions, or a mask.
     handle_unknown : {"missing", "error"}, default="missing"
         Whether a category not seen in `fit` is read as missing or raises an error.
     columns : {"by_name", "strict"}, default="by_name"
@@ -376,8 +376,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     def _warn(self, learned: Learned) -> None:
         if learned.attributes["interrupted_"]:
             warn_user(
-                "The search was interrupted. The average is that of the candidates done so far, by "
-                "their models of the folds."
+                "The search was interrupted. The average uses the candidates finished so far, with "
+                "their models fitted to the folds."
             )
 
     # ------------------------------------------------------------- attributes
@@ -460,7 +460,7 @@ def tell_why(board: Leaderboard, search: Search, scoring: str) -> str:
     else:
         text += f"By their held-out {what}, the weights of the average are: {named}. "
     text += (
-        f"The lowest log-loss of a single one is {first.log_loss:.4f} ({first.family}); "
+        f"The lowest log-loss of a single candidate is {first.log_loss:.4f} ({first.family}); "
         f"the average has {search.log_loss:.4f}. "
     )
     left = [f"{row.family} ({row.reason})" for row in board if row.log_loss is None]

@@ -198,7 +198,7 @@ def _own(name: Any, estimator: Any) -> Family:
     if not isinstance(estimator, GenerativeClassifier):
         raise ValueError(
             f"families[{name!r}] is {type(estimator).__name__}: pass an unfitted classifier of "
-            "latentclass. Others cannot complete, sample or tell how probable a row is; inside a "
-            "LatentVariableClassifier they can."
+            "latentclass. Others cannot complete rows, sample them or tell how probable they are; "
+            "as the estimator of a LatentVariableClassifier they can."
         )
     return Family(str(name), estimator)

@@ -236,7 +236,7 @@ class Search:
                 self._cross_validate(trial, limited)
             trial.status = "done"
         except TimeUpError as error:
-            trial.status, trial.reason = "too slow", str(error) or "the time was up"
+            trial.status, trial.reason = "too slow", str(error) or "time ran out"
         except KeyboardInterrupt:
             raise
         except Exception as error:  # whatever is wrong with one candidate, the others can do
@@ -323,7 +323,7 @@ class Search:
     def _refuse_if_slow(self, needed: float, left: float) -> None:
         if needed > left:
             raise TimeUpError(
-                f"it needs some {needed:.1f} s more, and {max(left, 0):.1f} s are left"
+                f"it needs about {needed:.1f} s more, but only {max(left, 0):.1f} s are left"
             )
 
 
@@ -337,5 +337,5 @@ def _tell(trial: Trial) -> str:
         return f"{trial.status}, {trial.reason}"
     return (
         f"held-out log-loss {trial.losses.mean():.4f}, accuracy {100 * trial.hits.mean():.1f} %, "
-        f"{trial.fit_seconds:.2f} s a fold"
+        f"{trial.fit_seconds:.2f} s per fold"
     )

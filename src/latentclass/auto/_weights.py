@@ -4,8 +4,8 @@ For log-loss the average is a mixture, and its weights are the most probable one
 the held-out classes probable. Each classifier has a head start of about a row, by how well it does
 on other tables: with few held-out rows that counts, with many it does not.
 
-For accuracy, which has no such form, greedy selection with replacement: begin with nobody, and
-again and again add the classifier whose addition scores best. A classifier's weight is how often it
+For accuracy, which has no such form, greedy selection with replacement: start with none, and
+repeatedly add the classifier whose addition scores best. A classifier's weight is how often it
 was added, divided by all additions.
 """
 

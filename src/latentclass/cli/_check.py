@@ -1,4 +1,4 @@
-"""`latentclass check`: eyes on a table before a model is fitted to it."""
+"""`latentclass check`: look at a table before a model is fitted to it."""
 
 from __future__ import annotations
 

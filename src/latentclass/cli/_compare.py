@@ -44,7 +44,7 @@ class ModelNames(click.ParamType):  # type: ignore[type-arg]
 @click.option("--score", type=click.Choice(["accuracy", "log_loss", "brier", "ece"]),
               default="log_loss", show_default=True)  # fmt: skip
 @click.option("--store", type=click.Path(dir_okay=False),
-              help="A file that keeps each result; run again, the command continues.")  # fmt: skip
+              help="A file of results, from which the same command continues.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--jobs", type=int, help="Number of fits at the same time.")
 def compare(
@@ -108,5 +108,5 @@ def _problem(name: str, target: str | None) -> Any:
     table = file.read()
     X = table.drop_columns([target])
     if not X.column_names:
-        raise CommandError(f"{name!r} has no column beside the target.")
+        raise CommandError(f"{name!r} has no column besides the target.")
     return Path(name).stem, X, labels_of(table.column(target))

@@ -42,7 +42,7 @@ def complete(
     The model fills them from what it knows about the other cells of the row.
 
     All columns of the file are written. A column of the model that the file lacks is added at the
-    end. Columns that the model does not know stay as they are.
+    end. Columns that the model does not have stay as they are.
     """
     out = console()
     check_output(output, force)

@@ -32,9 +32,7 @@ def datasets(name: str | None, paper: str | None, output: str | None, force: boo
         _write(name, output)
         return
     if output is not None:
-        raise click.UsageError(
-            "Name the data set that shall be written.", click.get_current_context()
-        )
+        raise click.UsageError("Name the data set to write.", click.get_current_context())
     found = list_datasets(paper)
     if console().json:
         console().show_json([asdict(one) for one in found])

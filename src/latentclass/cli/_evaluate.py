@@ -30,7 +30,7 @@ N_BINS = 5
 @command
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path(allow_dash=True))
-@click.option("--target", "-t", help="The column with the classes, if not that of the fit.")
+@click.option("--target", "-t", help="The column with the classes; by default that of the fit.")
 @table_options
 def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     """Score a model on a file whose classes are known.
@@ -70,12 +70,12 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     result["known_rows"] = known
     if known is not None and known >= LEAST_SEEN:
         out.warn(
-            f"About {100 * known:.0f} % of these rows are rows that the model learned from, so the "
-            "scores are too good. Evaluate it on rows that it has not seen."
+            f"The model learned from about {100 * known:.0f} % of these rows, so the scores are "
+            "too good. Evaluate it on rows that it has not seen."
         )
     if result["unknown_classes"]:
         names = ", ".join(map(repr, result["unknown_classes"]))
-        out.warn(f"The model does not know these classes, whose rows count as wrong: {names}.")
+        out.warn(f"These classes are new to the model, so their rows count as wrong: {names}.")
     if out.json:
         out.show_json(result)
     else:

@@ -33,7 +33,7 @@ from latentclass.cli._predict import cell_of, shown
               help="Number of cells to show.")  # fmt: skip
 @table_options
 def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any) -> None:
-    """Tell why rows get their class.
+    """Explain why rows get their class.
 
     Shows the weight of evidence of each cell. It is how much the log-odds of the predicted class
     fall if the model does not see the cell. A positive weight supports the class, a negative one

@@ -98,18 +98,18 @@ class Job:
 @click.option("--continuous", multiple=True, help="A column of text that holds numbers.")
 @click.option("--weights", metavar="COLUMN", help="A column with the weight of each row.")
 @click.option("--missing-indicator", is_flag=True,
-              help="Learn from where cells are missing, too.")  # fmt: skip
+              help="Also learn from which cells are missing.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="A parameter of the model, such as n_latent=3.")  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1),
-    help="Seed of all that is drawn; 0 without it. With it the file holds no date and no times, so "
-    "that the same seed gives the same bytes.",
+    help="Random seed; 0 if not given. If given, the file holds no date and no times, so that the "
+    "same seed gives the same bytes.",
 )  # fmt: skip
 @click.option("--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
               help="The model file; by default the name of the data with .lc.")  # fmt: skip
 @click.option("--report/--no-report", default=True, show_default=True,
-              help="Write a page about the model beside it, in .html.")  # fmt: skip
+              help="Also write a report about the model, as .html next to it.")  # fmt: skip
 @force_option
 @table_options
 def fit(
@@ -132,8 +132,8 @@ def fit(
     """Fit a model to a table, and write it and a report about it to files.
 
     Says what was read and what looks wrong, shows what is tried, and ends with held-out scores
-    beside a majority guess, logistic regression and gradient boosting on the same folds. Rows
-    without a class are learned from too. Ctrl-C keeps the best model so far.
+    next to those of a majority guess, logistic regression and gradient boosting on the same folds.
+    Rows without a class are learned from too. Ctrl-C keeps the best model so far.
     """
     out = console()
     if output is None:
@@ -229,7 +229,7 @@ def declare(table: Any, categorical: Sequence[str], continuous: Sequence[str], p
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise CommandError(
                     f"{path!r}, column {name!r} is declared continuous, but "
-                    f"{_first_text(cells)} is no number. Correct the cell, or leave it empty."
+                    f"{_first_text(cells)} is not a number. Correct the cell, or leave it empty."
                 ) from None
         table = table.set_column(place, name, new)
     return table
@@ -253,7 +253,7 @@ def read_weights(cells: Any, name: str, path: str) -> Any:
         weight = cells.cast(pa.float64()).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise CommandError(
-            f"{path!r}, column {name!r} holds no numbers, so it cannot be the rows' weights."
+            f"{path!r}, column {name!r} holds no numbers, so it cannot hold weights."
         ) from None
     wrong = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if wrong.size:
@@ -381,7 +381,7 @@ def report_path(out: Console, model: str) -> str | None:
 
     lacking = lacking_packages()
     if lacking:
-        out.say(f"There will be no report, which needs {lacking[0]}: python -m pip install "
+        out.say(f"No report is written, because it needs {lacking[0]}: python -m pip install "
                 '"latentclass[report]", or give --no-report.')  # fmt: skip
         return None
     page = Path(model).with_suffix(".html")

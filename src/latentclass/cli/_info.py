@@ -14,7 +14,7 @@ from latentclass.cli._console import console, text_table
 @command
 @click.argument("model", type=click.Path())
 def info(model: str) -> None:
-    """Tell what a model file holds.
+    """Show what a model file holds.
 
     Class, parameters, columns, classes, scores and versions.
 

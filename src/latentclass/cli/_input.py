@@ -24,7 +24,7 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a file is to be read, if what is detected is wrong."""
     options = (
         click.option(
-            "--separator", help="What separates cells, if it is not detected; \\t for tab."
+            "--separator", help="The separator of cells, if it is not detected; \\t for tab."
         ),
         click.option("--decimal", help="Decimal sign, '.' or ',', if it is not detected."),
         click.option("--encoding", help="Encoding of the text, if it is not detected."),
@@ -71,7 +71,7 @@ def load_classifier(path: str) -> tuple[Any, dict[str, Any]]:
     model, about = load_model(path)
     if not hasattr(model, "classes_") or not hasattr(model, "explain"):
         raise CommandError(
-            f"{path!r} ({type(model).__name__}) is no classifier: it has no classes."
+            f"{path!r} ({type(model).__name__}) is not a classifier: it has no classes."
         )
     return model, about
 
@@ -140,7 +140,7 @@ class ColumnsByName:
                 f"{_some(lacking)}."
             )
         if extra:
-            console.say(f"Ignored, because the model does not know them: {_some(extra)}.")
+            console.say(f"Ignored, because the model has no such columns: {_some(extra)}.")
 
     def select(self, table: Any, first_row: int, path: str) -> Any:
         """The model's columns of some rows, in its order and with the types that it learned."""

@@ -40,7 +40,7 @@ def check_output(path: str | None, force: bool, *, endings: Sequence[str] = ENDI
     target = Path(path)
     if endings and target.suffix.lower() not in endings:
         raise CommandError(
-            f"Cannot tell from its ending what {path!r} shall be: use {', '.join(endings)}."
+            f"The ending of {path!r} is not a known format: use {', '.join(endings)}."
         )
     if not target.parent.is_dir():
         raise CommandError(f"The folder of {path!r} does not exist. Make it first.")

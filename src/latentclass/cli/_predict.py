@@ -51,9 +51,9 @@ def predict(
     """Predict the class of each row of a file.
 
     The output has one line per row, in the order of the file: its number (the first is 1), the
-    class, and its probability. Columns are matched by name. A column that is lacking counts as
-    missing, and one that the model does not know is ignored. The rows are read in chunks, so files
-    of any length fit into memory.
+    class, and its probability. Columns are matched by name. A column that the file lacks counts
+    as missing, and one that the model does not have is ignored. The rows are read in chunks, so
+    files of any length fit into memory.
     """
     out = console()
     check_output(output, force)

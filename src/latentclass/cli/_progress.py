@@ -1,4 +1,4 @@
-"""What is going on: said after two seconds, with the time left where it is known."""
+"""Progress messages: shown after two seconds, with the time left where it is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`latentclass report`: one page about a model, for readers who never saw it."""
+"""`latentclass report`: one page about a model, for readers who have never seen it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from latentclass.cli._progress import Progress
 @click.argument("data", type=click.Path(allow_dash=True))
 @click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), metavar="FILE",
               help="The page to write: a file that ends in .html.")  # fmt: skip
-@click.option("--target", "-t", help="The column with the classes, if not that of the fit.")
+@click.option("--target", "-t", help="The column with the classes; by default that of the fit.")
 @click.option("--title", help="Heading of the page.")
 @click.option("--folds", type=click.IntRange(2, 20), default=5, show_default=True,
-              help="Parts of the rows; the model is fitted again without each.")  # fmt: skip
+              help="Number of folds; the model is fitted again without each of them.")  # fmt: skip
 @click.option("--new-rows", is_flag=True,
               help="The rows are new to the model: score it as it is.")  # fmt: skip
 @force_option
@@ -49,11 +49,11 @@ def report(
     force: bool,
     **options: Any,
 ) -> None:
-    """Write a page about a model for people who never saw it.
+    """Write a page about a model for readers who have never seen it.
 
-    How good the model is on rows it has not seen, beside simple classifiers; what it found; which
-    columns matter; which rows are hard, odd or typical; what the table holds. DATA is best the
-    file of the fit. The page is one file that loads nothing.
+    How good the model is on rows it has not seen, compared with simple classifiers; what it found;
+    which columns matter; which rows are hard, odd or typical; what the table holds. DATA is ideally
+    the file of the fit. The page is one file that loads nothing.
     """
     out = console()
     check_input(data)
@@ -131,7 +131,7 @@ def known_labels(model: Any, labels: list[Any], data: str, target: str) -> Any:
     new = sorted({label_text(label) for label in labels if label is not None} - set(place))
     if new:
         raise CommandError(
-            f"{data!r}, column {target!r} holds {new[0]!r}, which is no class of the model. Its "
+            f"{data!r}, column {target!r} holds {new[0]!r}, which is not a class of the model. Its "
             f"classes are: {', '.join(list(place)[:20])}."
         )
     found = np.empty(len(labels), dtype=object)

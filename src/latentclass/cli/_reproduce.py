@@ -36,11 +36,12 @@ def reproduce(
 ) -> None:
     """Reproduce the tables and result figures of a paper.
 
-    Ours stand beside the published values, with difference, standard deviation, significance and
-    time. Each finished fold is kept in the folder, so the same command continues a run that was
+    Shows our values next to the published ones, with difference, standard deviation, significance
+    and time. Each finished fold is kept in the folder, so the same command continues a run that was
     stopped.
 
-    "field" is no paper: it compares our classifiers with those of other libraries on many tables.
+    "field" is not a paper: it compares our classifiers with those of other libraries on many
+    tables.
 
     Data sets come from the folder that LATENTCLASS_DATA names, or from OpenML.
     """

@@ -1,4 +1,4 @@
-"""`latentclass serve`: a page on this machine to ask a model."""
+"""`latentclass serve`: a local page to explore a model."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from latentclass.cli._report import known_labels
 @command
 @click.argument("model", type=click.Path(), required=False)
 @click.option("--data", type=click.Path(allow_dash=True), metavar="FILE",
-              help="Rows to look at, best those of the fit.")  # fmt: skip
+              help="Rows to look at, ideally those of the fit.")  # fmt: skip
 @click.option("--beside", type=click.Path(), metavar="MODEL",
-              help="A second model, which answers to the same row side by side.")  # fmt: skip
+              help="A second model, shown next to the first for the same row.")  # fmt: skip
 @click.option("--digits", is_flag=True,
               help="Draw digits for a binary LCM and naive Bayes.")  # fmt: skip
-@click.option("--target", "-t", help="The column with the classes, if not that of the fit.")
+@click.option("--target", "-t", help="The column with the classes; by default that of the fit.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
-              help="0 is any free one.")  # fmt: skip
+              help="Port; 0 picks any free one.")  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @table_options
 def serve(
@@ -46,7 +46,7 @@ def serve(
     open_browser: bool,
     **options: Any,
 ) -> None:
-    """Open a page on this machine to ask a model.
+    """Open a local page to explore a model.
 
     Change or empty any cell of a row, and probabilities, evidence and completion follow. Look at
     what the model found, rename its latent variables, sort and search the rows. The page can be

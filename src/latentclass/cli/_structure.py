@@ -1,4 +1,4 @@
-"""`rules`, `groups` and `export`: what a model has found, to be read by people and programs."""
+"""`rules`, `groups` and `export`: what a model has found, for people and programs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _part_with(path: str, attributes: tuple[str, ...], what: str, which: str) ->
     for one in (model, getattr(model, "best_estimator_", None)):
         if any(hasattr(one, attribute) for attribute in attributes):
             if one is not model:
-                console().say(f"Of the average, its best member: {type(one).__name__}.")
+                console().say(f"This is the best member of the average: {type(one).__name__}.")
             return one
     raise CommandError(
-        f"{path!r} ({type(model).__name__}) has no {what}. Fit a model that has: {which}."
+        f"{path!r} ({type(model).__name__}) has no {what}. Fit one that does: {which}."
     )
 
 
@@ -96,7 +96,7 @@ def groups(model: str, label: str | None, top: int, output: str | None, force: b
     if not next(iter(columns.values())):
         console().say("The model has found no groups.")
     if set(columns.get("component", ())) == {0}:
-        console().say("The model has found no groups: this is about all rows together.")
+        console().say("The model has found no groups: the values are for all rows together.")
     _show(columns, output)
 
 

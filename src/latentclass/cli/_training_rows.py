@@ -1,4 +1,4 @@
-"""Marks of the training rows, kept in the model file, so that `evaluate` knows them again."""
+"""Marks of the training rows, kept in the model file, so that `evaluate` recognises them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def merge_schemas(first: Counted, other: Counted, name: str) -> Counted:
     if schema.names != more.names:
         lacking = [column for column in schema.names if column not in more.names]
         extra = [column for column in more.names if column not in schema.names]
-        what = f"lacks the columns {lacking}" if lacking else f"has the further columns {extra}"
+        what = f"lacks the columns {lacking}" if lacking else f"has the extra columns {extra}"
         if not lacking and not extra:
             what = "has the columns in another order"
         raise ValueError(
@@ -57,7 +57,7 @@ def _merge_columns(
         kinds = ("numbers", "text") if count is None else ("text", "numbers")
         raise ValueError(
             f"Column {mine.name!r} holds {kinds[1]} in part {name!r}, but {kinds[0]} before. "
-            "Make it one of both in all parts."
+            "Use one type in all parts."
         )
     levels = sort_labels({*mine.categories, *new.categories})
     place = {level: code for code, level in enumerate(levels)}

@@ -66,7 +66,7 @@ def _split_path(path: Path, part_rows: int) -> Pieces:
 
         return _split_dataset(dataset.dataset(path, format="parquet"), path.name)
     raise ValueError(
-        f"{path.name!r} is no CSV, Parquet or Feather file, and no folder of Parquet files. "
+        f"{path.name!r} is not a CSV, Parquet or Feather file, nor a folder of Parquet files. "
         "Convert it, or pass a list of tables."
     )
 
@@ -309,7 +309,7 @@ class _ThereTables:
             if isinstance(item, tuple):
                 if len(item) not in (2, 3):
                     raise ValueError(
-                        f"Part {number} is a tuple of {len(item)} things. Pass (X, y) or "
+                        f"Part {number} is a tuple of {len(item)} items. Pass (X, y) or "
                         "(X, y, weight)."
                     )
                 yield Piece(f"{number}", partial(_give, *item))

@@ -43,18 +43,18 @@ class Column:
     observed : bool
         False if the column had no value at all in `fit`. All its cells then count as missing.
     categorical_dtype : bool
-        Whether the column had the category type of its data frame. `sample` then returns it so.
+        Whether the column had the category type of its data frame. `sample` then uses it too.
     rare : tuple
         Values that share the last level of a column with very many values, the most common first;
         `categories` then ends with a name for all of them. Empty for all other columns.
     rare_shares : tuple of float
-        How often each of them occurs, of all of them.
+        Share of each of them among all of them.
     whole, non_negative : bool
         Whether a continuous column held only whole numbers in `fit`, and no negative one. `sample`
         then draws such numbers too.
     marks : tuple of int
         Positions of the columns whose holes this one marks, with "yes" where they are missing.
-        Such a companion is no column of the table. Empty for all that are.
+        Such a companion is not a column of the table itself. Empty for all other columns.
     """
 
     name: str

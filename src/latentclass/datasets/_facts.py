@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-UCI_LICENCE = "CC BY 4.0, as the UCI Machine Learning Repository now gives it"
+UCI_LICENCE = "CC BY 4.0, according to the UCI Machine Learning Repository"
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ def _unknown(name: str, key: str) -> str:
         return f"Data set {base!r} has no variant {key!r}. It has {', '.join(map(repr, variants))}."
     if key.endswith(FILE_ENDINGS):
         return (
-            f"{name!r} looks like a file, but load_dataset knows data sets by name. Read the file "
-            f"with latentclass.read_table({name!r})."
+            f"{name!r} looks like a file, but load_dataset takes the name of a data set. Read the "
+            f"file with latentclass.read_table({name!r})."
         )
     near = get_close_matches(key, [*known, *aliases()], n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""

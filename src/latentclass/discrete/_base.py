@@ -1,7 +1,8 @@
 """What classifiers of discrete columns share: parameters, coding, rows without label.
 
-`DiscreteClassifier` has the parameters `alpha`, `n_init`, `drop_starts`, `max_iter`, `tol` beside
-those of all classifiers, `cut_points_` and `_active_names`. A `_check_parameters` calls its own.
+`DiscreteClassifier` has the parameters `alpha`, `n_init`, `drop_starts`, `max_iter` and `tol`
+besides those of all classifiers, `cut_points_` and `_active_names`. A `_check_parameters` calls its
+own.
 
 `CountClassifier` learns tables that are counts, from rows in one table or in parts. A subclass
 provides `_learn(rows, progress)`, which changes nothing in the estimator and returns `Learned`. A

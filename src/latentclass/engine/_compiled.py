@@ -91,7 +91,7 @@ class Compilation:
         with self._lock:
             self._left = 0.0
         LOG.warning(
-            "latentclass compiles this model's kernels, once for this installation. That can take "
+            "latentclass is compiling this model's kernels, once per installation. This can take "
             "ten to twenty seconds."
         )
 

@@ -1,9 +1,9 @@
 """EM from several starts at once, dropping the worse half after each round.
 
-A problem (see `Problem`) holds the data and knows its E-step and M-step. Parameters and statistics
+A problem (see `Problem`) holds the data and has an E-step and an M-step. Parameters and statistics
 are named tuples of arrays whose first axis is the start, so one batch of array operations moves all
 starts. The engine decides which starts go on, when a start has converged, whether to accelerate and
-when to reseed a dead component. It also keeps the books: the history of every start.
+when to reseed a dead component. It also records the history of every start.
 """
 
 from __future__ import annotations

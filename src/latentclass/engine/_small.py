@@ -1,4 +1,4 @@
-"""Whether NumPy is enough for some numbers, or compiled loops are worth their loading."""
+"""Whether NumPy is fast enough for some numbers, or compiled loops are worth loading."""
 
 from __future__ import annotations
 

@@ -398,7 +398,8 @@ row of X, optional
         For rows that come from elsewhere or later than those of `fit`, with the same classes in
         other shares. They are the most probable shares given the rows and one row with the shares
         of `fit`. What a class looks like must not have changed, and the model must be good: with 15
-        labelled rows a class, shares estimated from 400 others were worse than those of the labels.
+        labelled rows per class, shares estimated from 400 others were worse than the shares of the
+        labels.
 
         Parameters
         ----------
@@ -451,7 +452,7 @@ row of X, optional
         -------
         X : table in the container that `fit` was given
             In a column that held only whole numbers in `fit`, numbers are rounded. In one that held
-            no negative number, 0 stands for any that is drawn.
+            no negative number, negative draws become 0.
         y : array of shape (n_samples,)
         """
         check_is_fitted(self)
@@ -525,7 +526,7 @@ row of X, optional
         y : label or array-like of labels, optional
             The class to explain, for all rows or for each; by default the predicted one.
         max_rows : int, default=1000
-            If X has more rows, so many are drawn from them.
+            If X has more rows, this many are drawn at random.
         random_state : int, RandomState or None
             None takes the estimator's own, and seed 0 if that is None too.
 

@@ -109,7 +109,7 @@ class Explanation:
         return frame
 
     def evidence(self, row: int = 0) -> list[tuple[str, float]]:
-        """What is known of a row and the weight of each, the strongest first.
+        """The observed cells of a row with their weights, the strongest first.
 
         Attributes are named with their value. Missing cells, which have weight 0, are left out.
         """

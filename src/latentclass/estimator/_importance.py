@@ -46,7 +46,7 @@ class Importance:
 
     @classmethod
     def of(cls, told: Explanation, classes: npt.NDArray[Any], n_given: int) -> Importance:
-        """The importance of columns by the explanations of rows."""
+        """The importance of columns, from the explanations of rows."""
         by_class = np.full((len(classes), told.weights.shape[1]), np.nan)
         with np.errstate(invalid="ignore"):  # infinite weights of both signs have no mean
             for k, label in enumerate(classes):

@@ -228,18 +228,18 @@ def given_folds(training: Training, cv: Any) -> InnerFolds:
             continue
         if np.any(fold[rows] >= 0):
             raise ValueError(
-                "cv tests a row in two folds. Give folds in which each row is tested once at most."
+                "cv tests a row in two folds. Pass folds that test each row at most once."
             )
         fold[rows] = number
         if not np.any(labelled & ~unused & (fold != number)):
             raise ValueError(
-                f"Fold {number} of cv has no labelled row to train on. Give it some, or another cv."
+                f"Fold {number} of cv has no labelled row to train on. Pass another cv."
             )
         left_out.append(unused)
     tested = np.unique(fold[fold >= 0])
     if len(tested) < 2:
         raise ValueError(
-            f"cv={cv!r} tests labelled rows in {len(tested)} fold(s). Give two folds at least."
+            f"cv={cv!r} tests labelled rows in {len(tested)} fold(s). Pass at least two folds."
         )
     unused = np.stack(left_out)
     row = np.flatnonzero(fold >= 0)

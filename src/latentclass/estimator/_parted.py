@@ -1,4 +1,4 @@
-"""What a fit to rows in parts knows: schema, classes, column ranges, and a sample of the rows.
+"""What a fit to rows in parts collects: schema, classes, column ranges, and a sample of the rows.
 
 Three passes over the parts find it. The first merges the schemas of the parts and counts levels and
 labels. The second encodes the rows, measures the columns and finds candidates for the sample, which

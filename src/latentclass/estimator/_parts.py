@@ -64,7 +64,7 @@ class Parts:
         By default, parts run on threads of this process, as many as the estimator's `n_jobs`.
     sample_rows : int, default=20000
         Where a fit searches, for starts, sizes, cut points or a structure, it does so on a sample
-        of about this many rows, some 200 of each class at least. Then all rows are used for the
+        of about this many rows, at least about 200 of each class. Then all rows are used for the
         parameters. The sample depends on the contents of the rows and the estimator's
         `random_state`, not on the order or number of the parts. A source with no more rows is
         fitted as one table.
@@ -154,7 +154,7 @@ def refuse_beside_parts(y: Any, sample_weight: Any) -> None:
     for given, name, column in ((y, "y", "target"), (sample_weight, "sample_weight", "weight")):
         if given is not None:
             raise TypeError(
-                f"{name} was passed beside parts. It must be in the parts: "
+                f"{name} was passed in addition to Parts. It must be in the parts: "
                 f"Parts(source, {column}=...)."
             )
 

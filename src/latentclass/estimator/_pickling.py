@@ -1,4 +1,4 @@
-"""Pickles of estimators know by which versions they were made."""
+"""Pickles of estimators record the versions that made them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class VersionedPickle:
             now = f"latentclass {__version__} and scikit-learn {sklearn.__version__}"
             warn_user(
                 f"This {type(self).__name__} was pickled with {' and '.join(others)}, and is "
-                f"loaded with {now}. It may fail or predict otherwise. Fit it anew; "
+                f"loaded with {now}. It may fail or predict differently. Fit it again; "
                 "latentclass.save writes files that later versions load.",
                 InconsistentVersionWarning,
             )

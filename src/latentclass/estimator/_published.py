@@ -1,4 +1,4 @@
-"""The settings of the papers, by one method for all estimators that a paper states."""
+"""The settings of the papers, through one method of all estimators that come from a paper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AsPublished:
         Parameters
         ----------
         **overrides
-            Parameters of the constructor, which go before those of the paper.
+            Parameters of the constructor, which override those of the paper.
 
         Returns
         -------

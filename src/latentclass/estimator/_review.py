@@ -1,4 +1,4 @@
-"""Warnings about tables and labels that are probably not what they seem: one each, once a fit."""
+"""Warnings about tables and labels that are probably not what they seem, each once per fit."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def check_unlabelled_weight(value: Any) -> None:
     check_number("unlabelled_weight", value, low=0, high=1e50)
     if 0 < value < 1e-50:
         raise ValueError(
-            f"unlabelled_weight={value!r} is lost to rounding: pass 0, or 1e-50 at least."
+            f"unlabelled_weight={value!r} is lost to rounding: pass 0, or at least 1e-50."
         )
 
 
@@ -77,9 +77,9 @@ def warn_of_drift(training: Training, class_prior: FloatArray) -> None:
     moved = np.abs(class_prior - share)
     if np.any((moved > FAR_SHARE) & (moved > FAR_DEVIATIONS * deviation)):
         warn_user(
-            f"The rows without label moved the class shares to {_show(class_prior)}, from "
-            f"{_show(share)} of the labelled rows: lower unlabelled_weight if that cannot be, or "
-            "pass priors in prediction."
+            f"The rows without label moved the class shares from {_show(share)} (labelled rows) to "
+            f"{_show(class_prior)}. If that cannot be right, lower unlabelled_weight, or pass "
+            "priors in prediction."
         )
 
 

@@ -24,8 +24,8 @@ class LabelledKFold(BaseCrossValidator):
 
     Use it with `cross_validate`, `GridSearchCV` and the like when some rows are unlabelled. The
     splitters of scikit-learn would take "unlabelled" for a class and test on it. A row counts as
-    unlabelled if the classifiers of this library read it so: None, NaN, or -1 next to at least two
-    other labels. `compare` does not need this splitter.
+    unlabelled if the classifiers of this library read it as such: None, NaN, or -1 next to at least
+    two other labels. `compare` does not need this splitter.
 
     Parameters
     ----------

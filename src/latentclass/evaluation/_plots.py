@@ -30,7 +30,7 @@ class ErrorScatterDisplay:
     datasets : sequence of str
         Names of the data sets.
     leaks : bool, default=False
-        Whether the papers' protocol was used. If so, the plot says it.
+        Whether the papers' protocol was used. If so, the plot says so.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class CriticalDifferenceDisplay:
     alpha : float, default=0.05
         Significance level of the critical difference.
     leaks : bool, default=False
-        Whether the papers' protocol was used. If so, the plot says it.
+        Whether the papers' protocol was used. If so, the plot says so.
 
     Attributes
     ----------

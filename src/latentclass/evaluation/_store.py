@@ -113,7 +113,7 @@ class Store:
             _append(self.path, _line(record))
 
     def check_writable(self) -> None:
-        """Raise an error if no record could be added, before somebody computes one."""
+        """Raise an error if no record could be added, before one is computed."""
         if self.path is None:
             return
         try:

@@ -62,7 +62,7 @@ class TextTable:
     data : dict of str to list
         The numbers in full precision, by column.
     leaks : bool
-        Whether the papers' protocol was used. If so, the notes say it.
+        Whether the papers' protocol was used. If so, the notes say so.
     """
 
     caption: str

@@ -112,7 +112,7 @@ def _value(name: str, content: Mapping[str, Any]) -> Any:
     given = content.keys()
     if not required <= given <= known:
         wrong = sorted(required - given) or sorted(given - known)
-        raise ValueError(f"{name} has not its fields: {wrong[0][:40]!r}")
+        raise ValueError(f"{name} does not have its fields: {wrong[0][:40]!r}")
     for field, value in content.items():
         if not fits(value, hints[field]):
             raise ValueError(f"{name}.{field} is of a wrong type")

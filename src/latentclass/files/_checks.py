@@ -59,7 +59,7 @@ def check_spread(name: str, array: FloatArray) -> None:
 
 def check_log_probabilities(name: str, array: FloatArray) -> None:
     """Refuse logarithms above 0; -inf is that of probability 0."""
-    need(np.all(array <= TOLERANCE), f"{name} has entries that are no logarithms of probabilities")
+    need(np.all(array <= TOLERANCE), f"{name} has entries that are not logarithms of probabilities")
 
 
 def check_offsets(name: str, offsets: IndexArray) -> None:
@@ -119,7 +119,7 @@ def _column(column: Any) -> None:
         f"column {column.name!r} has rare values without shares",
     )
     if column.kind == "binary":
-        need(len(column.categories) == 2, f"binary column {column.name!r} has not two categories")
+        need(len(column.categories) == 2, f"binary column {column.name!r} needs two categories")
     need(all(0 <= share <= 1 + TOLERANCE for share in column.rare_shares), "shares are wrong")
 
 
@@ -127,11 +127,11 @@ def _schema(schema: Any) -> None:
     containers = ("numpy", "sparse", "pandas", "polars", "pyarrow", "records")
     need(schema.container in containers, f"the container {schema.container[:40]!r} is unknown")
     if schema.header is not None:
-        need(len(schema.header) == len(schema.given), "the header has not all columns")
+        need(len(schema.header) == len(schema.given), "the header does not match the columns")
     n_given = len(schema.given)
     for place, column in enumerate(schema.columns):
         marker = place >= n_given
-        need(bool(column.marks) == marker, "a companion stands among the columns")
+        need(bool(column.marks) == marker, "a companion is among the columns")
         marked = all(0 <= one < n_given for one in column.marks)
         need(marked, f"{column.name!r} marks holes of a column that is not there")
         if marker:
@@ -337,7 +337,7 @@ def _hierarchy_model(model: Any) -> None:
 def _averaged_hierarchies(model: Any) -> None:
     need(len(model.members) > 0, "an average has no members")
     for member in model.members:
-        need(size_of(member) == size_of(model), "members of an average know other columns")
+        need(size_of(member) == size_of(model), "members of an average have other columns")
 
 
 # --------------------------------------------------------------- Gaussian columns
@@ -470,7 +470,7 @@ def _halving(halving: Any) -> None:
     # a tree of questions gives probabilities that sum to 1 whatever the answers' log-odds are
     for logits in np.random.default_rng(0).normal(size=(3, n)):
         total = np.exp(halving.log_probabilities(logits)).sum()
-        need(abs(total - 1) <= TOLERANCE, "the questions of a column are no tree")
+        need(abs(total - 1) <= TOLERANCE, "the questions of a column do not form a tree")
 
 
 def _soft_max(soft_max: Any) -> None:
@@ -546,16 +546,16 @@ def _check_inner(classifier: Any, coder: Any, n_classes: int) -> None:
     if classifier is None:
         return
     known = hasattr(classifier, "predict_proba") and hasattr(classifier, "classes_")
-    need(known, "a component has something that is no fitted classifier")
+    need(known, "a component has something that is not a fitted classifier")
     codes = classifier.classes_
     whole = codes.ndim == 1 and codes.dtype.kind in "iu" and len(codes) > 0
     need(whole and codes.min() >= 0 and codes.max() < n_classes, "a classifier has other classes")
     if isinstance(classifier, PlainClassifier):
         width = len(coder.mean) + int(coder.holed.sum()) + int(coder.offsets[-1])
-        need(classifier.n_columns == width, "a classifier knows other columns")
+        need(classifier.n_columns == width, "a classifier has other columns")
     elif hasattr(classifier, "schema_"):  # one of ours; those of others were trusted
         width = len(coder.names) + int(coder.offsets[-1])
-        need(len(classifier.schema_.columns) == width, "a classifier knows other columns")
+        need(len(classifier.schema_.columns) == width, "a classifier has other columns")
 
 
 def _latent_variable(model: Any) -> None:
@@ -564,11 +564,11 @@ def _latent_variable(model: Any) -> None:
         same = np.array_equal(classifiers.coder.offsets, layout.offsets)
         coder = classifiers.coder
         n = len(coder.mean) if hasattr(coder, "mean") else len(coder.names)
-        need(same and n == len(layout.centre), "a coder knows other columns")
+        need(same and n == len(layout.centre), "a coder has other columns")
     else:
         other = classifiers.components.layout
         same = np.array_equal(other.offsets, layout.offsets)
-        need(same and len(other.centre) == len(layout.centre), "classifiers know other columns")
+        need(same and len(other.centre) == len(layout.centre), "classifiers have other columns")
 
 
 def _member(member: Any) -> None:
@@ -583,7 +583,7 @@ def check_temperature(temperature: float) -> None:
 def _weighted_models(model: Any) -> None:
     need(len(model.members) > 0, "an average has no members")
     for member in model.members:
-        need(size_of(member.model) == size_of(model), "members of an average know other columns")
+        need(size_of(member.model) == size_of(model), "members of an average have other columns")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {

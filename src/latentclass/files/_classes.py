@@ -1,7 +1,7 @@
 """The closed table of what a model file can hold, by the names that stand in files.
 
-A name stays for ever, wherever its class moves: old files have it. Nothing else is ever imported or
-built from a file.
+A name never changes, even if its class moves, because old files have it. Nothing else is ever
+imported or built from a file.
 """
 
 from __future__ import annotations

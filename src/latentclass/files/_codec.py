@@ -350,7 +350,7 @@ class Decoder:
             hash(key)
             out[key] = self.decode(value, depth + 1)
         if len(out) != len(content):
-            raise ValueError("a key comes twice")
+            raise ValueError("a key occurs twice")
         return out
 
     def _range(self, content: Any, depth: int) -> range:
@@ -464,7 +464,7 @@ class Decoder:
             else:
                 columns[field] = self.decode(tree, depth + 1)
             if not isinstance(columns[field], list) or len(columns[field]) != n:
-                raise ValueError("a list of values has not all their fields")
+                raise ValueError("a list of values lacks some of their fields")
         if not columns and n:
             raise ValueError("a list of values has no fields")
         out = [
@@ -564,10 +564,10 @@ def _as_type(flat: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Numbers as they are in the file, in the type that they had."""
     kind = np.dtype(name)
     if name == "bool" and flat.max(initial=0) > 1:
-        raise ValueError("an array of yes and no holds other numbers")
+        raise ValueError("a boolean array holds other numbers")
     if flat.dtype.itemsize == kind.itemsize:
         return flat.view(kind)
     out = flat.astype(kind)
     if not np.array_equal(out, flat):
-        raise ValueError(f"an array of type {name} holds numbers beyond it")
+        raise ValueError(f"an array of type {name} holds numbers outside its range")
     return out

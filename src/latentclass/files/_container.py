@@ -137,7 +137,7 @@ def _read(file: IO[bytes], n_bytes: int, name: str) -> Contents:
 def _check_start(start: bytes, n_bytes: int, name: str) -> None:
     """Refuse a file that does not begin as ours do."""
     if start[8 : 8 + len(MAGIC)] != MAGIC:
-        kind = "it begins otherwise"
+        kind = "it begins differently"
         if not n_bytes:
             kind = "it is empty"
         elif start[:1] == b"\x80":
@@ -219,7 +219,7 @@ def _parse_document(text: bytes, name: str) -> Any:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise ValueError("a name comes twice")
+        raise ValueError("a name occurs twice")
     return out
 
 
@@ -230,7 +230,7 @@ def _small_int(text: str) -> int:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def refuse_damaged(name: str, reason: str) -> NoReturn:

@@ -64,7 +64,7 @@ class FileDescription:
     n_bytes : int
         Size of the file.
     sha256 : str
-        Checksum of its contents, which has been compared with them.
+        Checksum of its contents, which has been verified.
     about : dict
         What was given to `save` as `about`; empty if nothing was.
     """
@@ -138,7 +138,7 @@ def describe_file(path: str | os.PathLike[str]) -> FileDescription:
 
 def _describe(found: Any) -> ModelDescription:
     if not isinstance(found, _Object) or found.name not in ESTIMATORS:
-        raise ValueError("it holds something that is no estimator")
+        raise ValueError("it holds something that is not an estimator")
     learned = found.content["fitted"]
     columns = {}
     if learned:

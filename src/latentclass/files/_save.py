@@ -36,22 +36,22 @@ def save(
     """Save a fitted estimator, or several by name, to one file.
 
     The file holds arrays and plain values, no code: `load` cannot be made to run anything. It is
-    written to disk under another name first, so that whatever happens there is either the old file
-    or the whole new one.
+    written to disk under another name first, so that, whatever happens, there is either the old
+    file or the whole new one.
 
     Parameters
     ----------
     model : estimator of this library, or dict of str to estimator
         A pipeline of scikit-learn is not an estimator of this library: save its last step.
     path : str or path
-        By habit it ends in ".lc".
+        By convention it ends in ".lc".
     about : dict of str to plain values, optional
-        What you want to keep beside the model, such as where the rows came from: text, numbers,
+        What you want to keep with the model, such as where the rows came from: text, numbers,
         booleans, None, and lists and dicts of these. `describe_file` shows it. The command line
         keeps the name of the target here.
     reproducible : bool, default=False
-        Leave out what the clock said: the date, and the seconds that steps of the fit took. Equal
-        models then give equal files.
+        Leave out the date, and the seconds that steps of the fit took. Equal models then give
+        equal files.
     foreign : "skops" or None, default=None
         How parts of other libraries are stored, such as the classifiers that
         `LatentVariableClassifier(estimator=...)` was given. None: they are refused. "skops": by
@@ -135,7 +135,7 @@ def _build(trees: dict[str, Any], arrays: Arrays, trusted: Sequence[str] | None)
     decoder.finish()
     for one in models.values():
         if name_of(type(one)) not in ESTIMATORS:
-            raise ValueError("it holds something that is no estimator")
+            raise ValueError("it holds something that is not an estimator")
     return models
 
 
@@ -189,11 +189,11 @@ def check_document(document: Any) -> dict[str, Any]:
     wanted = {"date": str, "versions": dict, "several": bool, "models": dict}
     fits = isinstance(document, dict) and set(document) - {"about"} == set(wanted)
     if not fits or not all(type(document[key]) is kind for key, kind in wanted.items()):
-        raise ValueError("its document has not the parts of one")
+        raise ValueError("its document does not have the right parts")
     if not document["models"] or not all(
         type(value) is str for value in document["versions"].values()
     ):
-        raise ValueError("its document has not the parts of one")
+        raise ValueError("its document does not have the right parts")
     if "about" in document:
         check_about(document["about"])
     found: dict[str, Any] = document

@@ -1,4 +1,4 @@
-"""Check values against the annotations of the fields that are to hold them."""
+"""Check values against the annotations of the fields that will hold them."""
 
 from __future__ import annotations
 

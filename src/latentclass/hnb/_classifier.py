@@ -148,8 +148,8 @@ class HNBClassifier(AsPublished, CountClassifier):
         Accuracy in cross-validation without latent variables, and after each was added; with
         `select_features=True` also after each variable that was left out.
     shrinkage_ : float
-        With `discriminative=True`, the weight of the joint likelihood of the labelled rows beside
-        that of their labels; inf if counted tables are best, or without it.
+        With `discriminative=True`, the weight of the joint likelihood of the labelled rows relative
+        to that of their labels; inf if counted tables are best, or with `discriminative=False`.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int

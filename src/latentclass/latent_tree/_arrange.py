@@ -1,4 +1,4 @@
-"""Latent trees arranged for people: the root in the middle, large states first, telling columns.
+"""Latent trees arranged for readers: central root, large states first, informative columns.
 
 Also the two ways in which a tree is carried over to another coding of the columns.
 """

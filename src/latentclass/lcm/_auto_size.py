@@ -1,6 +1,6 @@
 """The size of a model, and the scaling of its columns, by a short contest on held-out rows.
 
-Every candidate is fitted with few starts, few iterations and few gradient steps beside the rows
+Every candidate is fitted with few starts, few iterations and few gradient steps, without the rows
 held out. That is enough to see that a size is much too small or too large. A table with few rows
 cannot tell sizes apart, and a large model may look good on it by chance. So the usual size is kept
 unless another one is better by more than the standard error of the difference.

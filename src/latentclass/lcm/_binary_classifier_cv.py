@@ -63,7 +63,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        Number of folds, stratified by class and assigned by what the rows hold; or a scikit-learn
         splitter, or a list of (training, test) row numbers in which no row is tested twice, which
         are used as they are. Rows without label are always learned from.
     prior : float or None, default=1.0

@@ -67,7 +67,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     scoring : {"log_loss", "accuracy"}, default="log_loss"
         What decides between candidates: the log-loss or the accuracy on held-out rows.
     cv : int, splitter or iterable, default=5
-        Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn
+        Number of folds, stratified by class and assigned by what the rows hold; or a scikit-learn
         splitter, or a list of (training, test) row numbers in which no row is tested twice, which
         are used as they are. Rows without label are always learned from.
     noise : {"auto", "tied", "untied"}, default="auto"
@@ -169,7 +169,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
 
     The folds compare fits by EM. With `discriminative` and `scoring="log_loss"`, the best candidate
     and, if it has several components, a linear model of about four latent variables are then
-    trained beside held-out rows, and the one with the lower log-loss is fitted.
+    trained with some rows held out, and the one with the lower log-loss on these is fitted.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Soft-max: discrete columns as questions of which none comes before another."""
+"""Soft-max: discrete columns as questions that have no order."""
 
 from __future__ import annotations
 

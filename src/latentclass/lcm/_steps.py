@@ -1,4 +1,4 @@
-"""How many gradient steps follow EM: as many as are best for held-out rows.
+"""How many gradient steps follow EM: the number that is best on held-out rows.
 
 Which rows are held out depends on what they hold (`engine._content_holdout`).
 """

@@ -120,11 +120,11 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     a group of similar rows that one classifier explains.
 
     P(x | c) is a product over the columns. By default P(y | c, x) is a logistic regression with a
-    Gaussian kernel, and there are as many components as held-out rows ask for, often a single one.
+    Gaussian kernel, and the number of components is chosen on held-out rows; it is often 1.
     With `estimator=None` the classifiers are naive Bayes, as in the paper's experiments: P(y | c,
     x) is proportional to P(y | c) times the product of the P(x_j | c, y). With one component that
-    is `NaiveBayes`. There are other classifiers by name, and any scikit-learn classifier with
-    `predict_proba` can be used.
+    is `NaiveBayes`. Other classifiers can be chosen by name, and any scikit-learn classifier
+    with `predict_proba` can be used.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         Largest number of components that "auto" tries.
     refits : int or None, default=None
         With a number, naive Bayes searches for the components. After that, the shares of the rows
-        in them are computed so many times with classifiers that are cross-fitted, and the
+        in them are computed this many times with classifiers that are cross-fitted, and the
         classifiers are fitted to these shares. None is 1 for a classifier by name; other
         classifiers are fitted in each iteration of the search.
     temperatures : tuple of two floats, default=(4.0, 0.1)
@@ -271,13 +271,13 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     p(x) is exact with missing cells: they are integrated out of P(x | c). In P(y | c, x) naive
     Bayes leaves out their columns. `transform` gives P(c | x) of the best model. `sample` draws x
     given y by rejection, or by importance for a class that hardly any draw belongs to.
-    `complete(how="expected")` uses the components alone, which know all columns, so it works with
-    any `estimator`.
+    `complete(how="expected")` uses the components alone, which describe all columns, so it works
+    with any `estimator`.
 
     P(y | c, x) is cross-fitted if for each row it comes from a classifier of the component's other
-    rows: the rows are dealt into three parts, by their values. Trees know the labels that they have
-    learned, so their own probabilities of training rows would not divide them well. The same
-    probabilities tell how much of P(y | c) is mixed into P(y | c, x), so that no class is too
+    rows: the rows are split into three parts, by their values. Trees memorise the labels that they
+    have learned, so their own probabilities of training rows would not divide them well. The same
+    probabilities decide how much of P(y | c) is mixed into P(y | c, x), so that no class is too
     improbable. `history_` and `traces_` are those of the search, by naive Bayes.
 
     A component without rows is moved to a row drawn at random and gets the classifier of all rows.

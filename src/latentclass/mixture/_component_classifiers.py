@@ -163,8 +163,8 @@ class MatrixCoder:
     def _holes_message(self, block: Block) -> str:
         place = int(np.flatnonzero(np.isnan(block.numeric).any(axis=0))[0])
         return (
-            f"Column {self.names[place]!r} has missing cells, which {self.refuser} does not take. "
-            "Put an imputer before it in a pipeline, fill them by complete(X), or use "
+            f"Column {self.names[place]!r} has missing cells, which {self.refuser} cannot use. "
+            "Put an imputer before it in a pipeline, fill them with complete(X), or use "
             "estimator=None. (explain hides columns in turn, so it needs one of these too.)"
         )
 

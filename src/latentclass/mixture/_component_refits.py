@@ -5,10 +5,10 @@ starts are fitted. With naive Bayes that is cheap, so it finds the components. T
 
     P(c | x, y)  proportional to  P(c) P(x | c) P(y | c, x)
 
-is computed a few more times with the classifiers that are wanted. Trees know the labels of the rows
-that they have learned from, so here P(y | c, x) of a training row is *cross-fitted*: it comes from
-a classifier of the component's other rows. The same probabilities tell how much of P(y | c) should
-be mixed into P(y | c, x), so that no class is too improbable.
+is computed a few more times with the classifiers that are wanted. Trees memorise the labels of the
+rows that they have learned from, so here P(y | c, x) of a training row is *cross-fitted*: it comes
+from a classifier of the component's other rows. The same probabilities decide how much of P(y | c)
+should be mixed into P(y | c, x), so that no class is too improbable.
 """
 
 from __future__ import annotations

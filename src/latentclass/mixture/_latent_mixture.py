@@ -681,7 +681,7 @@ class LatentMixture(
         -------
         X : table in the container that `fit` was given
             In a column that held only whole numbers in `fit`, numbers are rounded. In one that held
-            no negative number, 0 stands for any that is drawn.
+            no negative number, negative draws become 0.
         component : array of shape (n_samples,)
             The component that each row was drawn from.
         """
@@ -735,7 +735,7 @@ def count_parameters(data: MixtureRows, n_components: int) -> int:
 def refuse_sparse(X: Any) -> None:
     """Refuse a sparse table."""
     if sp.issparse(X):
-        raise TypeError("X is a sparse table, but LatentMixture takes dense ones: X.toarray().")
+        raise TypeError("X is sparse, but LatentMixture needs a dense table: pass X.toarray().")
 
 
 def check_temperatures(temperatures: Any) -> None:

@@ -267,7 +267,7 @@ def _check(fine: bool, message: str) -> None:
 
 
 def _check_classes(classes: IndexArray) -> None:
-    _check(classes.ndim == 1 and classes.size > 1, "there must be two classes at least.")
+    _check(classes.ndim == 1 and classes.size > 1, "there must be at least two classes.")
     rising = bool((np.diff(classes) > 0).all() and classes[0] >= 0)
     _check(rising, "classes_ must be class codes in rising order.")
 

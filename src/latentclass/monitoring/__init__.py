@@ -1,1 +1,1 @@
-"""Models in use: how far new rows have moved from those that a model knows."""
+"""Models in use: how far new rows have moved from those that a model learned from."""

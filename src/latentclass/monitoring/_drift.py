@@ -63,7 +63,7 @@ def drift(model: Any, X: Any, *, reference: Any = None, random_state: Any = None
         model. A file of the model is then enough, but where the model describes a column badly
         (a Gaussian for a long tail, or a discriminative fit, which improves the class
         probabilities at the expense of the density), that looks like drift. The tests of the
-        columns allow for the number of training rows: a model of few rows knows little.
+        columns allow for the number of training rows: a model of few rows is imprecise.
     random_state : int, RandomState or None
         Seeds the draws. None takes the model's own, and seed 0 if that is None too.
 
@@ -87,7 +87,7 @@ def drift(model: Any, X: Any, *, reference: Any = None, random_state: Any = None
     if not isinstance(model, FittedVerbs):
         raise TypeError(
             "drift needs a fitted classifier or LatentMixture of latentclass, got "
-            f"{type(model).__name__}. Of a pipeline, pass the last step and the rows that it gets."
+            f"{type(model).__name__}. For a pipeline, pass its last step and the rows it receives."
         )
     rng = model._draw_generator(random_state)
     new = _read(model, X)

@@ -167,8 +167,8 @@ class DriftSummary:
         )
         if self.against == "model":
             notes.append(
-                "A column that the model describes badly looks as if it had moved: "
-                "reference=training rows tells the two apart."
+                "A column that the model describes badly also looks as if it had moved. Pass the "
+                "training rows as reference to tell the two apart."
             )
         return notes
 

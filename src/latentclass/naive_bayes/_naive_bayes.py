@@ -29,16 +29,16 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
 
     Given the class the columns are independent: a continuous column is Gaussian, a binary or
     nominal one has a probability for each category. It is fast (one pass over the table), needs
-    little data, and every answer can be read; where columns depend on each other its probabilities
-    are too sure, which `calibrate` mends. Missing cells are integrated out; rows without
-    label are learned from by EM, with their class as the latent variable.
+    little data, and every answer can be explained. Where columns depend on each other its
+    probabilities are too sure, which `calibrate` corrects. Missing cells are integrated out; rows
+    without label are learned from by EM, with their class as the latent variable.
 
     Parameters
     ----------
     alpha : "auto" or float, default="auto"
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood. "auto": a table
-        is estimated as if some more rows had been seen that spread as the whole column does; how
-        many, the evidence says, for each column.
+        is estimated as if some more rows had been seen that spread as the whole column does.
+        For each column, the evidence decides how many.
     prior : "auto", float or None, default="auto"
         MAP smoothing of the variances: each variance is estimated as if this many more rows had
         been seen that spread as the whole column does. None is maximum likelihood. "auto": a class

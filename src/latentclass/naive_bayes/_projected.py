@@ -44,8 +44,8 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     ----------
     axes : {"all", "leading", "factors", "class", "clusters"}, default="all"
         "all" (PCA/n in [1]_): all principal axes of the rows, without use of the labels.
-        "leading" (PCA/lambda): the same, but only along axes whose eigenvalue is at least the mean
-        eigenvalue do the classes differ.
+        "leading" (PCA/lambda): the same, but the classes differ only along axes whose eigenvalue is
+        at least the mean eigenvalue.
         "factors" (FA/BIC): the expected factors of a factor analysis, their number chosen by BIC.
         The remaining coordinates have the same distribution in all classes.
         "class" (CW/PCA/n): principal axes of each class. This is a Gaussian with full covariance
@@ -58,7 +58,7 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     prior : float or None, default=1.0
-        MAP smoothing of the variances, in pseudo-rows: along each axis the class has seen this many
+        MAP smoothing of the variances, in pseudo-rows: along each axis the class gets this many
         more rows with the variance of all rows (with axes="clusters", of the cluster). The full
         covariance of a class or cluster is smoothed in the same way towards that of all rows. None
         is maximum likelihood.
@@ -157,8 +157,8 @@ class ProjectedNaiveBayes(GenerativeClassifier):
     be unbounded.
 
     Missing cells, and the cluster of a row, are inferred by the Gaussians of the first step, which
-    do not know the class. With axes="class" the Gaussians of the classes do this, and only then do
-    rows without label contribute to the classes, by EM.
+    do not use the class. With axes="class" the Gaussians of the classes do this, and rows without
+    label contribute to the classes, by EM; with other axes they do not.
 
     References
     ----------

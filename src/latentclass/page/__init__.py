@@ -1,1 +1,1 @@
-"""The live page: a local page to ask a fitted model."""
+"""The live page: a local page to explore a fitted model."""

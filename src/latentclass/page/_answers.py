@@ -1,4 +1,4 @@
-"""What the page asks a model: plain values in, plain values out. There is no web in here."""
+"""What the page asks a model: plain values in, plain values out. Nothing here needs the web."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Field:
             return float(cell)
         if not isinstance(cell, int) or not 0 <= cell < len(self.values):
             raise Refused(
-                f"Column {self.name!r} has {len(self.values)} values; there is no number {cell}."
+                f"Column {self.name!r} has {len(self.values)} values; number {cell} is not one of "
+                "them."
             )
         return self.values[cell]
 
@@ -117,7 +118,7 @@ class Form:
     def read(self, cells: Any) -> dict[str, Any]:
         """The cells that the page sends, by column."""
         if not isinstance(cells, list) or len(cells) != len(self.fields):
-            raise Refused(f"cells must be a list with one cell for each of {len(self.fields)}.")
+            raise Refused(f"cells must be a list of {len(self.fields)} cells, one per column.")
         return {one.name: one.read(cell) for one, cell in zip(self.fields, cells, strict=True)}
 
 

@@ -199,7 +199,8 @@ async def _refuse(_: Request, error: Exception) -> Response:
 def _fail(error: Exception) -> Response:
     logger.warning("The live page: %s: %s", type(error).__name__, error)
     return JSONResponse(
-        {"error": f"The model could not answer ({type(error).__name__}). The page goes on."}, 500
+        {"error": f"The model could not answer ({type(error).__name__}). Try another question."},
+        500,
     )
 
 

@@ -55,13 +55,13 @@ def digits_session(say: Callable[[str], Any]) -> Session:
     models = _cached(path)
     if models is None:
         n = int(digits.training.sum())
-        say(f"Learning from {n:,} images of {digits.name}. It is done once, and takes a while.")
+        say(f"Learning from {n:,} images of {digits.name}. This is done once and takes a while.")
         models = fit_digits(digits)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             save(dict(zip(NAMES, models, strict=True)), path)
         except OSError as error:
-            say(f"The models are not kept for the next time: {error.strerror}.")
+            say(f"The models could not be stored for next time: {error.strerror}.")
     unseen = ~digits.training
     return Session(
         models[0],

@@ -151,7 +151,7 @@ class RowTable:
         if isinstance(sort, bool) or not isinstance(sort, int):
             raise Refused(f"sort must be one of {', '.join(BEFORE)} or the place of a column.")
         if not 0 <= sort < len(self.rows.columns):
-            raise Refused(f"There are {len(self.rows.columns)} columns; {sort} is none of them.")
+            raise Refused(f"There are {len(self.rows.columns)} columns; {sort} is not one of them.")
         return self.rows.values(sort)
 
     def _matching(self, search: str) -> BoolArray:

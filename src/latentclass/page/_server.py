@@ -1,4 +1,4 @@
-"""`latentclass.serve`: a local page to ask a fitted model."""
+"""`latentclass.serve`: a local page to explore a fitted model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LivePage:
     Attributes
     ----------
     address : str
-        What to open in a browser of this machine. The part behind # is the token of this run;
+        What to open in a browser of this machine. The part after # is the token of this run;
         whoever has it can ask the model.
     """
 
@@ -126,7 +126,7 @@ def serve(
     open_browser: bool = False,
     block: bool = True,
 ) -> LivePage:
-    """Serve a page on this machine that lets you ask a fitted model.
+    """Serve a local page to explore a fitted model.
 
     What if: change or empty any cell of a row, and class probabilities, evidence and completion
     follow. Rows: the table with predictions, sorted and searched. Structure: what the model found.
@@ -142,7 +142,7 @@ def serve(
     y : array-like of shape (n_samples,), optional
         Class labels; None, NaN or -1 marks a row without label.
     beside : fitted classifier, optional
-        A second model, which answers to the same row side by side.
+        A second model, shown next to the first for the same row.
     target : str, optional
         Name of what is predicted; by default the name of `y`, if it has one.
     index : array-like of shape (n_samples,), optional
@@ -151,7 +151,7 @@ def serve(
         Height and width, if each row is an image in black and white, line by line. The page then
         lets you draw one.
     port : int, default=0
-        0 is any free one.
+        Port; 0 picks any free one.
     open_browser : bool, default=False
         Open the page in the browser.
     block : bool, default=True

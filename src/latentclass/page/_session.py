@@ -120,7 +120,7 @@ class Session:
         for place, one in enumerate(names):
             if one == str(name).strip():
                 return place
-        such = f" Names are such as {names[0]!r}." if len(names) else ""
+        such = f" One of the names is {names[0]!r}." if len(names) else ""
         raise Refused(f"No row has the name {str(name)[:60]!r}.{such}")
 
     def ask(self, body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -177,7 +177,7 @@ class Session:
     def draw(self, body: dict[str, Any]) -> list[dict[str, Any]]:
         """What each model makes of an image of which some pixels are seen."""
         if self.images is None:
-            raise Refused("The rows of this model are no images.")
+            raise Refused("The rows of this model are not images.")
         pixels = self.images.read(body.get("pixels"))
         with self.lock:
             return self.images.answer(pixels)

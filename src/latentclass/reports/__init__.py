@@ -1,1 +1,1 @@
-"""Reports: one page about a fitted model for readers who never saw it."""
+"""Reports: one page about a fitted model for readers who have never seen it."""

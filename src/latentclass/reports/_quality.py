@@ -181,18 +181,19 @@ def tell_source(rows: Rows, used: IndexArray, n_folds: int, model: Any) -> str:
     if not n_folds:
         return (
             "The rows are new to the model, so its own predictions are scored. There are no rows "
-            "to fit other classifiers to; the guess knows the class shares of the fit."
+            "to fit other classifiers to; the guess uses the class shares of the fit."
         )
     if n_folds == 1:
         text = (
-            "To save time, one third of the rows was kept back once, and predicted by a model "
+            "To save time, one third of the rows was held out once, and predicted by a model "
             "fitted to the others only, with the same settings. The other classifiers were treated "
-            "alike."
+            "the same way."
         )
     else:
         text = (
-            f"The rows were dealt into {n_folds} parts. Each part was predicted by a model fitted "
-            "to the other parts only, with the same settings; so were the other classifiers."
+            f"The rows were split into {n_folds} parts. Each part was predicted by a model fitted "
+            "to the other parts only, with the same settings. The other classifiers were treated "
+            "the same way."
         )
     text += (
         " The model itself has seen all rows, and its own answers to them would look better than "

@@ -95,17 +95,17 @@ def report(
     new_rows: bool = False,
     command: str | None = None,
 ) -> Report:
-    """Make a page about a fitted model that a person who never saw it can read.
+    """Make a page about a fitted model for readers who have never seen it.
 
-    It says what is predicted from what and how well, beside guessing, logistic regression and
-    gradient boosting on the same folds; what the model found; which columns matter; which rows are
-    hard, odd or typical; what the table holds; and how the model was made.
+    It says what is predicted from what and how well, compared with guessing, logistic regression
+    and gradient boosting on the same folds; what the model found; which columns matter; which rows
+    are hard, odd or typical; what the table holds; and how the model was made.
 
     Parameters
     ----------
     model : fitted classifier of this library
     X : table with the columns of `fit`
-        Best the rows of `fit`; for rows that the model has not seen, set `new_rows`.
+        Ideally the rows of `fit`; for rows that the model has not seen, set `new_rows`.
     y : array-like of shape (n_samples,), optional
         Class labels; None, NaN or -1 marks a row without label. Without labels there are no
         scores.
@@ -116,7 +116,8 @@ def report(
     index : array-like of shape (n_samples,), optional
         Names of the rows; by default the index of the data frame, otherwise 0, 1, ...
     folds : int, default=5
-        Parts into which the rows are dealt. For each, the model is fitted again to the other parts.
+        Number of parts into which the rows are split. For each, the model is fitted again to the
+        other parts.
         In large tables a third of the rows is held out once instead, or the folds are made of a
         sample of the rows. The page says so.
     new_rows : bool, default=False

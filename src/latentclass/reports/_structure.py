@@ -42,18 +42,18 @@ MOVED = 0.3
 """Loading from which a latent variable is said to move a column."""
 
 RULES_TEXT = (
-    "Beside each rule stands the class that is most raised among its rows: its share there, its "
-    "share in all rows, and how many times as often it is as in all rows. Rules that tell most "
-    "come first: many rows, and shares far from those in all rows. A rule with 1.0 times tells "
-    "next to nothing. Each rule is a state of a latent variable, named in the last column. A "
-    "rule that speaks of such a state, as in L1 = 1, means the rule with that name."
+    "Next to each rule is the class that it raises most: its share among the rows of the rule, its "
+    "share in all rows, and how many times as large the first is. The most informative rules come "
+    "first: many rows, and shares far from those in all rows. A rule with 1.0 times says next to "
+    "nothing. Each rule is a state of a latent variable, named in the last column. A rule that "
+    "mentions such a state, as in L1 = 1, means the rule with that name."
 )
 
 LOGIT = 1.7
 """A logistic curve is close to a normal one whose deviation is so much smaller."""
 
 
-SHORT = "the time that the search was given was too short"
+SHORT = "the search had too little time"
 
 
 def describe_structure(model: Any, rows: Rows) -> Structure:
@@ -139,7 +139,7 @@ def _average(model: Any, rows: Rows) -> Structure:
         "Candidates and their weights",
         "Each candidate was scored on held-out rows. The answer of the model is the average of "
         "those with a weight. The weights were chosen on the same rows, so these scores are "
-        "slightly too good; the honest ones are above, in the part How good.",
+        "slightly too good; the honest ones are above, under “How good”.",
         heads,
         formats,
         tuple(lines),
@@ -509,8 +509,8 @@ def _network(model: Any, rows: Rows) -> Structure:
         if parents
     ]
     sentence = (
-        f"Beside the class, {plural(len(arcs), 'column depends', 'columns depend')} on other "
-        "columns."
+        f"{plural(len(arcs), 'column depends', 'columns depend')} on other columns in addition to "
+        "the class."
         if arcs
         else "No column depends on another one, given the class."
     )

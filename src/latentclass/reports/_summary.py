@@ -657,7 +657,8 @@ class ReportSummary:
     subject : Subject
         What is predicted from what, and by which model.
     words : tuple of str
-        The summary in short paragraphs: how well it predicts, beside what, and what it found.
+        The summary in short paragraphs: how well it predicts, compared with others, and what it
+        found.
     warnings : tuple of str
         What to beware of.
     quality : Quality or None

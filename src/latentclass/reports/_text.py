@@ -1,6 +1,6 @@
 """Text and numbers as the page shows them.
 
-Names, labels and cells come from strangers. What HTML cannot hold is replaced here; the template
+Names, labels and cells may come from anyone. What HTML cannot hold is replaced here; the template
 escapes the rest.
 """
 
@@ -20,7 +20,7 @@ UNUSUAL = ((0.01, "Very unusual"), (0.05, "Unusual"), (2.0, "Not unusual"))
 MADE_UP = "of the rows drawn from the model are as improbable as this one, or more so."
 """Words for a row by the share of rows drawn from the model that are at least as unusual."""
 
-CALIBRATED = ((0.03, "which is good"), (0.06, "which is fair"), (0.1, "which is much"))
+CALIBRATED = ((0.03, "which is good"), (0.06, "which is fair"), (0.1, "which is a lot"))
 TOO_FAR = "which is too much to rely on them"
 """Words for the mean gap between what a model says and how often it is right."""
 

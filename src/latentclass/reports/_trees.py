@@ -71,8 +71,8 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
     if not findings:
         return Structure("No column varies, so the model has no tree.", ())
     sentence = (
-        f"In each class the columns hang on a tree of latent variables, {n_latent} in all. Each "
-        "of these splits the rows of its class into groups."
+        f"In each class the columns are the leaves of a tree of latent variables, {n_latent} in "
+        "all. Each of these splits the rows of its class into groups."
     )
     return Structure(sentence, tuple(findings))
 

@@ -45,7 +45,7 @@ def first_words(
 def _how_good(quality: Quality) -> str:
     ours = quality.scores[0]
     how = (
-        f"The rows were dealt into {quality.n_folds} parts, each predicted by a model that had not "
+        f"The rows were split into {quality.n_folds} parts, each predicted by a model that had not "
         "seen it: it"
         if quality.n_folds > 1
         else "On rows that it had not seen it"
@@ -225,7 +225,7 @@ def _of_quality(quality: Quality, searched: bool) -> list[str]:
 def _named_class(quality: Quality) -> str:
     """How the class of a row is chosen, and what a reader can do about it."""
     if not quality.cut_offs:
-        return "The class with the highest probability is named, however low it is."
+        return "The class with the highest probability is predicted, however low it is."
     sought, other = (cut(quality.per_class[k].name) for k in (quality.sought, 1 - quality.sought))
     found = [one.recall or 0.0 for one in quality.per_class]
     if found[quality.sought] <= found[1 - quality.sought]:
@@ -234,4 +234,6 @@ def _named_class(quality: Quality) -> str:
         change = (
             f"a higher cut-off for {sought} leaves more rows to {other}, and misses more {sought}"
         )
-    return f"The class with a probability above 50 % is named; {change}: see “Finding {sought}”."
+    return (
+        f"The class with a probability above 50 % is predicted; {change}: see “Finding {sought}”."
+    )

@@ -9,7 +9,7 @@ A paper has a module (`_ltc.py`, `_hnb.py`, ...) with a tuple `ENTRIES`. To add 
 2. A figure also calls `work.save_picture` with a matplotlib figure.
 3. Add an `Entry` to `ENTRIES`.
 4. Run it, copy the records to `reproduce/records` and the pictures to `docs/reproduction`, write
-   what is to be said in `reproduce/notes/<paper>.md`, and run `make pages`.
+   any remarks in `reproduce/notes/<paper>.md`, and run `make pages`.
 """
 
 from __future__ import annotations

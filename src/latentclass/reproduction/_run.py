@@ -37,7 +37,7 @@ def reproduce(
     Parameters
     ----------
     paper : {"lcm", "blcm", "hnb", "ltc", "lvc", "field"}
-        "field" is no paper, but our classifiers among those of other libraries.
+        "field" is not a paper, but our classifiers among those of other libraries.
     table, figure : int, default=None
         Only this one. By default all of the paper.
     profile : {"quick", "paper"}, default="quick"
@@ -50,7 +50,7 @@ def reproduce(
     from_store : bool, default=False
         Whether to make the tables of what is finished, and compute nothing.
     say : callable of str
-        Is told how far the work is.
+        Called with messages about the progress.
 
     Returns
     -------

@@ -108,7 +108,7 @@ class ArffReader:
                 names.add(name)
             elif word and not word.startswith("%") and word != "@relation":
                 raise self.source.fault(
-                    f"{shown(text)} is none of @relation, @attribute and @data. Mend the line, or "
+                    f"{shown(text)} is not @relation, @attribute or @data. Correct the line, or "
                     "give the file the ending .csv if it has no such lines.",
                     number,
                 )
@@ -117,7 +117,7 @@ class ArffReader:
     def _read_attribute(self, text: str, number: int) -> Attribute:
         match = ATTRIBUTE.match(text)
         if not match:
-            raise self.source.fault(f"{shown(text)} has no name and type. Mend the line.", number)
+            raise self.source.fault(f"{shown(text)} lacks a name or type. Correct it.", number)
         name, rest = _unquote(match[1]), match[2].strip()
         kind = rest.split(maxsplit=1)[0].lower() if rest else ""
         if kind in NUMERIC:
@@ -170,7 +170,7 @@ class ArffReader:
         if len(cells) != len(self.attributes):
             raise self.source.fault(
                 f"{len(cells)} cell{'s' * (len(cells) != 1)} instead of {len(self.attributes)}, "
-                "which is the number of attributes. Mend the line.",
+                "which is the number of attributes. Correct the line.",
                 number,
             )
         return cells
@@ -194,7 +194,7 @@ class ArffReader:
         self, attribute: Attribute, cell: str | None, expected: str, line: int
     ) -> None:
         raise self.source.fault(
-            f"attribute {shown(attribute.name)} is {shown(cell)}, which is not {expected}. Mend "
+            f"attribute {shown(attribute.name)} is {shown(cell)}, which is not {expected}. Correct "
             "the cell, or the attribute's type.",
             line,
         )

@@ -90,8 +90,8 @@ class _Target(NamedTuple):
 def check_table(X: Any, y: Any = None, *, target: str | None = None) -> TableCheck:
     """Look at a table before a model is fitted to it.
 
-    It finds columns that a model should not get, columns that are read in another way than they
-    are meant, columns that give the class away, and rows and labels to think about.
+    It finds columns that a model should not get, columns that are read differently from how
+    they are meant, columns that give the class away, and rows and labels that need a look.
 
     Parameters
     ----------

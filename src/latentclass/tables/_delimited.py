@@ -252,8 +252,8 @@ class DelimitedReader:
         cells = f"{found} cell{'s' * (found != 1)}"
         raise self.source.fault(
             f"{cells} instead of {expected}, which is the number of names in line "
-            f"{self.dialect.header_lines}. Mend the line, put quotes around cells that contain the "
-            f"separator, or name another separator than {shown(self.dialect.separator)}.",
+            f"{self.dialect.header_lines}. Correct the line, put quotes around cells that contain "
+            f"the separator, or name a separator other than {shown(self.dialect.separator)}.",
             line,
         )
 

@@ -90,7 +90,7 @@ WHOLE_NUMBER = re.compile(r"[+-]?\d{1,3}(\.?\d{3})*|[+-]?\d+")
 
 @dataclass(frozen=True)
 class Fault:
-    """Something about a column: what it is, a sentence, and the option that mends it."""
+    """Something about a column: what it is, a sentence, and the option that fixes it."""
 
     kind: str
     sentence: str

@@ -78,7 +78,7 @@ class TableFile:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, as soon as `read_chunks` knows it; for a bar with the time left."""
+        """Number of rows, as soon as `read_chunks` knows it; for a progress bar."""
         return getattr(self._reader, "n_rows", None)
 
     def describe(self) -> str:
@@ -125,13 +125,13 @@ def open_table(
     columns: Sequence[str] | None = None,
     text: Collection[str] = (),
 ) -> TableFile:
-    """Find out how a file is to be read; arguments as in `read_table`.
+    """Find out how to read a file; arguments as in `read_table`.
 
     Parameters
     ----------
     text : collection of str
         Columns of a CSV or TSV file that stay text, even if all their cells are numbers. A model
-        that was fitted to codes such as "007" needs them so, also if new rows lack the zeros.
+        that was fitted to codes such as "007" needs this, even if new rows lack the zeros.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def read_table(
     """Read a table from a CSV, TSV, ARFF, Parquet, Feather or Arrow file.
 
     Separator, decimal comma and encoding of a text file are found by looking at it. Each may also
-    be packed by gzip.
+    be compressed with gzip.
 
     Parameters
     ----------
@@ -190,10 +190,10 @@ def read_table(
     container : {"pandas", "pyarrow", "polars"}, default="pandas"
         What is returned.
     separator : str, default=None
-        What separates the cells of a CSV or TSV file. None finds it: comma, semicolon, tab, "|"
+        What separates the cells of a CSV or TSV file. None detects it: comma, semicolon, tab, "|"
         or space.
     decimal : {".", ","}, default=None
-        Decimal mark of a CSV or TSV file. None finds it.
+        Decimal mark of a CSV or TSV file. None detects it.
     encoding : str, default=None
         Encoding of a text file, such as "utf-8" or "cp1252". None takes UTF-8, or UTF-16 with a
         byte order mark. If the file is neither, it is taken as Windows-1252.

@@ -38,9 +38,9 @@ class TableFlag:
     kind : str
         A word or two, such as "identifier".
     sentence : str
-        What was found. It contains nothing that a terminal would obey.
+        What was found. It contains no control characters.
     option : str
-        Option of the command line that mends it, such as "--drop"; empty if there is none.
+        Option of the command line that fixes it, such as "--drop"; empty if there is none.
     """
 
     column: str
@@ -120,8 +120,8 @@ class TableCheck:
         Those of the columns first, then those of the rows and the target.
     rows : RowCheck
     options : list of str
-        Options of the command line, word by word, that mend what can be mended without a thought.
-        What a person must decide, such as a leak suspect, is not among them.
+        Options of the command line, word by word, that fix what can be fixed automatically. What
+        a person must decide, such as a leak suspect, is not among them.
     verdict : str
         One sentence.
     """

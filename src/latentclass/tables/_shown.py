@@ -1,7 +1,8 @@
 """Text from files, made safe to print.
 
-Names and cells come from strangers. Control characters could move the cursor or change colours, and
-marks of writing direction could disguise a name. Both are written as escapes, and long text is cut.
+Names and cells may come from anyone. Control characters could move the cursor or change colours,
+and marks of writing direction could disguise a name. Both are written as escapes, and long text is
+cut.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ export const ask = async (name, body = {}) => {
       body: JSON.stringify(body),
     });
   } catch {
-    throw new Error("The server does not answer. Has it been ended?");
+    throw new Error("The server does not answer. Has it been stopped?");
   }
   const found = await response.json().catch(() => ({ error: `The server said ${response.status}.` }));
   if (!response.ok) throw new Error(found.error);

@@ -56,7 +56,7 @@ export const startAsk = (about) => {
     if (!story || !before) return;
     const texts = models.map((model, m) => {
       const k = answers[m].best, old = before[m].best;
-      const turned = k === old ? "" : `, which takes the place of ${model.classes[old]}`;
+      const turned = k === old ? "" : `, replacing ${model.classes[old]}`;
       return `${models.length > 1 ? `${model.name}, class` : "Class"} ${model.classes[k]}: ` +
         `${percent(before[m].proba[k])} → ${percent(answers[m].proba[k])}${turned}`;
     });
@@ -164,7 +164,7 @@ export const startAsk = (about) => {
   }
   at("row-empty").addEventListener("click", () => {
     fields.forEach((_, j) => put(j, null));
-    fresh("An empty row: the model says what it knows before it sees anything.");
+    fresh("An empty row: this is what the model says before it sees any cell.");
   });
   at("cell-back").addEventListener("click", () => {
     const { place, old } = story;
@@ -190,7 +190,7 @@ export const startAsk = (about) => {
     at("row-number").addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
     load(0);
   } else {
-    fresh("An empty row: the model says what it knows before it sees anything.");
+    fresh("An empty row: this is what the model says before it sees any cell.");
   }
   return { load, cells: () => [...cells] };
 };
