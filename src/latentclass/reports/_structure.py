@@ -295,8 +295,9 @@ def _apart(
     low, high = int(means[:, k].argmin()), int(means[:, k].argmax())
     if low == high:
         return ""
+    latent = cut(plain(model.latent_names_[k]))
     return (
-        f"Latent variable z{k} separates the classes most: it is low in "
+        f"Latent variable {latent} separates the classes most: it is low in "
         f"{cut(classes[low])} and high in {cut(classes[high])}.{_stands_for(model, names, k)}"
     )
 
@@ -333,7 +334,7 @@ def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) ->
         "Each point is a row, placed by the two latent variables that separate the classes most. "
         "An ellipse covers about 86 % of a class as the model sees it (two standard deviations). "
         "Where ellipses overlap, rows are hard to tell apart by these two alone.",
-        (f"z{first}", f"z{second}"),
+        (plain(model.latent_names_[first]), plain(model.latent_names_[second])),
         tuple(rows.classes),
         tuple(
             (round(float(a), 4), round(float(b), 4), int(code))
@@ -360,7 +361,7 @@ def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
         "Loadings: what the latent variables stand for",
         "By how many of its standard deviations a column changes when the latent variable changes "
         f"by one.{which}{some}",
-        tuple(f"z{k}" for k in range(shown)),
+        tuple(map(plain, model.latent_names_[:shown])),
         tuple(plain(names[j]) for j in order),
         tuple(tuple(number(float(v), 2) for v in values[j, :shown]) for j in order),
         tuple(tuple(float(np.clip(v, -1, 1)) for v in values[j, :shown]) for j in order),
@@ -388,7 +389,7 @@ def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
     return MapFinding(
         "Categories: what the latent variables stand for",
         "By how much the log-odds of a category change when the latent variable changes by one.",
-        tuple(f"z{k}" for k in range(shown)),
+        tuple(map(plain, model.latent_names_[:shown])),
         tuple(names[j] for j in order),
         tuple(tuple(number(float(v), 2) for v in values[j, :shown]) for j in order),
         tuple(tuple(float(v / top) for v in values[j, :shown]) for j in order),
