@@ -26,6 +26,7 @@ from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.mixture._clarity import measure_clarity
 from latentclass.mixture._classifier_choice import Found, Recipe, fewest_components
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import (
@@ -218,6 +219,12 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         Mean and standard deviation of each continuous column in each component.
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
+    entropy_ : float
+        Relative entropy of P(c | x) of the training rows in the best model: 1 if the component of
+        each row is certain, 0 if all components are equally probable.
+    average_posterior_ : array of shape (n_components_,)
+        Mean P(c | x) of each component of the best model over the training rows for which it is the
+        most probable: near 1 if the component is clearly separate, 0 if it has no such row.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
@@ -328,6 +335,9 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
 
     _most_levels = None
 
+    entropy_: float
+    average_posterior_: FloatArray
+
     def __init__(
         self,
         estimator: Any = "kernel_logistic_regression",
@@ -425,6 +435,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         rows = LabelledRows(data, table, distinct.y, training.schema, training.n_classes)
         found, log_losses = self._choose(rows, distinct, seed, progress)
         result, model = found.best, found.model
+        clarity = measure_clarity(model, table, distinct.weight)
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
         record = SearchRecord(
             result.history,
@@ -438,6 +449,8 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
             "log_losses_": log_losses,
             "chosen_estimator_": found.recipe.estimator,
             "traces_": result.histories,
+            "entropy_": clarity.entropy,
+            "average_posterior_": clarity.average_posterior,
         }
         return Learned(model, record, attributes)
 

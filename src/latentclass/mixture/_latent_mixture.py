@@ -41,7 +41,14 @@ from latentclass.estimator._reading import (
 )
 from latentclass.estimator._review import warn_of_row_numbers
 from latentclass.estimator._verbs import FittedVerbs
-from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
+from latentclass.mixture._clarity import (
+    Clarity,
+    count_occupied,
+    measure_clarity,
+    one_class,
+    part_clarity,
+    warn_of_empty,
+)
 from latentclass.mixture._compiled_em import suit_size
 from latentclass.mixture._hard_assignment import MixtureSearch
 from latentclass.mixture._parted_mixture import mixture_parts
@@ -152,7 +159,10 @@ class LatentMixture(
         For each discrete column by name, the probability of each category in each component.
     average_posterior_ : array of shape (n_components_,)
         Mean posterior of each component over the training rows for which it is the most probable:
-        near 1 if the component is clearly separate, NaN if it has no such row.
+        near 1 if the component is clearly separate, 0 if it has no such row.
+    n_occupied_ : int
+        Number of components that are the most probable one of some training row. If the others
+        were asked for by a single number, `fit` warns of them (`EmptyComponentWarning`).
     entropy_ : float
         Relative entropy of the posteriors of the training rows: 1 if the component of each row is
         certain, 0 if all components are equally probable.
@@ -240,6 +250,8 @@ class LatentMixture(
     """The mixture, as the only class of a finite mixture model."""
 
     n_parameters_: int
+    entropy_: float
+    average_posterior_: FloatArray
 
     _most_levels = None
 
@@ -322,6 +334,8 @@ class LatentMixture(
             schema, table, weight = self._read_table(X, sample_weight)
             read = self._join(schema, table, weight, read_columns(X))
             fitted = self._fit_rows(read, numbers, progress)
+        if len(numbers) == 1:
+            warn_of_empty(fitted["average_posterior_"])
         store_fitted(self, fitted)
         progress.end()
         return self
@@ -593,6 +607,12 @@ class LatentMixture(
         """Components of the mixture that was kept."""
         check_is_fitted(self)
         return self._model.n_states
+
+    @property
+    def n_occupied_(self) -> int:
+        """Components that are the most probable one of some training row."""
+        check_is_fitted(self)
+        return count_occupied(self.average_posterior_)
 
     @property
     def weights_(self) -> FloatArray:
