@@ -11,12 +11,19 @@ from latentclass import (
     BinaryLCMClassifierCV,
     HNBClassifier,
     HybridLCMClassifier,
+    LatentMixture,
+    LatentVariableClassifier,
     LCMClassifier,
     LCMClassifierCV,
 )
 from latentclass.datasets import load_dataset
 from latentclass.estimator._latent_names import check_latent_names, renamed_latents
-from latentclass.plots import LatentSpaceDisplay, LoadingsDisplay, ModelGraphDisplay
+from latentclass.plots import (
+    ComponentsDisplay,
+    LatentSpaceDisplay,
+    LoadingsDisplay,
+    ModelGraphDisplay,
+)
 from latentclass.reports._structure import describe_structure
 from latentclass.reports._table import read_rows
 
@@ -150,3 +157,38 @@ def test_an_average_of_hierarchies_has_no_names_of_its_own(corral):
     assert "named" not in model.summary().structure
     first = model.models_[0].rename_latents({"L1": "x"})
     assert first.latent_names_[0] == "x"
+
+
+def test_components_of_a_mixture_have_names(wine, tmp_path):
+    X, _ = wine
+    model = LatentMixture(2, n_init=1, random_state=0).fit(X)
+    assert model.latent_names_ == ("0", "1")
+    assert list(model.summary().classes) == [0, 1]
+    before = model.predict_proba(X)
+    model.rename_latents({1: "strong"})
+    for one in (model, _through_file(model, tmp_path), pickle.loads(pickle.dumps(model))):
+        assert one.latent_names_ == ("0", "strong")
+        assert list(one.get_feature_names_out()) == [
+            "latentmixture_component0",
+            "latentmixture_strong",
+        ]
+        assert list(one.summary().classes) == [0, "strong"]
+        assert np.array_equal(one.predict_proba(X), before)
+    labels = ComponentsDisplay.from_estimator(model).ax_.get_xticklabels()
+    assert [text.get_text().partition("\n")[0] for text in labels] == ["0", "strong"]
+
+
+def test_components_with_classifiers_have_names(wine, tmp_path):
+    X, y = wine
+    model = LatentVariableClassifier(None, 2, n_init=1, calibrate=False, random_state=0).fit(X, y)
+    assert model.latent_names_ == ("0", "1")
+    before = model.predict_proba(X)
+    model.rename_latents({"0": "strong"})
+    for one in (model, _through_file(model, tmp_path), pickle.loads(pickle.dumps(model))):
+        assert one.latent_names_ == ("strong", "1")
+        assert one.get_feature_names_out()[0] == "latentvariableclassifier_strong"
+        assert one.summary().structure["named"] == "strong"
+        assert np.array_equal(one.predict_proba(X), before)
+    found = describe_structure(model, read_rows(model, X, y, None))
+    assert "component strong is mostly" in found.sentence
+    assert all("component 0" not in str(one) for one in found.findings)

@@ -14,8 +14,8 @@ from latentclass.data._schema import Schema
 Names = tuple[tuple[str, ...], ...]
 """Names of the latent variables in groups: by class in latent trees, all in one elsewhere."""
 
-NUMBERED = re.compile(r"(z|L|Y|component)?\d+_*")
-"""Names that a model gives by itself."""
+NUMBERED = re.compile(r"[zLY]?\d+_*")
+"""Names that a model gives by itself; components have plain numbers."""
 
 
 class NamedLatents:
@@ -39,7 +39,7 @@ class NamedLatents:
         Parameters
         ----------
         names : mapping of str to str
-            The new name for each current name.
+            The new name for each current name. The names of components are numbers at first.
 
         Returns
         -------
@@ -58,8 +58,13 @@ class NamedLatents:
     def _own_names(self) -> dict[str, str]:
         """For `summary`: the names that the user gave."""
         every = [name for group in self._model.named(self.schema_.names) for name in group]
-        own = [name for name in every if not NUMBERED.fullmatch(name)]
+        own = [name for name in every if is_own(name)]
         return {"named": ", ".join(own)} if own else {}
+
+
+def is_own(name: str) -> bool:
+    """Whether the user gave a name."""
+    return NUMBERED.fullmatch(name) is None
 
 
 def renamed_latents(names: Names, changes: Mapping[str, str], column_names: Sequence[str]) -> Names:
@@ -68,13 +73,14 @@ def renamed_latents(names: Names, changes: Mapping[str, str], column_names: Sequ
         raise ValueError(
             f"names={changes!r} must map current names of latent variables to new, non-empty names."
         )
+    changes = {str(old): str(new) for old, new in changes.items()}  # components have numbers
     every = [name for own in names for name in own]
     unknown = [name for name in changes if name not in every]
     if unknown:
         raise ValueError(
             f"names has {unknown[0]!r}, which is no latent variable. There are: {every}."
         )
-    new = tuple(tuple(str(changes.get(name, name)) for name in own) for own in names)
+    new = tuple(tuple(changes.get(name, name) for name in own) for own in names)
     seen = list(column_names)
     for name in (name for own in new for name in own):
         if name in seen:

@@ -24,6 +24,7 @@ from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.mixture._clarity import measure_clarity
@@ -110,7 +111,7 @@ class LabelledRows:
         return self.take(keep, weight[keep])
 
 
-class LatentVariableClassifier(AsPublished, GenerativeClassifier):
+class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
     """Mixture with a classifier in each component: the latent variable classifier of [1]_.
 
         P(y | x) = sum_c P(c | x) P(y | c, x)
@@ -212,7 +213,9 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     n_models_ : int
         Number of models that are averaged; 1 without `average`.
     component_weights_ : array of shape (n_components_,)
-        P(c) of the best model, the largest first. This and the next three are of the best model.
+        P(c) of the best model, the largest first. This and the next four are of the best model.
+    latent_names_ : tuple of str
+        Names of the components; see `rename_latents`.
     class_shares_ : array of shape (n_components_, n_classes)
         P(y | c).
     means_, scales_ : arrays of shape (n_components_, n_continuous)

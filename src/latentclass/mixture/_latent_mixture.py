@@ -29,6 +29,7 @@ from latentclass.engine._product_mixture import MixtureParams, MixtureStats
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
+from latentclass.estimator._latent_names import NamedLatents, is_own
 from latentclass.estimator._parted import read_parts
 from latentclass.estimator._parts import Parts, refuse_beside_parts
 from latentclass.estimator._published import AsPublished
@@ -73,6 +74,7 @@ class ReadRows(NamedTuple):
 
 class LatentMixture(
     AsPublished,
+    NamedLatents,
     TableReader,
     FittedVerbs,
     CallbackSupportMixin,
@@ -153,6 +155,8 @@ class LatentMixture(
         held-out log-likelihood. Lower is better. Empty if there was only one number.
     weights_ : array of shape (n_components_,)
         Share of each component, the largest first.
+    latent_names_ : tuple of str
+        Names of the components, at first their numbers; see `rename_latents`.
     means_, scales_ : arrays of shape (n_components_, n_continuous)
         Mean and standard deviation of each continuous column in each component.
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
@@ -594,7 +598,11 @@ class LatentMixture(
         return super()._read(X)
 
     def _shares(self) -> dict[Any, float]:
-        return dict(enumerate(self.weights_.tolist()))
+        names = [name if is_own(name) else k for k, name in enumerate(self.latent_names_)]
+        return dict(zip(names, self.weights_.tolist(), strict=True))
+
+    def _own_names(self) -> dict[str, str]:
+        return {}  # `_shares` has them
 
     def _structure(self) -> dict[str, Any]:
         return {"components": self.n_components_, "free parameters": int(self.n_parameters_)}
@@ -656,10 +664,9 @@ class LatentMixture(
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that `transform` gives; `input_features` is not used."""
         del input_features  # scikit-learn's signature: ours depend on the model alone
-        check_is_fitted(self)
         prefix = type(self).__name__.lower()
-        names = [f"{prefix}_component{k}" for k in range(self.n_components_)]
-        return np.array(names, dtype=object)
+        names = [name if is_own(name) else f"component{name}" for name in self.latent_names_]
+        return np.array([f"{prefix}_{name}" for name in names], dtype=object)
 
     @computation
     def predict(self, X: Any) -> IndexArray:

@@ -80,10 +80,14 @@ def groups_of(model: Any, rows: Rows) -> tuple[list[str], IndexArray] | None:
     if not hasattr(model, "component_weights_"):
         return None
     names = [
-        f"component {c} ({percent(float(weight))})"
-        for c, weight in enumerate(model.component_weights_)
+        f"{name} ({percent(float(weight))})"
+        for name, weight in zip(_component_names(model), model.component_weights_, strict=True)
     ]
     return names, np.asarray(model.transform(rows.X)).argmax(axis=1)
+
+
+def _component_names(model: Any) -> list[str]:
+    return [f"component {cut(plain(name))}" for name in model.latent_names_]
 
 
 # ------------------------------------------------------------------------ the average
@@ -404,6 +408,7 @@ def _components(model: Any, rows: Rows) -> Structure:
     weights = np.asarray(model.component_weights_)
     shares = np.asarray(model.class_shares_)
     kept = min(len(weights), MOST_SIZES)
+    heads = tuple(_component_names(model)[:kept])
     table = TableFinding(
         "Components and their classes",
         "A component is a group of rows that are alike, found together with the classes. Each has "
@@ -415,12 +420,11 @@ def _components(model: Any, rows: Rows) -> Structure:
         ),
         ("text", "bar", *["bar"] * min(len(rows.classes), MOST_SIZES)),
         tuple(
-            (f"component {c}", float(weights[c]), *map(float, shares[c, :MOST_SIZES]))
-            for c in range(kept)
+            (head, float(weights[c]), *map(float, shares[c, :MOST_SIZES]))
+            for c, head in enumerate(heads)
         ),
         len(weights) - kept,
     )
-    heads = tuple(f"component {c}" for c in range(kept))
     profile = _profile_map(
         model, rows, weights, heads,
         "Profiles of the components",
@@ -434,7 +438,7 @@ def _components(model: Any, rows: Rows) -> Structure:
     )
     if len(weights) > 1:
         mixed = [
-            f"component {c} is mostly {cut(rows.classes[int(shares[c].argmax())])} "
+            f"{heads[c]} is mostly {cut(rows.classes[int(shares[c].argmax())])} "
             f"({percent(float(shares[c].max()))})"
             for c in range(min(len(weights), 3))
         ]
