@@ -21,6 +21,10 @@ class TableFileError(ValueError):
     """A file is not a table that can be read. The message names file, line and remedy."""
 
 
+class EmptyComponentWarning(UserWarning):
+    """A mixture has components that no training row most probably belongs to."""
+
+
 class InconsistentVersionWarning(UserWarning):
     """A pickle was made by another version of this library or of scikit-learn."""
 

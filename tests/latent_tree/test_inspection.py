@@ -1,16 +1,12 @@
 """Names, groups, edges and networks of a tree, against the joint distribution in full."""
 
-import re
-
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 from tree_reference import joint, margin, random_tables
 
 from latentclass.latent_tree._inspection import (
     ClassTree,
     name_latents,
-    renamed_latents,
     tree_edges,
     tree_groups,
     tree_variables,
@@ -83,24 +79,3 @@ def test_names_count_through_all_classes_and_avoid_those_of_columns():
     small = Tree.even((-1, 0), (2, 2), (-1, 0))
     assert name_latents([(TREE, small)], 2, ["Y2", "b"]) == (("Y1", "Y2_"), ("Y3",))
     assert name_latents([], 2, ["b"]) == ((), ())
-
-
-def test_names_can_be_changed_and_exchanged():
-    names = (("Y1",), ("Y2", "Y3"))
-    assert renamed_latents(names, {"Y3": "size"}, ["a"]) == (("Y1",), ("Y2", "size"))
-    assert renamed_latents(names, {"Y1": "Y2", "Y2": "Y1"}, ["a"]) == (("Y2",), ("Y1", "Y3"))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"Y9": "x"}, "names has 'Y9', which is not a latent variable. There are: ['Y1', 'Y2']."),
-        ({"Y1": "a"}, "The name 'a' is taken by a column or another latent variable. Choose"),
-        ({"Y1": "Y2"}, "The name 'Y2' is taken by a column or another latent variable. Choose"),
-        ({"Y1": " "}, "names={'Y1': ' '} must map current names of latent variables to new,"),
-        (["Y1"], "names=['Y1'] must map current names of latent variables to new,"),
-    ],
-)
-def test_names_that_cannot_be_are_refused(changes, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        renamed_latents((("Y1",), ("Y2",)), changes, ["a"])

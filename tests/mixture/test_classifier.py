@@ -555,6 +555,28 @@ def test_more_components_than_rows_and_constant_columns():
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_entropy_and_average_posterior_by_hand(corners, n_components):
+    X, y = corners
+    X[::7, 0] = np.nan
+    weight = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
+    model = LatentVariableClassifier(None, n_components, random_state=0)
+    posterior = model.fit(X, y, sample_weight=weight).transform(X)
+    own = posterior.argmax(axis=1)
+    entropy = -sum(
+        w * p * np.log(p) for w, row in zip(weight, posterior, strict=True) for p in row if p > 0
+    )
+    expected = 1.0
+    if n_components > 1:
+        expected -= entropy / (weight.sum() * np.log(n_components))
+        assert 0.1 < expected < 0.999
+    assert_allclose(model.entropy_, expected, rtol=1e-9)
+    means = [
+        np.average(posterior[own == c, c], weights=weight[own == c]) for c in range(n_components)
+    ]
+    assert_allclose(model.average_posterior_, means, rtol=1e-9)
+
+
 def test_iris_is_learned():
     iris = load_dataset("iris", container="numpy")
     model = LatentVariableClassifier(None, n_components=3, random_state=0).fit(iris.X, iris.y)

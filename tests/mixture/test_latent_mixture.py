@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 
 import hypothesis.strategies as st
 import numpy as np
@@ -22,6 +23,7 @@ from latentclass import LatentMixture
 from latentclass.datasets import load_dataset
 from latentclass.engine._em import run_restarts
 from latentclass.engine._mixture_rows import MixtureRows
+from latentclass.exceptions import EmptyComponentWarning
 
 SEARCHES = ["em", "kmeans", "era", "anneal", "mcem"]
 
@@ -370,6 +372,26 @@ def test_entropy_and_average_posterior_by_hand(table):
     assert_array_equal(model.predict(table), own)
     assert_array_equal(clone(model).fit_predict(table), own)
     assert LatentMixture().fit(table).entropy_ == 1.0
+
+
+def test_a_fixed_size_that_leaves_components_empty_warns_once():
+    equal = pd.DataFrame({"a": [1.0] * 30 + [2.0] * 30, "c": ["u"] * 30 + ["v"] * 30})
+    message = (
+        "Only 2 of the 6 components hold rows: the others are the most probable one of no row. Use "
+        "n_components=2, or n_components=range(1, 7) to let the criterion choose."
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = LatentMixture(6, random_state=0).fit(equal)
+    assert [(one.category, str(one.message)) for one in caught] == [
+        (EmptyComponentWarning, message)
+    ]
+    assert caught[0].filename == __file__
+    assert (model.n_components_, model.n_occupied_) == (6, 2)
+    assert_array_equal(model.average_posterior_[2:], 0.0)
+    assert_allclose(model.average_posterior_[:2], model.predict_proba(equal)[[0, 30]].max(axis=1))
+    chosen = LatentMixture(range(1, 7), random_state=0).fit(equal)  # warnings are errors here
+    assert (chosen.n_components_, chosen.n_occupied_) == (2, 2)
 
 
 def test_categories_have_probabilities(table):

@@ -49,7 +49,7 @@ class FittedVerbs:
             int(getattr(self, "n_unlabelled_", 0)),
             columns_by_kind(self.schema_),
             self._shares(),
-            self._structure(),
+            {**self._structure(), **self._own_names()},
             self._fit_facts(),
             str(getattr(self, "why_", "")),
         )
@@ -60,6 +60,10 @@ class FittedVerbs:
 
     def _structure(self) -> dict[str, Any]:
         """Size of the latent structure, by names that a reader knows."""
+        return {}
+
+    def _own_names(self) -> dict[str, str]:
+        """Names of latent variables that the user gave; `NamedLatents` has them."""
         return {}
 
     def _fit_facts(self) -> dict[str, Any]:

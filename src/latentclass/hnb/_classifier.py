@@ -19,6 +19,7 @@ from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
+from latentclass.estimator._latent_names import NamedLatents, Names
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
 from latentclass.hnb._explanation import RuleExplanation
@@ -39,7 +40,7 @@ LEAST_MASS = 1e-6
 impossible, so that a row which shows it can be judged by its state."""
 
 
-class HNBClassifier(AsPublished, CountClassifier):
+class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
     """Hierarchical naive Bayes: pairs of columns are joined by latent variables that read as rules.
 
     Naive Bayes counts twice what two columns both say, and misses what they say only together. Here
@@ -133,8 +134,11 @@ class HNBClassifier(AsPublished, CountClassifier):
     cut_points_ : dict of str to array
         Cut points of each continuous column.
     models_ : list of HNBClassifier
-        The fitted models that are averaged; with `n_models=1` this model alone. The next six
-        attributes belong to a single model: with several, ask each of these.
+        The fitted models that are averaged; with `n_models=1` this model alone. The next seven
+        attributes belong to a single model: with several, ask each of these. New names of latent
+        variables stay in the model that they were given to.
+    latent_names_ : tuple of str
+        Names of the latent variables; see `rename_latents`.
     latent_children_ : dict of str to tuple of str
         The two variables below each latent variable, in the order in which they were added.
     n_states_ : dict of str to int
@@ -454,6 +458,10 @@ class HNBClassifier(AsPublished, CountClassifier):
                 f"models_[0].{asked}."
             )
         return readers[0]
+
+    def _named(self, asked: str) -> Names:
+        self._reader(asked)
+        return super()._named(asked)
 
     @property
     def latent_children_(self) -> dict[str, tuple[str, str]]:

@@ -13,6 +13,7 @@ from latentclass.discrete._model import DiscreteModel
 from latentclass.discrete._network import draw_levels
 from latentclass.estimator._average import Average
 from latentclass.estimator._fitted import Posterior, check_distribution, check_shape
+from latentclass.estimator._latent_names import Names, check_latent_names
 from latentclass.hnb._hierarchy import (
     FilledHierarchy,
     Hierarchy,
@@ -36,14 +37,18 @@ class HierarchyModel(DiscreteModel):
         state.
     ignored : tuple of int
         Top variables whose tables are the same in all classes.
+    names : tuple of tuple of str
+        Names of the latent variables in one group; empty if none were given.
     """
 
     filled: FilledHierarchy
     support: tuple[FloatArray, ...]
     ignored: tuple[int, ...] = ()
+    names: Names = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_latent_names(self.names, len(self.hierarchy.latents))
         n_states = int(self.hierarchy.offsets[-1])
         check_shape("log_theta", self.filled.tables.log_theta, (self.n_classes, n_states))
         for theta in self.filled.thetas:
@@ -81,18 +86,20 @@ class HierarchyModel(DiscreteModel):
         latents = self.hierarchy.latents
         if not latents:
             return labels
-        names = self.variable_names(columns)[len(self.hierarchy.n_levels) :]
         return [
             f"{name}={state}"
-            for name, latent in zip(names, latents, strict=True)
+            for name, latent in zip(self.named(columns)[0], latents, strict=True)
             for state in range(latent.n_states)
         ]
 
     def variable_names(self, columns: list[str]) -> list[str]:
-        """Names of the active columns, then of the latent variables: L1, L2 and so on."""
-        names = [columns[j] for j in self.coding.positions]
-        latent = [free_name(f"L{t + 1}", columns) for t in range(len(self.hierarchy.latents))]
-        return names + latent
+        """Names of the active columns, then of the latent variables."""
+        return [*(columns[j] for j in self.coding.positions), *self.named(columns)[0]]
+
+    def named(self, columns: list[str]) -> Names:
+        """Names of the latent variables: those that were given, or L1, L2 and so on."""
+        numbers = range(1, len(self.hierarchy.latents) + 1)
+        return self.names or (tuple(free_name(f"L{t}", columns) for t in numbers),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +147,10 @@ class AveragedHierarchies(DiscreteModel):
             )
 
         return np.hstack([of_one(one) for one in self.members])
+
+    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+        """Nothing: the latent variables of an average cannot be renamed."""
+        return ()
 
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
         """The names of each hierarchy, with the number of the hierarchy in front."""

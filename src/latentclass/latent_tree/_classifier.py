@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -26,6 +26,7 @@ from latentclass.estimator._average import Average
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training, label_codes
@@ -34,7 +35,6 @@ from latentclass.latent_tree._inspection import (
     GROUP_HEADS,
     ClassTree,
     name_latents,
-    renamed_latents,
     tree_edges,
     tree_groups,
     tree_variables,
@@ -47,7 +47,7 @@ MANY_COLUMNS = 200
 """From more columns on, a warning says that the search takes long."""
 
 
-class LatentTreeClassifier(AsPublished, DiscreteClassifier):
+class LatentTreeClassifier(AsPublished, NamedLatents, DiscreteClassifier):
     """Latent tree classifier: each class has its own tree of latent variables.
 
     The columns are the leaves of a tree whose inner nodes are latent variables. A search finds one
@@ -502,23 +502,6 @@ class LatentTreeClassifier(AsPublished, DiscreteClassifier):
         """Names of the latent variables of each class, in the order of the tree's latent nodes."""
         check_is_fitted(self)
         return dict(zip(self.classes_.tolist(), self._model.names, strict=True))
-
-    def rename_latents(self, names: Mapping[str, str]) -> Self:
-        """Rename latent variables. All outputs use the new names.
-
-        Parameters
-        ----------
-        names : mapping of str to str
-            The new name for each current name.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        new = renamed_latents(self._model.names, names, self.schema_.names)
-        self._model = replace(self._model, names=new)
-        return self
 
     def _class_tree(self, y: Any) -> ClassTree | None:
         """The tree of a class with the names of its nodes; None if no column varies."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from latentclass.data._match import free_name
 from latentclass.estimator._bif import BifVariable
+from latentclass.estimator._latent_names import Names
 from latentclass.latent_tree._arrange import separations
 from latentclass.latent_tree._tree import Tree, edge_information, marginals
-
-Names = tuple[tuple[str, ...], ...]
-"""For each class the names of its latent variables."""
 
 
 @dataclass(frozen=True)
@@ -56,30 +54,6 @@ def name_latents(
             number += 1
             own.append(free_name(f"Y{number}", taken))
     return tuple(map(tuple, names))
-
-
-def renamed_latents(names: Names, changes: Mapping[str, str], column_names: Sequence[str]) -> Names:
-    """Change some names; refuse names that are unknown, empty or taken."""
-    if not isinstance(changes, Mapping) or not all(str(new).strip() for new in changes.values()):
-        raise ValueError(
-            f"names={changes!r} must map current names of latent variables to new, non-empty names."
-        )
-    every = [name for own in names for name in own]
-    unknown = [name for name in changes if name not in every]
-    if unknown:
-        raise ValueError(
-            f"names has {unknown[0]!r}, which is not a latent variable. There are: {every}."
-        )
-    new = tuple(tuple(str(changes.get(name, name)) for name in own) for own in names)
-    seen = list(column_names)
-    for name in (name for own in new for name in own):
-        if name in seen:
-            raise ValueError(
-                f"The name {name!r} is taken by a column or another latent variable. Choose "
-                "another."
-            )
-        seen.append(name)
-    return new
 
 
 GROUP_HEADS = ("latent", "group", "size", "column", "information", "level", "probability")

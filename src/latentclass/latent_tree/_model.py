@@ -12,6 +12,7 @@ from latentclass.data._schema import Table
 from latentclass.discrete._model import DiscreteModel
 from latentclass.estimator._average import Average
 from latentclass.estimator._fitted import Posterior, check_shape
+from latentclass.estimator._latent_names import Names
 from latentclass.latent_tree._tree import observed_codes, sample_nodes
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class LatentTreeModel(DiscreteModel):
     average: Average
     cut_sets: tuple[CutSet, ...]
     trees: tuple[tuple[Tree, ...], ...]
-    names: tuple[tuple[str, ...], ...]
+    names: Names
 
     def __post_init__(self) -> None:
         DiscreteModel.__post_init__(self)
@@ -127,6 +128,10 @@ class LatentTreeModel(DiscreteModel):
             ]
             parts.append(np.hstack(columns))
         return np.concatenate(parts)
+
+    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+        """Names of the latent variables of each class."""
+        return self.names
 
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
         """Class, name and state of each column of `latent`."""

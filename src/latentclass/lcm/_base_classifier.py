@@ -13,12 +13,13 @@ from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, chec
 from latentclass._warn import warn_user
 from latentclass.data._schema import Schema
 from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._latent_names import NamedLatents
 from latentclass.exceptions import TableWarning
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
 
 
-class LatentClassifier(GenerativeClassifier):
+class LatentClassifier(NamedLatents, GenerativeClassifier):
     """Base of latent classification models: common parameters and learned attributes.
 
     The attributes describe the best start.

@@ -132,6 +132,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         Which latent variables each column depends on; all true unless the structure is learned.
     n_latent_, n_components_ : int
         The size that was fitted.
+    latent_names_ : tuple of str
+        Names of the latent variables; see `rename_latents`.
     latent_means_, latent_variances_ : arrays of shape (n_classes, n_latent)
         Mean and variance of each latent variable in each class.
     schema_ : Schema

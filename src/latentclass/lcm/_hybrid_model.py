@@ -23,6 +23,7 @@ from latentclass.estimator._completion import (
 )
 from latentclass.estimator._fitted import Posterior, check_no_nan, check_shape, mark_levels
 from latentclass.estimator._gaussian_model import Scaling
+from latentclass.estimator._latent_names import Names, check_latent_names
 from latentclass.lcm._hybrid_columns import HybridColumns
 from latentclass.lcm._hybrid_em import HybridParams
 from latentclass.lcm._hybrid_posterior import (
@@ -92,6 +93,8 @@ class HybridModel(LatentModel):
         In their standard form (`canonical`), the best start first, without `xi`.
     predict_method : {"bound", "importance", "quadrature"}
         How p(x | class) is computed.
+    names : tuple of tuple of str
+        Names of the latent variables in one group; empty if none were given.
     scaling, class_prior
         Follow from the columns and the parameters.
     """
@@ -99,6 +102,7 @@ class HybridModel(LatentModel):
     columns: HybridColumns
     params: HybridParams
     predict_method: str
+    names: Names = ()
     scaling: Scaling = field(init=False)
     class_prior: FloatArray = field(init=False)
 
@@ -113,6 +117,7 @@ class HybridModel(LatentModel):
         for name in ("log_weight", "coefficient", "noise", "latent_mean", "latent_variance"):
             check_no_nan(name, getattr(params, name))
         check_predict_method(self.predict_method, q)
+        check_latent_names(self.names, q)
         object.__setattr__(self, "scaling", columns.scaling)
         object.__setattr__(self, "class_prior", self.average.class_prior)
 

@@ -22,6 +22,7 @@ from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, check_shape
 from latentclass.estimator._gaussian_model import GaussianModel, Scaling, joint_parts
+from latentclass.estimator._latent_names import Names, check_latent_names
 from latentclass.lcm._em import LCMParams, to_components
 from latentclass.lcm._stick_breaking import Question
 
@@ -62,6 +63,7 @@ class LatentModel(FittedModel, ABC):
     """What the best start shows, in the columns' own units; the same for all kinds of columns."""
 
     scaling: Scaling
+    names: Names
 
     @property
     @abstractmethod
@@ -77,9 +79,14 @@ class LatentModel(FittedModel, ABC):
         """The same model with another way to compute p(x | class); here it is always exact."""
         return self
 
-    def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:  # noqa: ARG002
+    def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
         """Names of the latent variables."""
-        return [f"z{k}" for k in range(self.best.latent_mean.shape[1])]
+        del labels
+        return list(self.named(columns)[0])
+
+    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+        """Names of the latent variables: those that were given, or z0, z1 and so on."""
+        return self.names or (tuple(f"z{k}" for k in range(self.best.latent_mean.shape[1])),)
 
     @property
     def component_prior(self) -> FloatArray:
@@ -128,11 +135,14 @@ class LCMModel(LatentModel, GaussianModel):
         In their standard form (`canonical`), the best start first. They give the `components`.
     label_noise : float
         Share of labels that are drawn at random (see `add_label_noise`).
+    names : tuple of tuple of str
+        Names of the latent variables in one group; empty if none were given.
     """
 
     components: ClassComponents = field(init=False)
     params: LCMParams
     label_noise: float = 0.0
+    names: Names = ()
 
     def __post_init__(self) -> None:
         n_starts, n_classes, n_components = self.params.log_weight.shape
@@ -140,6 +150,7 @@ class LCMModel(LatentModel, GaussianModel):
         check_shape("loadings", self.params.loadings, (n_starts, n_components, n, q))
         check_shape("latent_mean", self.params.latent_mean, (n_starts, n_classes, q))
         check_shape("latent_variance", self.params.latent_variance, (n_starts, n_classes, q))
+        check_latent_names(self.names, q)
         for name in ("loadings", "offsets", "noise", "latent_mean", "latent_variance"):
             check_no_nan(name, getattr(self.params, name))
         object.__setattr__(self, "components", add_full(to_components(self.params)[0]))

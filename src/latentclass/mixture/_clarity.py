@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from latentclass._types import FloatArray
+from latentclass._warn import warn_user
 from latentclass.data._schema import Table
+from latentclass.engine._numeric import divide
+from latentclass.estimator._fitted import FittedModel
 from latentclass.estimator._reading import Training
-from latentclass.naive_bayes._finite_mixture_model import FiniteMixtureModel
+from latentclass.exceptions import EmptyComponentWarning
 
 
 class Clarity(NamedTuple):
@@ -42,13 +45,12 @@ class Clarity(NamedTuple):
 
     @property
     def average_posterior(self) -> FloatArray:
-        """Mean posterior of each component over its own rows; NaN if it has none."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.own_posterior / self.own_weight)
+        """Mean posterior of each component over its own rows; 0 if it has none."""
+        return divide(self.own_posterior, self.own_weight)
 
 
-def measure_clarity(model: FiniteMixtureModel, table: Table, weight: FloatArray) -> Clarity:
-    """The sums of the rows of a table."""
+def measure_clarity(model: FittedModel, table: Table, weight: FloatArray) -> Clarity:
+    """The sums of the rows of a table, for a model whose `latent` is P(component | x)."""
     posterior = model.latent(table, one_class, None)
     own = posterior.argmax(axis=1)[:, None] == np.arange(posterior.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,9 +61,26 @@ def measure_clarity(model: FiniteMixtureModel, table: Table, weight: FloatArray)
     )  # fmt: skip
 
 
-def part_clarity(model: FiniteMixtureModel, part: Training) -> Clarity:
+def part_clarity(model: FittedModel, part: Training) -> Clarity:
     """The sums of the rows of a part."""
     return measure_clarity(model, part.table, part.weight)
+
+
+def count_occupied(average_posterior: FloatArray) -> int:
+    """Number of components with own rows."""
+    return int(np.sum(average_posterior > 0))  # not of NaN, which stood for 0 in older files
+
+
+def warn_of_empty(average_posterior: FloatArray) -> None:
+    """Warn of components without own rows."""
+    n, n_occupied = len(average_posterior), count_occupied(average_posterior)
+    if n_occupied < n:
+        warn_user(
+            f"Only {n_occupied} of the {n} components hold rows: the others are the most probable "
+            f"one of no row. Use n_components={n_occupied}, or n_components=range(1, {n + 1}) to "
+            "let the criterion choose.",
+            EmptyComponentWarning,
+        )
 
 
 def one_class(table: Table) -> FloatArray:

@@ -24,8 +24,10 @@ from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
+from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.mixture._clarity import measure_clarity
 from latentclass.mixture._classifier_choice import Found, Recipe, fewest_components
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import (
@@ -109,7 +111,7 @@ class LabelledRows:
         return self.take(keep, weight[keep])
 
 
-class LatentVariableClassifier(AsPublished, GenerativeClassifier):
+class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
     """Mixture with a classifier in each component: the latent variable classifier of [1]_.
 
         P(y | x) = sum_c P(c | x) P(y | c, x)
@@ -211,13 +213,21 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
     n_models_ : int
         Number of models that are averaged; 1 without `average`.
     component_weights_ : array of shape (n_components_,)
-        P(c) of the best model, the largest first. This and the next three are of the best model.
+        P(c) of the best model, the largest first. This and the next four are of the best model.
+    latent_names_ : tuple of str
+        Names of the components; see `rename_latents`.
     class_shares_ : array of shape (n_components_, n_classes)
         P(y | c).
     means_, scales_ : arrays of shape (n_components_, n_continuous)
         Mean and standard deviation of each continuous column in each component.
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
+    entropy_ : float
+        Relative entropy of P(c | x) of the training rows in the best model: 1 if the component of
+        each row is certain, 0 if all components are equally probable.
+    average_posterior_ : array of shape (n_components_,)
+        Mean P(c | x) of each component of the best model over the training rows for which it is the
+        most probable: near 1 if the component is clearly separate, 0 if it has no such row.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
@@ -328,6 +338,9 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
 
     _most_levels = None
 
+    entropy_: float
+    average_posterior_: FloatArray
+
     def __init__(
         self,
         estimator: Any = "kernel_logistic_regression",
@@ -425,6 +438,7 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
         rows = LabelledRows(data, table, distinct.y, training.schema, training.n_classes)
         found, log_losses = self._choose(rows, distinct, seed, progress)
         result, model = found.best, found.model
+        clarity = measure_clarity(model, table, distinct.weight)
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
         record = SearchRecord(
             result.history,
@@ -438,6 +452,8 @@ class LatentVariableClassifier(AsPublished, GenerativeClassifier):
             "log_losses_": log_losses,
             "chosen_estimator_": found.recipe.estimator,
             "traces_": result.histories,
+            "entropy_": clarity.entropy,
+            "average_posterior_": clarity.average_posterior,
         }
         return Learned(model, record, attributes)
 

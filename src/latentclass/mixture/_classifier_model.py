@@ -18,6 +18,7 @@ from latentclass.estimator._fitted import (
     check_no_nan,
     check_shape,
 )
+from latentclass.estimator._latent_names import Names, check_latent_names
 from latentclass.mixture._classifier_em import log_class_posterior
 from latentclass.naive_bayes._components import ProductComponents
 
@@ -89,6 +90,8 @@ class LatentVariableModel(FittedModel):
         log P(c).
     classifiers : Classifiers
         P(y | c, x).
+    names : tuple of tuple of str
+        Names of the components of the best model, by size, in one group; empty if none were given.
     average : Average
         How the models are averaged.
     class_prior : array of shape (n_classes,)
@@ -97,6 +100,7 @@ class LatentVariableModel(FittedModel):
     components: ProductComponents
     log_weight: FloatArray
     classifiers: Classifiers
+    names: Names = ()
     average: Average = field(init=False)
     class_prior: FloatArray = field(init=False)
 
@@ -105,6 +109,7 @@ class LatentVariableModel(FittedModel):
         check_no_nan("log_weight", self.log_weight)
         check_distribution("weights of the components", np.exp(self.log_weight))
         check_shape("mean", self.components.params.mean, (self.log_weight.size, None))
+        check_latent_names(self.names, self.n_components)
         shares = self.classifiers.shares
         check_shape("class shares", shares, (*self.log_weight.shape, None))
         check_distribution("class shares", shares)
@@ -157,9 +162,13 @@ class LatentVariableModel(FittedModel):
         return np.asarray(self.by_block(visit, table, n_jobs)[:, self.order])
 
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
-        """Numbers of the components."""
-        del labels, columns
-        return [str(c) for c in range(self.n_components)]
+        """Names of the components."""
+        del labels
+        return list(self.named(columns)[0])
+
+    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+        """Names of the components: those that were given, or numbers."""
+        return self.names or (tuple(map(str, range(self.n_components))),)
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """Draw (c, x) from the mixture, and keep a row with probability P(y | c, x)."""

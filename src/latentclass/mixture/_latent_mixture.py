@@ -29,6 +29,7 @@ from latentclass.engine._product_mixture import MixtureParams, MixtureStats
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
+from latentclass.estimator._latent_names import NamedLatents, is_own
 from latentclass.estimator._parted import read_parts
 from latentclass.estimator._parts import Parts, refuse_beside_parts
 from latentclass.estimator._published import AsPublished
@@ -41,7 +42,14 @@ from latentclass.estimator._reading import (
 )
 from latentclass.estimator._review import warn_of_row_numbers
 from latentclass.estimator._verbs import FittedVerbs
-from latentclass.mixture._clarity import Clarity, measure_clarity, one_class, part_clarity
+from latentclass.mixture._clarity import (
+    Clarity,
+    count_occupied,
+    measure_clarity,
+    one_class,
+    part_clarity,
+    warn_of_empty,
+)
 from latentclass.mixture._compiled_em import suit_size
 from latentclass.mixture._hard_assignment import MixtureSearch
 from latentclass.mixture._parted_mixture import mixture_parts
@@ -66,6 +74,7 @@ class ReadRows(NamedTuple):
 
 class LatentMixture(
     AsPublished,
+    NamedLatents,
     TableReader,
     FittedVerbs,
     CallbackSupportMixin,
@@ -146,13 +155,18 @@ class LatentMixture(
         held-out log-likelihood. Lower is better. Empty if there was only one number.
     weights_ : array of shape (n_components_,)
         Share of each component, the largest first.
+    latent_names_ : tuple of str
+        Names of the components, at first their numbers; see `rename_latents`.
     means_, scales_ : arrays of shape (n_components_, n_continuous)
         Mean and standard deviation of each continuous column in each component.
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
     average_posterior_ : array of shape (n_components_,)
         Mean posterior of each component over the training rows for which it is the most probable:
-        near 1 if the component is clearly separate, NaN if it has no such row.
+        near 1 if the component is clearly separate, 0 if it has no such row.
+    n_occupied_ : int
+        Number of components that are the most probable one of some training row. If the others
+        were asked for by a single number, `fit` warns of them (`EmptyComponentWarning`).
     entropy_ : float
         Relative entropy of the posteriors of the training rows: 1 if the component of each row is
         certain, 0 if all components are equally probable.
@@ -240,6 +254,8 @@ class LatentMixture(
     """The mixture, as the only class of a finite mixture model."""
 
     n_parameters_: int
+    entropy_: float
+    average_posterior_: FloatArray
 
     _most_levels = None
 
@@ -322,6 +338,8 @@ class LatentMixture(
             schema, table, weight = self._read_table(X, sample_weight)
             read = self._join(schema, table, weight, read_columns(X))
             fitted = self._fit_rows(read, numbers, progress)
+        if len(numbers) == 1:
+            warn_of_empty(fitted["average_posterior_"])
         store_fitted(self, fitted)
         progress.end()
         return self
@@ -580,7 +598,11 @@ class LatentMixture(
         return super()._read(X)
 
     def _shares(self) -> dict[Any, float]:
-        return dict(enumerate(self.weights_.tolist()))
+        names = [name if is_own(name) else k for k, name in enumerate(self.latent_names_)]
+        return dict(zip(names, self.weights_.tolist(), strict=True))
+
+    def _own_names(self) -> dict[str, str]:
+        return {}  # `_shares` has them
 
     def _structure(self) -> dict[str, Any]:
         return {"components": self.n_components_, "free parameters": int(self.n_parameters_)}
@@ -593,6 +615,12 @@ class LatentMixture(
         """Components of the mixture that was kept."""
         check_is_fitted(self)
         return self._model.n_states
+
+    @property
+    def n_occupied_(self) -> int:
+        """Components that are the most probable one of some training row."""
+        check_is_fitted(self)
+        return count_occupied(self.average_posterior_)
 
     @property
     def weights_(self) -> FloatArray:
@@ -636,10 +664,9 @@ class LatentMixture(
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that `transform` gives; `input_features` is not used."""
         del input_features  # scikit-learn's signature: ours depend on the model alone
-        check_is_fitted(self)
         prefix = type(self).__name__.lower()
-        names = [f"{prefix}_component{k}" for k in range(self.n_components_)]
-        return np.array(names, dtype=object)
+        names = [name if is_own(name) else f"component{name}" for name in self.latent_names_]
+        return np.array([f"{prefix}_{name}" for name in names], dtype=object)
 
     @computation
     def predict(self, X: Any) -> IndexArray:

@@ -16,6 +16,7 @@ from latentclass.estimator._fitted import (
     check_no_nan,
     check_shape,
 )
+from latentclass.estimator._latent_names import Names, check_latent_names
 from latentclass.naive_bayes._components import ProductComponents
 
 SWEEPS = 100
@@ -35,11 +36,14 @@ class FiniteMixtureModel(FittedModel):
         One for each class and state of the hidden variable, the states of a class together.
     log_share : array of shape (n_classes, n_states)
         log p(h | class).
+    names : tuple of tuple of str
+        Names of the states of a plain mixture in one group; empty if none were given.
     """
 
     class_prior: FloatArray
     components: ProductComponents
     log_share: FloatArray
+    names: Names = ()
 
     def __post_init__(self) -> None:
         check_shape("class_prior", self.class_prior, (None,))
@@ -47,6 +51,7 @@ class FiniteMixtureModel(FittedModel):
         check_shape("log_share", self.log_share, (self.n_classes, None))
         check_no_nan("log_share", self.log_share)
         check_distribution("log_share", np.exp(self.log_share))
+        check_latent_names(self.names, self.n_states)
         check_shape("mean", self.components.params.mean, (self.log_share.size, None))
 
     @property
@@ -85,6 +90,10 @@ class FiniteMixtureModel(FittedModel):
         """Each class with each state of the hidden variable."""
         del columns
         return [f"{label}_{h}" for label in labels for h in range(self.n_states)]
+
+    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+        """Names of the states: those that were given, or numbers."""
+        return self.names or (tuple(map(str, range(self.n_states))),)
 
     def sample_table(self, y: IndexArray, rng: np.random.Generator) -> Table:
         """Draw one row for each class code."""

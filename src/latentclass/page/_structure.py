@@ -36,8 +36,9 @@ class Shown:
 
     @property
     def can_rename(self) -> bool:
-        """Whether latent variables can get other names."""
-        return hasattr(self._part, "rename_latents")
+        """Whether latent variables can be chosen on the page and get other names."""
+        single = len(getattr(self._part, "models_", [self._part])) == 1
+        return single and any(hasattr(self._part, name) for name in ("latent_groups", "rules"))
 
     @property
     def has_rules(self) -> bool:

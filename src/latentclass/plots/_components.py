@@ -30,6 +30,8 @@ class ComponentsDisplay:
         Names of the lines: continuous columns, and categories as "column = category".
     weights : array of shape (n_components,)
         Share of each component.
+    latent_names : sequence of str, optional
+        Names of the components; by default their numbers.
 
     Attributes
     ----------
@@ -53,12 +55,18 @@ class ComponentsDisplay:
     texts_: list[Any]
 
     def __init__(
-        self, values: FloatArray, deviations: FloatArray, names: Sequence[str], weights: FloatArray
+        self,
+        values: FloatArray,
+        deviations: FloatArray,
+        names: Sequence[str],
+        weights: FloatArray,
+        latent_names: Sequence[str] | None = None,
     ) -> None:
         self.values = values
         self.deviations = deviations
         self.names = list(names)
         self.weights = weights
+        self.latent_names = list(latent_names or map(str, range(len(weights))))
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None, **plot_options: Any) -> Self:
@@ -86,7 +94,7 @@ class ComponentsDisplay:
         overall = (mean @ weights)[:, None]
         whole = np.sqrt((variance + (mean - overall) ** 2) @ weights)[:, None]
         deviations = np.divide(mean - overall, whole, out=np.zeros_like(mean), where=whole > 0)
-        return cls(mean, deviations, names, weights).plot(ax, **plot_options)
+        return cls(mean, deviations, names, weights, model.latent_names_).plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, numbers: bool | None = None, colorbar: bool = True) -> Self:
         """Draw into `ax`, or into a new figure.
@@ -106,7 +114,8 @@ class ComponentsDisplay:
         self.ax_, self.figure_ = make_axes(ax, figsize=size)
         numbers = fits_numbers(self.values.shape) if numbers is None else numbers
         texts = np.vectorize("{:.3g}".format, otypes=[str])(self.values) if numbers else None
-        labels = [f"{k}\n{weight:.0%}" for k, weight in enumerate(self.weights)]
+        shares = zip(self.latent_names, self.weights, strict=True)
+        labels = [f"{name}\n{weight:.0%}" for name, weight in shares]
         self.image_, self.texts_ = draw_heat_map(
             self.ax_, self.deviations, texts, self.names, labels
         )

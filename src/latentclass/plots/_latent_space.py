@@ -111,7 +111,7 @@ class LatentSpaceDisplay:
             model.classes_,
             model.latent_means_[:, chosen],
             np.sqrt(model.latent_variances_[:, chosen]),
-            (f"z{chosen[0]}", f"z{chosen[1]}"),
+            (model.latent_names_[chosen[0]], model.latent_names_[chosen[1]]),
         )
         return display.plot(ax, **plot_options)
 

@@ -14,6 +14,7 @@ from latentclass.plots._model import (
     LCM_PARTS,
     continuous_names,
     fitted,
+    latent_labels,
     latent_questions,
     standardised_loadings,
 )
@@ -43,6 +44,8 @@ class LoadingsDisplay:
         The component that is drawn.
     n_components : int, default=1
         Number of components of the model.
+    latent_names : sequence of str, optional
+        Names of the latent variables; by default z0, z1 and so on.
 
     Attributes
     ----------
@@ -76,12 +79,14 @@ class LoadingsDisplay:
         names: Sequence[str],
         component: int = 0,
         n_components: int = 1,
+        latent_names: Sequence[str] | None = None,
     ) -> None:
         self.loadings = loadings
         self.edges = edges
         self.names = list(names)
         self.component = component
         self.n_components = n_components
+        self.latent_names = latent_labels(latent_names, loadings)
 
     @classmethod
     def from_estimator(
@@ -116,7 +121,7 @@ class LoadingsDisplay:
         asked = [question.loadings[component] for question in questions]
         loadings = np.vstack([standardised_loadings(model)[component], *asked])
         edges = np.vstack([model.edges_, np.ones((len(asked), loadings.shape[1]), dtype=bool)])
-        display = cls(loadings, edges, names, int(component), n_components)
+        display = cls(loadings, edges, names, int(component), n_components, model.latent_names_)
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Any = None, *, numbers: bool | None = None, colorbar: bool = True) -> Self:
@@ -145,7 +150,7 @@ class LoadingsDisplay:
             np.ma.masked_array(self.loadings, mask=~self.edges),
             texts,
             self.names,
-            [f"z{k}" for k in range(n_columns)],
+            self.latent_names,
         )
         self.hatches_ = [
             self.ax_.add_patch(

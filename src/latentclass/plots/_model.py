@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,11 @@ def continuous_column(schema: Schema, entry: Any) -> int:
         kind = schema.columns[j].kind
         raise ValueError(f"features contains {names[j]!r}, but that column is {kind}. {there}")
     return j
+
+
+def latent_labels(names: Sequence[str] | None, by_latent: FloatArray) -> list[str]:
+    """Names of latent variables, z0, z1 and so on if there are none; one per column of an array."""
+    return [f"z{k}" for k in range(by_latent.shape[1])] if names is None else list(names)
 
 
 def continuous_names(model: Any) -> list[str]:

@@ -14,6 +14,7 @@ from latentclass.plots._model import (
     continuous_names,
     discrete_names,
     fitted,
+    latent_labels,
     latent_questions,
     standardised_loadings,
 )
@@ -61,6 +62,8 @@ class ModelGraphDisplay:
     logistic : sequence of str, default=()
         Names of the discrete columns that depend on the latent variables, as in binary and hybrid
         models.
+    latent_names : sequence of str, optional
+        Names of the latent variables; by default z0, z1 and so on.
 
     Attributes
     ----------
@@ -96,6 +99,7 @@ class ModelGraphDisplay:
         discrete: Sequence[str] = (),
         n_components: int = 1,
         logistic: Sequence[str] = (),
+        latent_names: Sequence[str] | None = None,
     ) -> None:
         self.strengths = strengths
         self.edges = edges
@@ -103,6 +107,7 @@ class ModelGraphDisplay:
         self.discrete = list(discrete)
         self.n_components = n_components
         self.logistic = list(logistic)
+        self.latent_names = latent_labels(latent_names, strengths)
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
@@ -111,10 +116,11 @@ class ModelGraphDisplay:
         share = model.class_prior_ @ model.component_prior_
         squares = np.einsum("m,mnq->nq", share, standardised_loadings(model) ** 2)
         discrete, questions = discrete_names(model), latent_questions(model)
+        names, latent = continuous_names(model), model.latent_names_
         if not questions:
             strengths = np.sqrt(squares)
-            display = cls(strengths, model.edges_, continuous_names(model), discrete, len(share))
-            return display.plot(ax)
+            drawn = cls(strengths, model.edges_, names, discrete, len(share), (), latent)
+            return drawn.plot(ax)
         edges = np.zeros((len(discrete), squares.shape[1]), dtype=bool)
         by_column = np.zeros(edges.shape)
         for j, name in enumerate(discrete):
@@ -124,8 +130,7 @@ class ModelGraphDisplay:
                 by_column[j] = share @ np.mean(np.square(mine), axis=0)
         strengths = np.sqrt(np.vstack([squares, by_column]))
         edges = np.vstack([model.edges_, edges])
-        names = continuous_names(model)
-        return cls(strengths, edges, names, (), len(share), discrete).plot(ax)
+        return cls(strengths, edges, names, (), len(share), discrete, latent).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or into a new figure."""
@@ -184,8 +189,8 @@ class ModelGraphDisplay:
 
     def _draw_nodes(self, places: _Places) -> None:
         draw_node(self.ax_, places.top, "class", size=CLASS_NODE, colour="white", marker="s")
-        for k, place in enumerate(places.latent):
-            draw_node(self.ax_, place, f"z{k}", size=750, colour=PALE, marker="o")
+        for name, place in zip(self.latent_names, places.latent, strict=True):
+            draw_node(self.ax_, place, name, size=750, colour=PALE, marker="o")
         states = f"m\n0..{self.n_components - 1}"
         for place in places.component:
             draw_node(self.ax_, place, states, size=1000, colour=PALE, marker="s")

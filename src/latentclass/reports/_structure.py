@@ -80,10 +80,14 @@ def groups_of(model: Any, rows: Rows) -> tuple[list[str], IndexArray] | None:
     if not hasattr(model, "component_weights_"):
         return None
     names = [
-        f"component {c} ({percent(float(weight))})"
-        for c, weight in enumerate(model.component_weights_)
+        f"{name} ({percent(float(weight))})"
+        for name, weight in zip(_component_names(model), model.component_weights_, strict=True)
     ]
     return names, np.asarray(model.transform(rows.X)).argmax(axis=1)
+
+
+def _component_names(model: Any) -> list[str]:
+    return [f"component {cut(plain(name))}" for name in model.latent_names_]
 
 
 # ------------------------------------------------------------------------ the average
@@ -295,8 +299,9 @@ def _apart(
     low, high = int(means[:, k].argmin()), int(means[:, k].argmax())
     if low == high:
         return ""
+    latent = cut(plain(model.latent_names_[k]))
     return (
-        f"Latent variable z{k} separates the classes most: it is low in "
+        f"Latent variable {latent} separates the classes most: it is low in "
         f"{cut(classes[low])} and high in {cut(classes[high])}.{_stands_for(model, names, k)}"
     )
 
@@ -333,7 +338,7 @@ def _plane(model: Any, rows: Rows, means: FloatArray, deviations: FloatArray) ->
         "Each point is a row, placed by the two latent variables that separate the classes most. "
         "An ellipse covers about 86 % of a class as the model sees it (two standard deviations). "
         "Where ellipses overlap, rows are hard to tell apart by these two alone.",
-        (f"z{first}", f"z{second}"),
+        (plain(model.latent_names_[first]), plain(model.latent_names_[second])),
         tuple(rows.classes),
         tuple(
             (round(float(a), 4), round(float(b), 4), int(code))
@@ -360,7 +365,7 @@ def _loadings(model: Any, names: list[str], n_latent: int) -> MapFinding:
         "Loadings: what the latent variables stand for",
         "By how many of its standard deviations a column changes when the latent variable changes "
         f"by one.{which}{some}",
-        tuple(f"z{k}" for k in range(shown)),
+        tuple(map(plain, model.latent_names_[:shown])),
         tuple(plain(names[j]) for j in order),
         tuple(tuple(number(float(v), 2) for v in values[j, :shown]) for j in order),
         tuple(tuple(float(np.clip(v, -1, 1)) for v in values[j, :shown]) for j in order),
@@ -388,7 +393,7 @@ def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
     return MapFinding(
         "Categories: what the latent variables stand for",
         "By how much the log-odds of a category change when the latent variable changes by one.",
-        tuple(f"z{k}" for k in range(shown)),
+        tuple(map(plain, model.latent_names_[:shown])),
         tuple(names[j] for j in order),
         tuple(tuple(number(float(v), 2) for v in values[j, :shown]) for j in order),
         tuple(tuple(float(v / top) for v in values[j, :shown]) for j in order),
@@ -403,6 +408,7 @@ def _components(model: Any, rows: Rows) -> Structure:
     weights = np.asarray(model.component_weights_)
     shares = np.asarray(model.class_shares_)
     kept = min(len(weights), MOST_SIZES)
+    heads = tuple(_component_names(model)[:kept])
     table = TableFinding(
         "Components and their classes",
         "A component is a group of rows that are alike, found together with the classes. Each has "
@@ -414,12 +420,11 @@ def _components(model: Any, rows: Rows) -> Structure:
         ),
         ("text", "bar", *["bar"] * min(len(rows.classes), MOST_SIZES)),
         tuple(
-            (f"component {c}", float(weights[c]), *map(float, shares[c, :MOST_SIZES]))
-            for c in range(kept)
+            (head, float(weights[c]), *map(float, shares[c, :MOST_SIZES]))
+            for c, head in enumerate(heads)
         ),
         len(weights) - kept,
     )
-    heads = tuple(f"component {c}" for c in range(kept))
     profile = _profile_map(
         model, rows, weights, heads,
         "Profiles of the components",
@@ -433,7 +438,7 @@ def _components(model: Any, rows: Rows) -> Structure:
     )
     if len(weights) > 1:
         mixed = [
-            f"component {c} is mostly {cut(rows.classes[int(shares[c].argmax())])} "
+            f"{heads[c]} is mostly {cut(rows.classes[int(shares[c].argmax())])} "
             f"({percent(float(shares[c].max()))})"
             for c in range(min(len(weights), 3))
         ]
