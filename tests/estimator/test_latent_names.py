@@ -39,7 +39,7 @@ def test_names_can_be_changed_and_exchanged():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"Y9": "x"}, "names has 'Y9', which is no latent variable. There are: ['Y1', 'Y2']."),
+        ({"Y9": "x"}, "names has 'Y9', which is not a latent variable. There are: ['Y1', 'Y2']."),
         ({"Y1": "a"}, "The name 'a' is taken by a column or another latent variable. Choose"),
         ({"Y1": "Y2"}, "The name 'Y2' is taken by a column or another latent variable. Choose"),
         ({"Y1": " "}, "names={'Y1': ' '} must map current names of latent variables to new,"),

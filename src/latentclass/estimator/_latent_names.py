@@ -78,7 +78,7 @@ def renamed_latents(names: Names, changes: Mapping[str, str], column_names: Sequ
     unknown = [name for name in changes if name not in every]
     if unknown:
         raise ValueError(
-            f"names has {unknown[0]!r}, which is no latent variable. There are: {every}."
+            f"names has {unknown[0]!r}, which is not a latent variable. There are: {every}."
         )
     new = tuple(tuple(changes.get(name, name) for name in own) for own in names)
     seen = list(column_names)
