@@ -101,8 +101,8 @@ def _standing() -> str:
     """Return the classifiers of `IN_README` under three conditions, as a table in Markdown."""
     found = []
     for entry in list_entries("field")[: len(CONDITIONS)]:
-        path = next(iter(records_of(entry).values()))
-        found.append({(one.row, one.column): one.value for one in read_records(path)})
+        records = [one for path in records_of(entry).values() for one in read_records(path)]
+        found.append({(one.row, one.column): one.value for one in records})
     lines = [["", *CONDITIONS], ["---"] * (len(CONDITIONS) + 1)]
     lines += [[name, *(_loss_and_accuracy(cells, name) for cells in found)] for name in IN_README]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -350,3 +350,16 @@ def test_no_report_is_written_if_none_is_wanted_or_none_can_be_made(
     assert ended.code == 0
     assert "No report is written, because it needs jinja2: python -m pip install" in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["customers.csv", "m.lc"]
+
+
+def test_gradient_boosting_is_left_out_with_very_many_classes(tmp_path):
+    """It has a tree for each class and round, and one of its fits cannot be stopped."""
+    table = tmp_path / "codes.csv"
+    rows = [f"{number % 60},k{number % 60}" for number in range(240)]
+    table.write_text("x,code\n" + "\n".join(rows) + "\n")
+    ended = run(
+        "fit", table, "-t", "code", "-m", "naive-bayes", "--no-report", "-o", tmp_path / "c.lc"
+    )
+    assert ended.code in (0, 3)
+    assert "Not compared, for lack of time: gradient boosting." in ended.err
+    assert "\nlogistic regression " in ended.err

@@ -321,9 +321,14 @@ def compare_with_peers(out: Console, job: Job, seed: int) -> None:
     if not job.folds or job.interrupted:
         return
     from latentclass.cli._held_out import OutOfTimeError, score_on_folds
-    from latentclass.reports._peers import PEERS, SHOWN
+    from latentclass.data._labels import encode_labels
+    from latentclass.reports._peers import PEERS, SHOWN, too_slow
 
+    n_classes = len(encode_labels(job.y)[0])
     for name, shown in SHOWN.items():
+        if too_slow(name, n_classes):
+            job.out_of_time.append(shown)
+            continue
         try:
             with Progress(out, f"comparing with {shown}"):
                 job.scores[shown] = score_on_folds(
@@ -423,7 +428,7 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
             "is a little too good."
         )
     if job.out_of_time:
-        out.say(f"No time was left to compare with: {', '.join(job.out_of_time)}.")
+        out.say(f"Not compared, for lack of time: {', '.join(job.out_of_time)}.")
     if job.weight is not None and len(job.scores) > 1:
         out.say("The other methods learned without the weights; all scores are weighted.")
     if not job.folds:

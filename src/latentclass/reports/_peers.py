@@ -29,3 +29,11 @@ SHOWN = {
     "gradient-boosting": "gradient boosting",
 }
 """Those beside every fit, and how they are called there."""
+
+MOST_BOOSTED = 50
+"""Classes up to which gradient boosting is shown: each round fits a tree for each of them."""
+
+
+def too_slow(name: str, n_classes: int) -> bool:
+    """Whether a classifier takes too long with so many classes to be shown beside a fit."""
+    return name == "gradient-boosting" and n_classes > MOST_BOOSTED

@@ -18,7 +18,7 @@ from latentclass.evaluation._metrics import (
     brier,
     expected_calibration_error,
 )
-from latentclass.reports._peers import PEERS
+from latentclass.reports._peers import PEERS, too_slow
 from latentclass.reports._summary import (
     ClassScore,
     CutOff,
@@ -137,7 +137,11 @@ def refit(
 ) -> tuple[IndexArray, IndexArray, dict[str, FloatArray]]:
     """Held-out rows, the part of each, and what each classifier says about them."""
     contenders = {type(model).__name__: unfitted(model)}
-    contenders |= {name: PEERS[peer](SEED) for name, peer in BESIDE.items()}
+    contenders |= {
+        name: PEERS[peer](SEED)
+        for name, peer in BESIDE.items()
+        if not too_slow(peer, len(model.classes_))
+    }
     labels = np.empty(rows.n_rows, dtype=object)
     labels[rows.labelled] = model.classes_[rows.codes[rows.labelled]].tolist()
     splitter = LabelledKFold(n_folds if n_folds > 1 else ONCE, shuffle=True, random_state=SEED)
