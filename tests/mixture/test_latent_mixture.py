@@ -377,7 +377,7 @@ def test_entropy_and_average_posterior_by_hand(table):
 def test_a_fixed_size_that_leaves_components_empty_warns_once():
     equal = pd.DataFrame({"a": [1.0] * 30 + [2.0] * 30, "c": ["u"] * 30 + ["v"] * 30})
     message = (
-        "Only 2 of the 6 components hold rows: the others are the most probable one of no row. Use "
+        "Only 2 of the 6 components hold rows: no row most probably belongs to the others. Use "
         "n_components=2, or n_components=range(1, 7) to let the criterion choose."
     )
     with warnings.catch_warnings(record=True) as caught:
