@@ -160,6 +160,12 @@ SHARED = {
         "1 prints each candidate and each EM iteration to standard error.",
         "1 prints each iteration to standard error.",
     ),
+    "average_posterior_": (
+        "Mean posterior of each component over the training rows for which it is the most "
+        "probable: near 1 if the component is clearly separate, 0 if it has no such row.",
+        "Mean P(c | x) of each component over the training rows for which it is the most probable: "
+        "near 1 if the component is clearly separate, 0 if it has no such row.",
+    ),
     "calibration_": (
         "With `calibrate`, the learned temperature and the held-out log-loss before and after "
         "it; otherwise empty.",
@@ -175,6 +181,12 @@ SHARED = {
     ),
     "cut_points_": ("Cut points of each continuous column.",),
     "depends_on_class_": ("Whether the class is a parent of each column.",),
+    "entropy_": (
+        "Relative entropy of the posteriors of the training rows: 1 if the component of each row "
+        "is certain, 0 if all components are equally probable.",
+        "Relative entropy of P(c | x) of the training rows: 1 if the component of each row is "
+        "certain, 0 if all components are equally probable.",
+    ),
     "feature_names_in_": ("Names of the columns, if the table had names.",),
     "history_": (
         "Objective per row (log-likelihood plus log-prior): at the start and after each EM step.",
@@ -182,6 +194,11 @@ SHARED = {
         "the kept start.",
     ),
     "latent_means_": ("Mean and variance of each latent variable in each class.",),
+    "latent_names_": (
+        "Names of the latent variables; see `rename_latents`.",
+        "Names of the latent variables of each class; see `rename_latents`.",
+        "Names of the components, at first their numbers; see `rename_latents`.",
+    ),
     "latent_variances_": ("Mean and variance of each latent variable in each class.",),
     "log_likelihood_": (
         "log p(X, y), summed over rows with their weights; unlabelled rows count by log p(x).",

@@ -308,7 +308,11 @@ cells = st.one_of(st.sampled_from([0.0, 1.0, 7.5]), st.floats(-1e6, 1e6, width=3
     prior=st.sampled_from([None, 1.0]),
 )
 @settings(max_examples=120)
-@pytest.mark.filterwarnings("ignore:Columns .* have no value", "ignore:The search")
+@pytest.mark.filterwarnings(
+    "ignore:Columns .* have no value",
+    "ignore:The search",
+    "ignore::latentclass.exceptions.EmptyComponentWarning",
+)
 def test_any_table_gives_a_density(numbers, words, copies, k, search, prior):
     """Holes, duplicates, constant columns, more components than rows."""
     X = np.repeat(np.concatenate([numbers.astype(object), words], axis=1), copies, axis=0)
@@ -377,7 +381,7 @@ def test_entropy_and_average_posterior_by_hand(table):
 def test_a_fixed_size_that_leaves_components_empty_warns_once():
     equal = pd.DataFrame({"a": [1.0] * 30 + [2.0] * 30, "c": ["u"] * 30 + ["v"] * 30})
     message = (
-        "Only 2 of the 6 components hold rows: no row most probably belongs to the others. Use "
+        "The rows belong most probably to only 2 of the 6 components: the rest is empty. Use "
         "n_components=2, or n_components=range(1, 7) to let the criterion choose."
     )
     with warnings.catch_warnings(record=True) as caught:
@@ -445,7 +449,7 @@ def test_parameters_that_make_no_sense_are_refused(table, parameters, message):
 
 
 def test_sparse_tables_and_wrong_weights_are_refused(table):
-    with pytest.raises(TypeError, match=r"LatentMixture needs a dense table: pass X.toarray\(\)"):
+    with pytest.raises(TypeError, match=r"LatentMixture takes dense ones: X.toarray\(\)"):
         LatentMixture().fit(sp.csr_array(np.eye(3)))
     with pytest.raises(ValueError, match=r"sample_weight\[1\] is -1; weights must be finite"):
         LatentMixture().fit(table, sample_weight=np.r_[1.0, -1.0, np.ones(118)])

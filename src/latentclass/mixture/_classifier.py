@@ -213,9 +213,9 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
     n_models_ : int
         Number of models that are averaged; 1 without `average`.
     component_weights_ : array of shape (n_components_,)
-        P(c) of the best model, the largest first. This and the next four are of the best model.
+        P(c) of the best model, the largest first. This and the next seven are of the best model.
     latent_names_ : tuple of str
-        Names of the components; see `rename_latents`.
+        Names of the components, at first their numbers; see `rename_latents`.
     class_shares_ : array of shape (n_components_, n_classes)
         P(y | c).
     means_, scales_ : arrays of shape (n_components_, n_continuous)
@@ -223,11 +223,11 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
     entropy_ : float
-        Relative entropy of P(c | x) of the training rows in the best model: 1 if the component of
-        each row is certain, 0 if all components are equally probable.
+        Relative entropy of P(c | x) of the training rows: 1 if the component of each row is
+        certain, 0 if all components are equally probable.
     average_posterior_ : array of shape (n_components_,)
-        Mean P(c | x) of each component of the best model over the training rows for which it is the
-        most probable: near 1 if the component is clearly separate, 0 if it has no such row.
+        Mean P(c | x) of each component over the training rows for which it is the most probable:
+        near 1 if the component is clearly separate, 0 if it has no such row.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
