@@ -27,7 +27,7 @@ MASKS = {
     r"\d+\.\d\d s\b": "0.00 s",
     r"^written by .*": "written by latentclass ..., scikit-learn ..., numpy ..., python ...",
     r"^[\d,]+ bytes, sha256 .*": "... bytes, sha256 ...",
-    r"^latentclass compiles .*\n": "",
+    r"^latentclass is compiling .*\n": "",
     r"^Run on \d{4}-\d\d-\d\d": "Run on 2026-01-31",
 }
 """What depends on the machine and the versions of libraries, and how it is shown."""

@@ -102,8 +102,8 @@ def test_a_long_compilation_is_announced_once(caplog):
     compilation.begin()
     compilation.begin()  # a kernel that the first one calls
     assert wait_for_message(caplog) == [
-        "latentclass is compiling this model's kernels, once per installation. This can take ten "
-        "to twenty seconds."
+        "latentclass is compiling the kernels of this kind of model, once per installation. This "
+        "can take a minute; latentclass.warmup does it ahead of time."
     ]
     compilation.end()
     compilation.end()

@@ -381,7 +381,7 @@ def test_entropy_and_average_posterior_by_hand(table):
 def test_a_fixed_size_that_leaves_components_empty_warns_once():
     equal = pd.DataFrame({"a": [1.0] * 30 + [2.0] * 30, "c": ["u"] * 30 + ["v"] * 30})
     message = (
-        "The rows belong most probably to only 2 of the 6 components: the rest is empty. Use "
+        "The rows belong most probably to only 2 of the 6 components; the rest are empty. Use "
         "n_components=2, or n_components=range(1, 7) to let the criterion choose."
     )
     with warnings.catch_warnings(record=True) as caught:
