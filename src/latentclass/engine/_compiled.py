@@ -91,8 +91,8 @@ class Compilation:
         with self._lock:
             self._left = 0.0
         LOG.warning(
-            "latentclass is compiling the kernels of this kind of model, once per installation. This "
-            "can take a minute; latentclass.warmup does it ahead of time."
+            "latentclass is compiling the kernels of this kind of model, once per installation. "
+            "This can take a minute; latentclass.warmup does it ahead of time."
         )
 
 
