@@ -161,8 +161,6 @@ SHARED = {
         "1 prints each iteration to standard error.",
     ),
     "average_posterior_": (
-        "Mean posterior of each component over the training rows for which it is the most "
-        "probable: near 1 if the component is clearly separate, 0 if it has no such row.",
         "Mean P(c | x) of each component over the training rows for which it is the most probable: "
         "near 1 if the component is clearly separate, 0 if it has no such row.",
     ),

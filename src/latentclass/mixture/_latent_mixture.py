@@ -162,7 +162,7 @@ class LatentMixture(
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
     average_posterior_ : array of shape (n_components_,)
-        Mean posterior of each component over the training rows for which it is the most probable:
+        Mean P(c | x) of each component over the training rows for which it is the most probable:
         near 1 if the component is clearly separate, 0 if it has no such row.
     n_occupied_ : int
         Number of components that are the most probable one of some training row. If the others
