@@ -180,8 +180,6 @@ SHARED = {
     "cut_points_": ("Cut points of each continuous column.",),
     "depends_on_class_": ("Whether the class is a parent of each column.",),
     "entropy_": (
-        "Relative entropy of the posteriors of the training rows: 1 if the component of each row "
-        "is certain, 0 if all components are equally probable.",
         "Relative entropy of P(c | x) of the training rows: 1 if the component of each row is "
         "certain, 0 if all components are equally probable.",
     ),

@@ -168,7 +168,7 @@ class LatentMixture(
         Number of components that are the most probable one of some training row. If the others
         were asked for by a single number, `fit` warns of them (`EmptyComponentWarning`).
     entropy_ : float
-        Relative entropy of the posteriors of the training rows: 1 if the component of each row is
+        Relative entropy of P(c | x) of the training rows: 1 if the component of each row is
         certain, 0 if all components are equally probable.
     schema_ : Schema
         Names, kinds and categories of the columns.
