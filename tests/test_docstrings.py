@@ -163,8 +163,6 @@ SHARED = {
     "average_posterior_": (
         "Mean posterior of each component over the training rows for which it is the most "
         "probable: near 1 if the component is clearly separate, 0 if it has no such row.",
-        "Mean P(c | x) of each component over the training rows for which it is the most probable: "
-        "near 1 if the component is clearly separate, 0 if it has no such row.",
     ),
     "calibration_": (
         "With `calibrate`, the learned temperature and the held-out log-loss before and after "
@@ -184,8 +182,6 @@ SHARED = {
     "entropy_": (
         "Relative entropy of the posteriors of the training rows: 1 if the component of each row "
         "is certain, 0 if all components are equally probable.",
-        "Relative entropy of P(c | x) of the training rows: 1 if the component of each row is "
-        "certain, 0 if all components are equally probable.",
     ),
     "feature_names_in_": ("Names of the columns, if the table had names.",),
     "history_": (
@@ -196,7 +192,6 @@ SHARED = {
     "latent_means_": ("Mean and variance of each latent variable in each class.",),
     "latent_names_": (
         "Names of the latent variables; see `rename_latents`.",
-        "Names of the latent variables of each class; see `rename_latents`.",
         "Names of the components, at first their numbers; see `rename_latents`.",
     ),
     "latent_variances_": ("Mean and variance of each latent variable in each class.",),
@@ -274,6 +269,7 @@ OWN_WORDS = {
     "class_prior_": {"ProjectedNaiveBayes"},
     "converged_": {"AutoLatentClassifier", "HNBClassifier"},
     "cut_points_": {"LatentTreeClassifier", "MDLDiscretizer"},
+    "latent_names_": {"LatentTreeClassifier"},
     "history_": {
         "AutoLatentClassifier",
         "HNBClassifier",
