@@ -44,9 +44,9 @@ SHARED = {
         "holds just 0 and 1); None: none; or a list of names or positions, or a mask.",
     ),
     "cv": (
-        "Number of folds, stratified by class and dealt by what the rows hold; or a scikit-learn "
-        "splitter, or a list of (training, test) row numbers in which no row is tested twice, "
-        "which are used as they are. Rows without label are always learned from.",
+        "Number of folds, stratified by class and assigned by what the rows hold; or a "
+        "scikit-learn splitter, or a list of (training, test) row numbers in which no row is "
+        "tested twice, which are used as they are. Rows without label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
@@ -161,8 +161,8 @@ SHARED = {
         "1 prints each iteration to standard error.",
     ),
     "average_posterior_": (
-        "Mean posterior of each component over the training rows for which it is the most "
-        "probable: near 1 if the component is clearly separate, 0 if it has no such row.",
+        "Mean P(c | x) of each component over the training rows for which it is the most probable: "
+        "near 1 if the component is clearly separate, 0 if it has no such row.",
     ),
     "calibration_": (
         "With `calibrate`, the learned temperature and the held-out log-loss before and after "
@@ -180,8 +180,8 @@ SHARED = {
     "cut_points_": ("Cut points of each continuous column.",),
     "depends_on_class_": ("Whether the class is a parent of each column.",),
     "entropy_": (
-        "Relative entropy of the posteriors of the training rows: 1 if the component of each row "
-        "is certain, 0 if all components are equally probable.",
+        "Relative entropy of P(c | x) of the training rows: 1 if the component of each row is "
+        "certain, 0 if all components are equally probable.",
     ),
     "feature_names_in_": ("Names of the columns, if the table had names.",),
     "history_": (
