@@ -213,8 +213,7 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
     n_models_ : int
         Number of models that are averaged; 1 without `average`.
     component_weights_ : array of shape (n_components_,)
-        P(c) of the best model, the largest first. This and the next seven are of the best model;
-        posteriors are P(c | x), without the label.
+        P(c) of the best model, the largest first. This and the next seven are of the best model.
     latent_names_ : tuple of str
         Names of the components, at first their numbers; see `rename_latents`.
     class_shares_ : array of shape (n_components_, n_classes)
@@ -224,10 +223,10 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
     probabilities_ : dict of str to array of shape (n_components_, n_categories)
         For each discrete column by name, the probability of each category in each component.
     entropy_ : float
-        Relative entropy of the posteriors of the training rows: 1 if the component of each row is
+        Relative entropy of P(c | x) of the training rows: 1 if the component of each row is
         certain, 0 if all components are equally probable.
     average_posterior_ : array of shape (n_components_,)
-        Mean posterior of each component over the training rows for which it is the most probable:
+        Mean P(c | x) of each component over the training rows for which it is the most probable:
         near 1 if the component is clearly separate, 0 if it has no such row.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
