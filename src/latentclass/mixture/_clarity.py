@@ -76,9 +76,9 @@ def warn_of_empty(average_posterior: FloatArray) -> None:
     n, n_occupied = len(average_posterior), count_occupied(average_posterior)
     if n_occupied < n:
         warn_user(
-            f"The rows belong most probably to only {n_occupied} of the {n} components: the rest is "
-            f"empty. Use n_components={n_occupied}, or n_components=range(1, {n + 1}) to let the "
-            "criterion choose.",
+            f"The rows belong most probably to only {n_occupied} of the {n} components: the rest "
+            f"is empty. Use n_components={n_occupied}, or n_components=range(1, {n + 1}) to let "
+            "the criterion choose.",
             EmptyComponentWarning,
         )
 
