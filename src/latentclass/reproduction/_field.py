@@ -45,6 +45,9 @@ BY_TABLE = 10
 
 SCORES = {"log_loss": "log-loss", "accuracy": "accuracy, %", "brier": "Brier score", "ece": "ECE"}
 SECONDS = "fit, s"
+MINUTES = {1: {"quick": 35.0}, 2: {"quick": 35.0}}
+"""By the number of the condition. Its two tables and its figure share their results."""
+
 N_TESTED = {"quick": 1, "paper": 2}
 
 PROTOCOL = (
@@ -202,6 +205,7 @@ def _entries() -> Iterator[Entry]:
             "classifiers": (*ours(), *PEERS),
             "protocol": PROTOCOL,
             "profiles": PROFILES,
+            "minutes": MINUTES.get(number, {}),
         }
         yield Entry(
             kind="table",

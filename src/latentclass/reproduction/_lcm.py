@@ -272,6 +272,7 @@ ENTRIES = (
             "LCM(q,m;T): least, median and most of the five folds."
         ),
         profiles=PROFILES,
+        minutes={"quick": 3.1},
         run=table_1,
         rows=ROWS,
         look_for=(
@@ -291,6 +292,7 @@ ENTRIES = (
             "Ties count for all."
         ),
         profiles=PROFILES,
+        minutes={"quick": 9.2},
         run=table_2,
     ),
     Entry(
