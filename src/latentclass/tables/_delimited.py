@@ -88,6 +88,15 @@ class DelimitedReader:
             return self.given_decimal
         return settle_decimal(self._kinds or self._sample_kinds(), self.dialect.separator)
 
+    @property
+    def thousands(self) -> str | None:
+        """The mark between thousands in columns of numbers, if some have one; as `decimal`."""
+        decimal, given = self.decimal, self.given_decimal is not None
+        kinds = self._kinds or self._sample_kinds()
+        read = {read_as(kind, decimal, given=given) for kind in kinds}
+        marks = {"comma thousands": ",", "point thousands": "."}
+        return next((mark for kind, mark in marks.items() if kind in read), None)
+
     def _sample_kinds(self) -> list[Kind]:
         width = len(self.dialect.names)
         text = io.StringIO()
@@ -155,9 +164,9 @@ class DelimitedReader:
         return kinds
 
     def _read_as(self) -> list[Kind]:
-        decimal = self.decimal
+        decimal, given = self.decimal, self.given_decimal is not None
         return [
-            "text" if name in self.text else read_as(kind, decimal)
+            "text" if name in self.text else read_as(kind, decimal, given=given)
             for name, kind in zip(self.names, self._kinds or [], strict=True)
         ]
 
