@@ -47,6 +47,10 @@ STREAM_BLOCK = 2**18
 BLANK = 16
 """Cells of up to so many spaces are missing, as the empty cell is."""
 
+NO_ROWS = (
+    "there are names of columns, but no rows below them. Export the table again, or check the name "
+    "of the file."
+)
 NULLS = [*MISSING, *(" " * width for width in range(1, BLANK + 1)), *(f" {m}" for m in MISSING[1:])]
 
 
@@ -79,7 +83,7 @@ class DelimitedReader:
         self.text = frozenset(self.text)
         if not self.dialect.rows and self.scan.whole:
             self._refuse_odd_quote()
-            raise self.source.fault("there are names of columns, but no rows below them.")
+            raise self.source.fault(NO_ROWS)
 
     @property
     def decimal(self) -> str:
@@ -223,7 +227,7 @@ class DelimitedReader:
 
     def _refuse_no_rows(self, n_rows: int) -> None:
         if not n_rows:
-            raise self.source.fault("there are names of columns, but no rows below them.")
+            raise self.source.fault(NO_ROWS)
 
     def _refuse_odd_quote(self) -> None:
         """Look for a quote that is not closed, which pyarrow may take as the end of the file."""
