@@ -170,6 +170,24 @@ def test_text_is_numbers_if_declared_continuous(tmp_path):
     ) in ended.err
 
 
+def test_thousands(tmp_path):
+    rows = draw_customers()
+    for k, row in enumerate(rows[1:]):
+        row[1] = f"{900 + 37 * k:,}"
+    path = write_csv(tmp_path / "c.csv", rows)
+    arguments = ["fit", path, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
+    ended = run(*arguments, "--continuous", "visits")
+    assert ended.code == 1
+    assert (
+        "'1,011' in row 4 is not a number. Write numbers without thousands separators, or pass "
+        "--decimal . if all cells of the column are numbers like this.\n"
+    ) in ended.err
+    ended = run(*arguments, "--decimal", ".")
+    assert ended.code == 0
+    assert "separator ',', thousands ','" in ended.err
+    assert latentclass.load(tmp_path / "m.lc").schema_.kinds["visits"] == "continuous"
+
+
 def test_weights(customers, tmp_path):
     rows = draw_customers()
     for k, row in enumerate(rows):

@@ -118,6 +118,15 @@ def test_files_of_other_formats(fitted, new, tmp_path):
     assert ended.out == run("predict", fitted(), new).out
 
 
+def test_python_finds_codes_as_the_command_does(fitted, new):
+    """In Python, codes that the command learned as text come as numbers."""
+    table = latentclass.read_table(new)
+    assert table["zone"].dtype.kind in "if"
+    found = latentclass.load(fitted()).predict_proba(table)
+    told = run("predict", fitted(), new, "--proba").rows[1:]
+    np.testing.assert_array_equal(np.array([row[3:] for row in told], dtype=float), found)
+
+
 def test_text_where_the_model_learned_numbers(fitted, new, tmp_path):
     rows = read_csv(new)
     rows[4][0] = "much"

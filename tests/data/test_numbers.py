@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latentclass.data._numbers import TABLE_SIZE, DistinctNumbers, NumberCoder
+from latentclass.data._numbers import TABLE_SIZE, DistinctNumbers, NumberCoder, label_codes
 
 NAN = float("nan")
 
@@ -50,7 +50,7 @@ def test_booleans_are_zero_and_one():
 
 
 def test_text_has_no_number():
-    assert encode(["red", "3"], [3.0, NAN]) == [-1, -1]
+    assert encode(["red", "three"], [3.0, NAN]) == [-1, -1]
     assert encode(["red", 3], [3.0]) == [1]
 
 
@@ -91,3 +91,31 @@ def test_two_numbers_are_coded_as_more_are(categories):
     more = encode([*categories, 10**9], values)
     assert encode(categories, values) == more
     assert encode(categories, categories) == [0, 1]
+
+
+def test_a_number_matches_the_text_that_writes_it():
+    categories = ["red", "102", "101", "2.5", "-3", "7.0", "007"]
+    assert encode(categories, [101, 102, 2.5, -3, 7, 103, NAN]) == [2, 1, 3, 4, 5, -1, -1]
+    assert label_codes([101, 101.0, 2.5, 7.0, 103, True], categories) == [2, 2, 3, 5, -1, -1]
+
+
+def test_zeros_in_front_and_other_writings_mean_something():
+    assert encode(["007", "1e3", "+5", " 6"], [7, 1000, 5, 6]) == [-1] * 4
+    assert label_codes(["007", "1e3", "+5", " 6"], [7, 1000, 5, 6]) == [-1] * 4
+
+
+def test_text_matches_the_number_that_it_writes():
+    categories = [0, 1, 101, 2.5]
+    assert label_codes(["101", "101.0", "2.5", "1", "red"], categories) == [2, 2, 3, 1, -1]
+    assert label_codes(["1", "0", "True"], [False, True]) == [-1] * 3  # not numbers
+
+
+def test_an_exact_match_comes_first():
+    assert encode(["1", 1, "2.0", "2"], [1, 2]) == [1, 3]
+    assert label_codes(["1", 1, "2.0", "2", 2], ["1", 1, "2.0", "2"]) == [0, 1, 2, 3, 3]
+
+
+def test_numbers_too_large_to_be_exact_do_not_match():
+    assert encode([str(2**53)], [2.0**53]) == [-1]
+    assert label_codes([str(2**53)], [2**53]) == [-1]
+    assert label_codes([2**53 + 1], [str(2**53 + 1)]) == [0]  # no float in between

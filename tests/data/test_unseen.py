@@ -45,3 +45,10 @@ def test_numbers_are_counted(convert):
 def test_a_column_without_any_value_in_fit_knows_none():
     schema, _ = learn_schema(pd.DataFrame({"a": pd.Series([None, None], dtype="string")}))
     assert unseen_values(schema, pd.DataFrame({"a": ["x", "x"]})) == {"a": {"x": 2}}
+
+
+def test_codes_as_numbers_are_those_learned_as_text():
+    schema, _ = learn_schema(pd.DataFrame({"code": ["101", "102"], "size": [1.0, 2.0]}))
+    new = pd.DataFrame({"code": [101, 103], "size": [1.0, 2.0]})
+    assert unseen_values(schema, new) == {"code": {103: 1}}
+    assert unseen_values(schema, new.astype({"code": "category"})) == {"code": {103: 1}}

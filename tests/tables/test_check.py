@@ -96,6 +96,14 @@ FIRES = {
         ("x", [f"{v:.2f}".replace(".", ",") for v in NUMBERS]),
         ("x", [f"{2 + abs(v):.3f},50" for v in NUMBERS]),  # thousands: 1.234,50
     ],
+    "thousands": [
+        ("x", [f"{1000 + 5000 * abs(v):,.2f}" for v in NUMBERS]),
+        ("x", [f"{100 + 5000 * abs(v):,.0f}" for v in NUMBERS]),
+        ("order_no", [f"{100 + 5000 * abs(v):,.0f}".replace(",", "'") for v in NUMBERS]),
+        ("x", [f"{100 + 5000 * abs(v):,.2f}".replace(",", "\u00a0").replace(".", ",")
+               for v in NUMBERS]),
+        ("x", [f"{9000 * abs(v):,.2f}" if i % 20 else "none" for i, v in enumerate(NUMBERS)]),
+    ],
     "numbers as text": [
         ("x", [f"{v:.3f}" for v in NUMBERS]),
         ("x", [f"{v:.3f}" if i % 20 else "None" for i, v in enumerate(NUMBERS)]),
@@ -337,6 +345,29 @@ def test_verdicts():
     assert check_table(FRAME, NUMBERS).verdict == (
         "The target looks like a quantity, not like classes."
     )
+
+
+def test_thousands_are_for_a_person_to_settle():
+    plain = check_table(FRAME.assign(x=[f"{5000 + 900 * v:,.0f}" for v in NUMBERS]), Y)
+    (flag,) = plain.flags
+    assert flag.sentence.startswith("holds numbers with thousands separators, such as '")
+    assert flag.sentence.endswith(
+        ". If the comma marks thousands, read the file with a decimal point."
+    )
+    assert (flag.option, plain.options) == ("--decimal .", [])
+    swiss = [f"{5000 + 900 * v:,.0f}".replace(",", "'") for v in NUMBERS]
+    (flag,) = check_table(FRAME.assign(x=swiss), Y).flags
+    assert flag.sentence.endswith('". Write them without.')
+    assert flag.option == ""
+
+
+def test_a_decimal_comma_is_no_help_for_words():
+    cells = [f"{v:.2f}".replace(".", ",") if i % 20 else "n/a" for i, v in enumerate(NUMBERS)]
+    check = check_table(FRAME.assign(x=cells), Y)
+    flag = next(flag for flag in check.flags if flag.column == "x")
+    assert flag.kind == "decimal comma"
+    assert flag.sentence.endswith(", beside 'n/a'. Leave such cells empty.")
+    assert check.options == []
 
 
 def test_options_say_each_thing_once():

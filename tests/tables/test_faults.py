@@ -26,8 +26,13 @@ RAGGED = (
 )
 LIKE_DATA = "this line looks like data, not like names of columns ({}). Write a line with the "
 LIKE_DATA += "names above it."
-NO_ROWS = "there are names of columns, but no rows below them."
-ENCODING = "Name the encoding, for example encoding='latin-1', or save the file as UTF-8."
+NO_ROWS = (
+    "there are names of columns, but no rows below them. Export the table again, or check the name "
+    "of the file."
+)
+EMPTY = "the file is empty. Export it again, or check its name."
+BINARY = "this is not a text file. Save the table as CSV or Parquet, or check the name of the file."
+ENCODING = "Name the encoding, for example latin-1, or save the file as UTF-8."
 
 
 def fault_of(data, name="x.csv", **options):
@@ -48,9 +53,9 @@ def _in_empty_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "x.csv: the file is empty."),
-        (" \n\n", "x.csv: the file is empty."),
-        ("\ufeff", "x.csv: the file is empty."),
+        ("", f"x.csv: {EMPTY}"),
+        (" \n\n", f"x.csv: {EMPTY}"),
+        ("\ufeff", f"x.csv: {EMPTY}"),
         ("a,b\n", f"x.csv: {NO_ROWS}"),
         ("a,b\n\n\n", f"x.csv: {NO_ROWS}"),
         (",\n1,2\n", "x.csv, line 1: the first line has no names. Write the names of the "
@@ -93,11 +98,16 @@ def test_text(text, expected):
         ("a,b\nx,é\n".encode(), {"encoding": "ascii"},
          f"x.csv, line 2: byte 0xc3 is not ascii. {ENCODING}"),
         ("a,b\nx,y\n".encode("utf-16-le"), {},
-         "x.csv, line 1: every second byte is NUL. If it is text, pass encoding='utf-16-le'."),
+         "x.csv, line 1: every second byte is NUL. If it is text, name its encoding: utf-16-le."),
+        ("a,b\nx,y\n".encode("utf-16-be"), {},
+         "x.csv, line 1: every second byte is NUL. If it is text, name its encoding: utf-16-be."),
+        (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0\x3e\0\x01\0\0\0" * 9, {},
+         f"x.csv: {BINARY}"),
+        (b"name\0\x01\x02\x03 of a record\0\x04\x05\n" * 20, {}, f"x.csv: {BINARY}"),
         (b"a,b\n1,2\n", {"encoding": "klingon"},
-         "x.csv: encoding='klingon' is not known. Name one such as 'utf-8' or 'cp1252'."),
+         "x.csv: the encoding 'klingon' is not known. Name one such as utf-8 or cp1252."),
         (b"a,b\n1,2\n", {"encoding": "rot13"},
-         "x.csv: encoding='rot13' is not known. Name one such as 'utf-8' or 'cp1252'."),
+         "x.csv: the encoding 'rot13' is not known. Name one such as utf-8 or cp1252."),
         (b"PAR1\0\0\0", {}, "x.csv: this is a Parquet file. Give it the ending .parquet."),
         (b"ARROW1\0\0", {}, "x.csv: this is an Arrow file. Give it the ending .feather."),
         (b"PK\x03\x04123", {},
@@ -127,7 +137,8 @@ ARFF = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@data\n"
          "'relational', but only numeric, {...}, string and date can be read."),
         ("@attribute a real\n@attribute a real\n@data\n",
          "x.arff, line 2: two attributes are called 'a'. Rename one."),
-        (ARFF, "x.arff: there are no rows below @data."),
+        (ARFF, "x.arff: there are no rows below @data. Export the file again, or check its "
+         "name."),
         (ARFF + "1,x\n2\n", "x.arff, line 6: 1 cell instead of 2, which is the number of "
          "attributes. Correct the line."),
         (ARFF + "{0 1}\n", "x.arff, line 5: rows in braces (sparse ARFF) cannot be read. Write "

@@ -284,7 +284,7 @@ def test_names_that_are_rising_numbers():
         (["None", "1"], "string", ["None", "1"]),
         (["1", "2", "x"], "string", ["1", "2", "x"]),
         (["2020-01-02", ""], "string", ["2020-01-02", None]),
-        (["1.234,5", "2,5"], "string", ["1.234,5", "2,5"]),
+        (["1.234,5", "2,5"], "double", [1234.5, 2.5]),
         (["", ""], "string", [None, None]),
         (['"a;b"', '"say ""x"""'], "string", ["a;b", 'say "x"']),
         (['"two\nlines"', "x"], "string", ["two\nlines", "x"]),

@@ -14,7 +14,14 @@ import click
 
 from latentclass.cli._app import INTERRUPTED, PARTIAL, CommandError, Partial, command
 from latentclass.cli._console import Console, console
-from latentclass.cli._input import as_text, labels_of, need_column, open_file, table_options
+from latentclass.cli._input import (
+    as_text,
+    cell_advice,
+    labels_of,
+    need_column,
+    open_file,
+    table_options,
+)
 from latentclass.cli._models import ModelName, make_model, read_settings
 from latentclass.cli._output import check_output, force_option
 from latentclass.cli._progress import Progress
@@ -228,8 +235,7 @@ def declare(table: Any, categorical: Sequence[str], continuous: Sequence[str], p
                 new = (pc.utf8_trim_whitespace(cells) if text else cells).cast(pa.float64())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise CommandError(
-                    f"{path!r}, column {name!r} is declared continuous, but "
-                    f"{_first_text(cells)} is not a number. Correct the cell, or leave it empty."
+                    f"{path!r}, column {name!r} is declared continuous, but {_first_text(cells)}"
                 ) from None
         table = table.set_column(place, name, new)
     return table
@@ -240,8 +246,8 @@ def _first_text(cells: Any) -> str:
         try:
             float(cell if cell is not None else 0)
         except (ValueError, TypeError):
-            return f"{cell!r} in row {row + 1}"
-    return "a cell"
+            return f"{cell!r} in row {row + 1} is not a number. {cell_advice(cell)}"
+    return "a cell is not a number. Correct it, or leave it empty."
 
 
 def read_weights(cells: Any, name: str, path: str) -> Any:

@@ -26,7 +26,10 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--separator", help="The separator of cells, if it is not detected; \\t for tab."
         ),
-        click.option("--decimal", help="Decimal sign, '.' or ',', if it is not detected."),
+        click.option(
+            "--decimal",
+            help="Decimal sign, '.' or ',', if it is not detected. The other may mark thousands.",
+        ),
         click.option("--encoding", help="Encoding of the text, if it is not detected."),
     )
     for option in reversed(options):
@@ -226,8 +229,21 @@ def _refuse(path: str, first_row: int, cells: Any, column: Any) -> None:
         except ValueError:
             raise CommandError(
                 f"{path!r}, row {first_row + place + 1}, column {column.name!r} holds {cell!r}, "
-                f"but the model learned {_word(column)} there. Correct the cell, or leave it empty."
+                f"but the model learned {_word(column)} there. {cell_advice(cell)}"
             ) from None
+
+
+def cell_advice(cell: Any) -> str:
+    """What to do about a cell that should be a number."""
+    from latentclass.tables._facts import thousands_mark
+
+    mark = thousands_mark(str(cell))
+    if mark is None:
+        return "Correct the cell, or leave it empty."
+    advice = "Write numbers without thousands separators"
+    if mark != ",":
+        return f"{advice}."
+    return f"{advice}, or pass --decimal . if all cells of the column are numbers like this."
 
 
 def _word(column: Any) -> str:

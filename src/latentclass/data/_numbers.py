@@ -1,7 +1,12 @@
-"""Numbers as categories: find the distinct ones and encode them."""
+"""Numbers as categories: find the distinct ones and encode them.
+
+The same codes may come as text from one place and as numbers from another. So a number and a text
+that is the usual way to write it are the same category, unless a column knows both.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,26 +20,63 @@ TABLE_SIZE = 2**16
 EXACT = 2**53
 """From here on a float64 stands for several whole numbers, so it cannot be a category."""
 
+WRITTEN = re.compile(r"-?[0-9]{1,16}(\.[0-9]+)?")
+
+
+def written_number(text: str) -> float | None:
+    """The number that a text is the usual way to write, or None.
+
+    Examples
+    --------
+    >>> written_number("101"), written_number("101.0"), written_number("2.5")
+    (101.0, 101.0, 2.5)
+    >>> written_number("007"), written_number("1e3"), written_number("red")
+    (None, None, None)
+    """
+    if WRITTEN.fullmatch(text) is None:
+        return None
+    number = float(text)
+    return number if text in _ways_to_write(number) and abs(number) < EXACT else None
+
+
+def _ways_to_write(number: float) -> tuple[str, ...]:
+    """A number as text, the most usual way first."""
+    return (str(int(number)), repr(number)) if number.is_integer() else (repr(number),)
+
+
+def label_codes(labels: Sequence[Any], categories: Sequence[Any]) -> list[int]:
+    """The position of each label in a list of categories; -1 for unknown labels."""
+    known = {category: code for code, category in enumerate(categories)}
+    return [
+        known[label] if label in known else _code_in_other_type(label, categories, known)
+        for label in labels
+    ]
+
+
+def _code_in_other_type(label: Any, categories: Sequence[Any], known: dict[Any, int]) -> int:
+    if isinstance(label, str):
+        number = written_number(label)
+        code = -1 if number is None else known.get(number, -1)
+        return -1 if code >= 0 and isinstance(categories[code], bool) else code  # True == 1
+    if isinstance(label, bool) or not isinstance(label, int | float):
+        return -1
+    ways = (str(label),) if isinstance(label, int) else _ways_to_write(label)
+    return next((known[text] for text in ways if text in known), -1)
+
 
 class NumberCoder:
     """Encode numbers by their position in a list of categories; -1 for NaN and unknown numbers.
 
-    Categories that are text, or numbers too large to be exact as float64, match no number.
+    Text matches the number that it writes. Numbers too large to be exact as float64 match nothing.
     """
 
     def __init__(self, categories: Sequence[Any] | FloatArray) -> None:
         if isinstance(categories, np.ndarray):
             usable, values = np.arange(len(categories)), categories
         else:
-            usable = np.array(
-                [
-                    code
-                    for code, value in enumerate(categories)
-                    if isinstance(value, int | float) and abs(value) < EXACT
-                ],
-                dtype=np.intp,
-            )
-            values = np.array([float(categories[int(code)]) for code in usable])
+            codes = _codes_of_numbers(categories)
+            usable = np.array(list(codes.values()), dtype=np.intp)
+            values = np.array(list(codes), dtype=np.float64)
         order = np.argsort(values, kind="stable")
         self._order, self._sorted = usable[order], values[order]
         self._table: CodeArray | None = None
@@ -81,6 +123,21 @@ class NumberCoder:
         place = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
         known = self._sorted[place] == values
         return np.where(known, self._order[place], -1).astype(np.int32)
+
+
+def _codes_of_numbers(categories: Sequence[Any]) -> dict[float, int]:
+    """The code of each number among some categories, then of each that is there only as text."""
+    codes = {
+        float(value): code
+        for code, value in enumerate(categories)
+        if isinstance(value, int | float) and abs(value) < EXACT
+    }
+    texts = [(code, value) for code, value in enumerate(categories) if isinstance(value, str)]
+    for code, text in sorted(texts, key=lambda pair: len(pair[1])):  # 101 before 101.0
+        number = written_number(text)
+        if number is not None:
+            codes.setdefault(number, code)
+    return codes
 
 
 class DistinctNumbers:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from latentclass._types import BoolArray, CodeArray, FloatArray, IndexArray
 from latentclass.data._match import rename_hint, some
-from latentclass.data._numbers import EXACT, DistinctNumbers, NumberCoder
+from latentclass.data._numbers import EXACT, DistinctNumbers, NumberCoder, label_codes
 from latentclass.data._read import Labels, Numbers, RawTable, read_raw, refuse_empty
 
 Kind = Literal["continuous", "binary", "nominal"]
@@ -580,8 +580,7 @@ def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> CodeAr
         _refuse_infinite(raw.values[:, None], [column.name])
         coded = NumberCoder(column.values).encode(raw.values)
     else:
-        known = {label: code for code, label in enumerate(column.values)}
-        lookup = [known.get(label, -1) for label in raw.labels]
+        lookup = label_codes(raw.labels, column.values)
         coded = np.array([*lookup, -1], dtype=np.int32)[raw.codes]  # code -1 selects the last
     if handle_unknown == "error":
         _refuse_unknown(coded, raw, column)

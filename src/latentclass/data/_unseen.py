@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from latentclass.data._numbers import NumberCoder
+from latentclass.data._numbers import NumberCoder, label_codes
 from latentclass.data._read import Numbers, RawColumn, read_raw
 from latentclass.data._schema import Column, Schema
 
@@ -48,7 +48,7 @@ def _count_unseen(raw: RawColumn, column: Column) -> dict[Any, int]:
         values, counts = np.unique(odd, return_counts=True)
         whole = [int(value) if value.is_integer() else value for value in values.tolist()]
         return dict(zip(whole, counts.tolist(), strict=True))
-    known = set(column.values)
+    codes = label_codes(raw.labels, column.values)
     counts = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.labels))
-    pairs = zip(raw.labels, counts.tolist(), strict=True)
-    return {label: count for label, count in pairs if count and label not in known}
+    found = zip(raw.labels, codes, counts.tolist(), strict=True)
+    return {label: count for label, code, count in found if count and code < 0}

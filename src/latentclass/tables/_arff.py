@@ -82,7 +82,9 @@ class ArffReader:
                 arrays = [self._column(self.attributes[j], columns[j], at) for j in wanted]
                 yield pa.table(arrays, schema=schema)
         if not found:
-            raise self.source.fault("there are no rows below @data.")
+            raise self.source.fault(
+                "there are no rows below @data. Export the file again, or check its name."
+            )
 
     def _lines(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.source.open(), encoding=self.scan.encoding)

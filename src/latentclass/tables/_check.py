@@ -73,7 +73,7 @@ NOT_FITTED = {"unreadable", "infinite", "one class", "no labels"}
 DOUBTS = {"leak", "missing tells the class"}
 """Flags that the verdict names, because they may make a model worthless."""
 
-BY_HAND = DOUBTS | {"padded numbers"}
+BY_HAND = DOUBTS | {"padded numbers", "thousands"}
 """Flags whose option is not among the ready ones, because a person must decide."""
 
 READY = ("--drop", "--categorical", "--continuous", "--decimal")

@@ -47,6 +47,10 @@ STREAM_BLOCK = 2**18
 BLANK = 16
 """Cells of up to so many spaces are missing, as the empty cell is."""
 
+NO_ROWS = (
+    "there are names of columns, but no rows below them. Export the table again, or check the name "
+    "of the file."
+)
 NULLS = [*MISSING, *(" " * width for width in range(1, BLANK + 1)), *(f" {m}" for m in MISSING[1:])]
 
 
@@ -79,7 +83,7 @@ class DelimitedReader:
         self.text = frozenset(self.text)
         if not self.dialect.rows and self.scan.whole:
             self._refuse_odd_quote()
-            raise self.source.fault("there are names of columns, but no rows below them.")
+            raise self.source.fault(NO_ROWS)
 
     @property
     def decimal(self) -> str:
@@ -87,6 +91,15 @@ class DelimitedReader:
         if self.given_decimal is not None:
             return self.given_decimal
         return settle_decimal(self._kinds or self._sample_kinds(), self.dialect.separator)
+
+    @property
+    def thousands(self) -> str | None:
+        """The mark between thousands in columns of numbers, if some have one; as `decimal`."""
+        decimal, given = self.decimal, self.given_decimal is not None
+        kinds = self._kinds or self._sample_kinds()
+        read = {read_as(kind, decimal, given=given) for kind in kinds}
+        marks = {"comma thousands": ",", "point thousands": "."}
+        return next((mark for kind, mark in marks.items() if kind in read), None)
 
     def _sample_kinds(self) -> list[Kind]:
         width = len(self.dialect.names)
@@ -155,9 +168,9 @@ class DelimitedReader:
         return kinds
 
     def _read_as(self) -> list[Kind]:
-        decimal = self.decimal
+        decimal, given = self.decimal, self.given_decimal is not None
         return [
-            "text" if name in self.text else read_as(kind, decimal)
+            "text" if name in self.text else read_as(kind, decimal, given=given)
             for name, kind in zip(self.names, self._kinds or [], strict=True)
         ]
 
@@ -214,7 +227,7 @@ class DelimitedReader:
 
     def _refuse_no_rows(self, n_rows: int) -> None:
         if not n_rows:
-            raise self.source.fault("there are names of columns, but no rows below them.")
+            raise self.source.fault(NO_ROWS)
 
     def _refuse_odd_quote(self) -> None:
         """Look for a quote that is not closed, which pyarrow may take as the end of the file."""

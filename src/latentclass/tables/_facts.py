@@ -84,8 +84,14 @@ DATE = re.compile(
 )
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 PADDED = re.compile(r"[+-]?0\d+")
-COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-WHOLE_NUMBER = re.compile(r"[+-]?\d{1,3}(\.?\d{3})*|[+-]?\d+")
+COMMA_NUMBER = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+")
+WHOLE_NUMBER = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)")
+THOUSANDS = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?P<mark>[,'\u2019 \u00a0\u202f])\d{3}((?P=mark)\d{3})*"
+    r"((?!(?P=mark))(?P<decimal>[.,])\d*)?"
+)
+"""Numbers with a mark between thousands that is not a point: the point is a decimal one too often.
+Those with a decimal comma are looked for by `COMMA_NUMBER`."""
 
 
 @dataclass(frozen=True)
@@ -278,10 +284,18 @@ def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) ->
         sentence = f"holds whole numbers with zeros in front, such as {shown(padded[0])}, and is "
         sentence += "read as categories. If they are quantities, make it continuous."
         return Fault("padded numbers", sentence, "--continuous")
+    thousands = _thousands(texts)
+    if thousands is not None:
+        return thousands
     with_comma = [text for text in texts if COMMA_NUMBER.fullmatch(text)]
     if with_comma and _share(texts, _comma_or_whole) >= NUMBER_SHARE:
-        sentence = f"holds numbers with a comma as text, such as {shown(with_comma[0])}. Read the "
-        return Fault("decimal comma", sentence + "file with a decimal comma.", "--decimal ,")
+        sentence = f"holds numbers with a comma as text, such as {shown(with_comma[0])}"
+        words = [text for text in texts if not _comma_or_whole(text)]
+        if words:  # no way to read the file makes numbers of them
+            sentence += f", beside {_some(words)}. Leave such cells empty."
+            return Fault("decimal comma", sentence)
+        sentence += ". Read the file with a decimal comma."
+        return Fault("decimal comma", sentence, "--decimal ,")
     numbers = [NUMBER.fullmatch(text.strip()) is not None for text in texts]
     words = [text for text, number in zip(texts, numbers, strict=True) if not number]
     if n_distinct - len(words) <= FEW_CODES and not words:
@@ -289,9 +303,43 @@ def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) ->
     n_numbers = int(weights[np.array(numbers)].sum())
     if n_numbers < NUMBER_SHARE * weights.sum() or sum(numbers) <= FEW_RARE_LEVELS:
         return None
-    others = ", ".join(map(shown, words[:3])) + ", ..." * (len(words) > 3)
-    beside = f" beside {others}" if words else ""
+    beside = f" beside {_some(words)}" if words else ""
     return Fault("numbers as text", f"holds numbers stored as text{beside}.", "--continuous")
+
+
+def thousands_mark(text: str) -> str | None:
+    """What stands between the thousands of a number; None if nothing does."""
+    match = THOUSANDS.fullmatch(text.strip())
+    return match["mark"] if match else None
+
+
+def _thousands(texts: Sequence[str]) -> Fault | None:
+    """A fault if text is numbers with a mark between thousands."""
+    found = [match for match in map(THOUSANDS.fullmatch, texts) if match]
+    if not found:
+        return None
+    mark = found[0]["mark"]
+
+    def is_number(text: str) -> Any:
+        match = THOUSANDS.fullmatch(text)
+        if match:
+            return match if match["mark"] == mark else None
+        return NUMBER.fullmatch(text) or (mark != "," and COMMA_NUMBER.fullmatch(text)) or None
+
+    if _share(texts, is_number) < NUMBER_SHARE:
+        return None
+    sentence = f"holds numbers with thousands separators, such as {shown(found[0][0])}. "
+    words = [text for text in texts if not is_number(text)]
+    if words:
+        return Fault("thousands", sentence + f"Write them without, and leave {_some(words)} empty.")
+    if mark != ",":
+        return Fault("thousands", sentence + "Write them without.")
+    sentence += "If the comma marks thousands, read the file with a decimal point."
+    return Fault("thousands", sentence, "--decimal .")
+
+
+def _some(words: Sequence[str]) -> str:
+    return ", ".join(map(shown, words[:3])) + ", ..." * (len(words) > 3)
 
 
 def _comma_or_whole(text: str) -> Any:

@@ -88,6 +88,9 @@ class TableFile:
             words.append(f"separator {separator_name(self.separator)}")
         if self.decimal == ",":
             words.append("decimal comma")
+        thousands = getattr(self._reader, "thousands", None)
+        if thousands is not None:
+            words.append(f"thousands {shown(thousands)}")
         if self._scan is not None:
             words.append(self._scan.describe_encoding())
         if self._packed:
@@ -220,9 +223,13 @@ def read_table(
     - text otherwise. Dates stay text.
 
     Codes stay text too: a column in which some cell is a whole number with zeros in front, such as
-    007, or with more digits than fit into 64 bits. So does a column of numbers such as 1,234 if
-    the separator is not a semicolon, because the comma could mark thousands. Pass `decimal=","` if
-    it does not.
+    007, or with more digits than fit into 64 bits.
+
+    A column with cells such as 1,234.50 (or 1.234,50 in a file with decimal commas) is read as
+    numbers: what stands before each three digits marks thousands. A column in which all such cells
+    are like 1,234 stays text if the separator is not a semicolon, because it could be a decimal
+    comma or a list of codes. Pass `decimal="."` if the comma marks thousands, or `decimal=","` if
+    decimals follow it.
 
     Examples
     --------

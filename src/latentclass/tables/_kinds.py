@@ -12,14 +12,51 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Kind = Literal["empty", "boolean", "whole", "number", "comma", "grouped", "text"]
-"""`comma` is numbers with a decimal comma. `grouped` is the same, but each could also be a number
-of thousands: 1,234."""
+Kind = Literal[
+    "empty",
+    "boolean",
+    "whole",
+    "number",
+    "dotted",
+    "comma",
+    "grouped",
+    "mixed",
+    "commas",
+    "points",
+    "comma thousands",
+    "point thousands",
+    "text",
+]
+"""The numbers among them are told in `MARKS`."""
+
+
+class Marks(NamedTuple):
+    """What points and commas in a column of numbers may mean."""
+
+    decimal_point: bool  # possible: a point before decimals, commas between thousands
+    decimal_comma: bool  # possible: the other way round
+    has_comma: bool
+    has_point: bool
+
+
+MARKS: Mapping[Kind, Marks] = {
+    "whole": Marks(True, True, False, False),
+    "number": Marks(True, False, False, True),  # 1.5
+    "dotted": Marks(True, True, False, True),  # all such as 1.234
+    "comma": Marks(False, True, True, False),  # 1,5
+    "grouped": Marks(True, True, True, False),  # all such as 1,234
+    "mixed": Marks(True, True, True, True),  # 1.234 and 1,234
+    "commas": Marks(True, False, True, False),  # 1,234,567 or a list of codes
+    "points": Marks(False, True, False, True),  # 1.234.567
+    "comma thousands": Marks(True, False, True, True),  # 1,234.5
+    "point thousands": Marks(False, True, True, True),  # 1.234,5
+}
+KIND_OF_MARKS = {marks: kind for kind, marks in MARKS.items()}
 
 BOOLEANS = {"true", "True", "TRUE", "false", "False", "FALSE"}
 STARTS_LIKE_NUMBER = re.compile(r"\s*[+-]?([.,]?\d|inf|nan)", re.IGNORECASE)
@@ -30,14 +67,12 @@ LONG = 19
 LONG_WHOLE = "^[+-]?[0-9]{19,}$"
 """Whole numbers that may not fit into 64 bits. As floats they would lose digits, so a column that
 has one is text."""
-GROUPED = "^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
-FEW_CELLS = 256
-JOINED: Mapping[frozenset[str], Kind] = {
-    frozenset(("whole", "number")): "number",
-    frozenset(("whole", "comma")): "comma",
-    frozenset(("whole", "grouped")): "grouped",
-    frozenset(("comma", "grouped")): "comma",
+GROUPED = {
+    ",": r"^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?$",
+    ".": r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]*)?$",
 }
+"""Numbers with this mark between thousands."""
+FEW_CELLS = 256
 
 
 def kind_of(cells: Any) -> Kind:
@@ -71,7 +106,16 @@ def _join(first: Kind, second: Kind) -> Kind:
         return first
     if first == "empty":
         return second
-    return JOINED.get(frozenset((first, second)), "text")
+    if first not in MARKS or second not in MARKS:
+        return "text"
+    one, other = MARKS[first], MARKS[second]
+    joined = Marks(
+        one.decimal_point and other.decimal_point,
+        one.decimal_comma and other.decimal_comma,
+        one.has_comma or other.has_comma,
+        one.has_point or other.has_point,
+    )
+    return KIND_OF_MARKS.get(joined, "text")
 
 
 def _numbers(cells: Any) -> tuple[Kind, Any] | None:
@@ -81,17 +125,54 @@ def _numbers(cells: Any) -> tuple[Kind, Any] | None:
         return ("text", None) if _any_padded(cells) else ("whole", values)
     values = _cast(cells, pa.float64())
     if values is not None:
-        return ("text", None) if _loses_digits(cells) else ("number", values)
-    if pc.any(pc.match_substring(cells, ".")).as_py():
+        if _loses_digits(cells):
+            return "text", None
+        pointed = _any(cells, ".") and _all_grouped(cells, ".")
+        return ("dotted" if pointed else "number"), values
+    if not _any(cells, "."):
+        values = _cast(_with_points(cells), pa.float64())
+        if values is not None:
+            if _loses_digits(cells):
+                return "text", None
+            return ("grouped" if _all_grouped(cells, ",") else "comma"), values
+    few = len(cells) > FEW_CELLS and _marks(cells.slice(0, FEW_CELLS)) is None
+    marks = None if few else _marks(cells)
+    if marks is None:
         return None
-    values = _cast(pc.replace_substring(cells, ",", "."), pa.float64())
-    if values is None:
-        return None
-    if _loses_digits(cells):
-        return "text", None
-    with_comma = cells.filter(pc.match_substring(cells, ","))
-    grouped = pc.all(pc.match_substring_regex(with_comma, GROUPED)).as_py()
-    return ("grouped" if grouped else "comma"), values
+    return ("text" if _loses_digits(cells) else KIND_OF_MARKS.get(marks, "text")), None
+
+
+def _marks(cells: Any) -> Marks | None:
+    """Marks of numbers some of which have thousands; None if some cell is not a number."""
+    marks = Marks(
+        _all_grouped(cells, ",") and _cast(_without(cells, ","), pa.float64()) is not None,
+        _all_grouped(cells, ".")
+        and _cast(_with_points(_without(cells, ".")), pa.float64()) is not None,
+        _any(cells, ","),
+        _any(cells, "."),
+    )
+    return marks if marks.decimal_point or marks.decimal_comma else None
+
+
+def _any(cells: Any, mark: str) -> bool:
+    return bool(pc.any(pc.match_substring(cells, mark)).as_py())
+
+
+def _all_grouped(cells: Any, mark: str) -> bool:
+    """Whether all cells that have this mark have it between thousands."""
+    for part in (cells.slice(0, FEW_CELLS), cells):  # a few cells nearly always settle it
+        marked = part.filter(pc.match_substring(part, mark))
+        if pc.all(pc.match_substring_regex(marked, GROUPED[mark])).as_py() is False:
+            return False
+    return True
+
+
+def _without(cells: Any, mark: str) -> Any:
+    return pc.replace_substring(cells, mark, "")
+
+
+def _with_points(cells: Any) -> Any:
+    return pc.replace_substring(cells, ",", ".")
 
 
 def _any_padded(cells: Any) -> bool:
@@ -135,14 +216,19 @@ def _trim(cells: Any) -> Any:
 def settle_decimal(kinds: Iterable[Kind], separator: str) -> str:
     """The decimal mark of a file whose columns have these kinds.
 
-    It is a comma only if no column has a point. A comma between cells cannot also be one in
-    numbers. If only cells such as 1,234 have one, the semicolon decides: countries that write
-    decimal commas separate cells by it.
+    It is a comma only if no column has decimals after a point. A comma between cells cannot also be
+    one in numbers. If only cells such as 1,234 have one, the semicolon decides: countries that
+    write decimal commas separate cells by it.
     """
     found = set(kinds)
-    if separator == "," or "number" in found:
+    if separator == "," or found & {"number", "comma thousands"}:
         return "."
-    return "," if "comma" in found or ("grouped" in found and separator == ";") else "."
+    if "point thousands" in found:
+        return ","
+    if "dotted" in found:
+        return "."
+    grouped = "grouped" in found and "commas" not in found and separator == ";"
+    return "," if "comma" in found or grouped else "."
 
 
 TYPES = {
@@ -151,25 +237,41 @@ TYPES = {
     "whole": pa.int64(),
     "number": pa.float64(),
     "comma": pa.float64(),
+    "comma thousands": pa.float64(),
+    "point thousands": pa.float64(),
     "text": pa.string(),
 }
 
 
-def read_as(kind: Kind, decimal: str) -> Kind:
-    """How a column is read, given the decimal mark of the file."""
-    if kind in ("comma", "grouped"):
-        return "comma" if decimal == "," else "text"
-    return "text" if kind == "number" and decimal == "," else kind
+def read_as(kind: Kind, decimal: str, *, given: bool = False) -> Kind:
+    """How a column is read, given the decimal mark of the file.
+
+    Cells such as 1,234 or 101,102 may be thousands or a list of codes. They are numbers only if the
+    user has named the decimal mark (`given`).
+    """
+    if kind not in MARKS or kind == "whole":
+        return kind
+    if decimal == ",":
+        if kind in ("comma", "grouped"):
+            return "comma"
+        sure = kind == "point thousands" or (given and MARKS[kind].decimal_comma)
+        return "point thousands" if sure else "text"
+    if kind in ("number", "dotted"):
+        return "number"
+    sure = kind == "comma thousands" or (given and MARKS[kind].decimal_point)
+    return "comma thousands" if sure else "text"
 
 
 def convert(cells: Any, kind: Kind, values: Any = None) -> Any:
     """Text as what `read_as` says, given the values that `understand` has already made."""
     if TYPES[kind] == pa.string():
         return cells
-    if values is not None:
+    if kind in ("comma thousands", "point thousands"):
+        numbers = _cast(_ungrouped(_trim(cells), kind), TYPES[kind])
+    elif values is not None:
         return values
-    if kind == "comma":
-        numbers = _cast(_points(cells), TYPES[kind])
+    elif kind == "comma":
+        numbers = _cast(_with_points(_trim(cells)), TYPES[kind])
     else:
         numbers = _cast(cells, TYPES[kind])
         numbers = _cast(_trim(cells), TYPES[kind]) if numbers is None else numbers
@@ -178,5 +280,7 @@ def convert(cells: Any, kind: Kind, values: Any = None) -> Any:
     return numbers
 
 
-def _points(cells: Any) -> Any:
-    return pc.replace_substring(_trim(cells), ",", ".")
+def _ungrouped(cells: Any, kind: Kind) -> Any:
+    if kind == "comma thousands":
+        return _without(cells, ",")
+    return _with_points(_without(cells, "."))

@@ -33,6 +33,8 @@ ENCODING_NAMES = {
     "utf-32": "UTF-32",
     "cp1252": "Windows-1252",
 }
+EMPTY = "the file is empty. Export it again, or check its name."
+BINARY = "this is not a text file. Save the table as CSV or Parquet, or check the name of the file."
 CONTROL = dict.fromkeys([*range(9), *range(14, 27), *range(28, 32), 127])
 
 
@@ -80,7 +82,7 @@ def scan_text(source: Source, encoding: str | None) -> Scan:
         with source.open() as stream:
             start = stream.read(BLOCK)
         if not start.strip():
-            raise source.fault("the file is empty.")
+            raise source.fault(EMPTY)
         codec = _codec_of(source, start, encoding)
         if codec is not None:
             return _scan_as(source, codec, ENCODING_NAMES.get(codec, codec))
@@ -90,7 +92,7 @@ def scan_text(source: Source, encoding: str | None) -> Scan:
         except _NotInEncodingError as error:
             if error.beyond_ascii:  # the lines above are UTF-8, so nothing else fits them
                 _refuse_bytes(source, error, "UTF-8, as the lines above it are")
-        _refuse_control_characters(source, start[:START])
+        _refuse_control_bytes(source, start[:START])
         return replace(_scan_as(source, "cp1252", "UTF-8 or Windows-1252"), guessed=True)
 
 
@@ -125,8 +127,8 @@ class _NotInEncodingError(Exception):
 def _refuse_bytes(source: Source, error: _NotInEncodingError, expected: str) -> NoReturn:
     line = _line_at(source, error.encoding, error.n_characters) + error.n_lines
     raise source.fault(
-        f"byte 0x{error.byte:02x} is not {expected}. Name the encoding, for example "
-        "encoding='latin-1', or save the file as UTF-8.",
+        f"byte 0x{error.byte:02x} is not {expected}. Name the encoding, for example latin-1, or "
+        "save the file as UTF-8.",
         line,
     )
 
@@ -138,7 +140,7 @@ def _known_codec(source: Source, encoding: str) -> str:
             raise LookupError
     except (LookupError, ValueError, TypeError):
         raise source.fault(
-            f"encoding={shown(encoding)} is not known. Name one such as 'utf-8' or 'cp1252'."
+            f"the encoding {shown(encoding)} is not known. Name one such as utf-8 or cp1252."
         ) from None
     return codec.name
 
@@ -148,16 +150,24 @@ def _refuse_known_binary(source: Source, start: bytes) -> None:
         raise source.fault("this is a Parquet file. Give it the ending .parquet.")
     if start.startswith(b"ARROW1"):
         raise source.fault("this is an Arrow file. Give it the ending .feather.")
-    if start[1::2].count(0) > len(start) // 4 or start[::2].count(0) > len(start) // 4:
-        raise source.fault("every second byte is NUL. If it is text, pass encoding='utf-16-le'.", 1)
+    for encoding, nuls in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+        if nuls.count(0) > len(start) // 4:
+            text = start[: len(start) // 2 * 2].decode(encoding, "replace")
+            _refuse_control_characters(source, len(text), len(text.translate(CONTROL)))
+            raise source.fault(
+                f"every second byte is NUL. If it is text, name its encoding: {encoding}.", 1
+            )
+    if b"\0" in start:
+        _refuse_control_bytes(source, start)
 
 
-def _refuse_control_characters(source: Source, start: bytes) -> None:
-    controls = len(start) - len(start.translate(None, bytes(CONTROL)))
-    if controls > BINARY_SHARE * len(start) + 1:
-        raise source.fault(
-            "the file holds binary data, not text. Save the table as CSV or Parquet."
-        )
+def _refuse_control_bytes(source: Source, start: bytes) -> None:
+    _refuse_control_characters(source, len(start), len(start.translate(None, bytes(CONTROL))))
+
+
+def _refuse_control_characters(source: Source, n_all: int, n_plain: int) -> None:
+    if n_all - n_plain > BINARY_SHARE * n_all + 1:
+        raise source.fault(BINARY)
 
 
 def _scan(source: Source, encoding: str) -> Scan:
@@ -182,7 +192,7 @@ def _scan(source: Source, encoding: str) -> Scan:
             before += len(text)
             open_length = open_length + len(text) if first < 0 else len(text) - _last_break(text)
     if not sample.strip("\ufeff \t\r\n"):
-        raise source.fault("the file is empty.")
+        raise source.fault(EMPTY)
     return Scan(encoding, n_quotes, sample.removeprefix("\ufeff"), whole)
 
 

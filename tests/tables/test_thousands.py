@@ -1,0 +1,75 @@
+"""Numbers with a mark between thousands."""
+
+import io
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latentclass import read_table
+from latentclass.tables import open_table
+from latentclass.tables._kinds import join_kinds, kind_of
+
+
+def read_text(text, **options):
+    return read_table(io.StringIO(text), container="pyarrow", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "found"),
+    [
+        ('a,b\n"1,357.46",x\n330.62,y\n"-1,234,567",x\n"2,000",y\n7,x\n,x\n',
+         [1357.46, 330.62, -1234567, 2000, 7, None], "separator ',', thousands ',', UTF-8"),
+        ("a;b\n1.357,46;x\n330,62;y\n1.234.567;x\n2.000;y\n7;x\n",
+         [1357.46, 330.62, 1234567, 2000, 7],
+         "separator ';', decimal comma, thousands '.', UTF-8"),
+        ("a;b\n1,357.46;x\n2,000;y\n", [1357.46, 2000], "separator ';', thousands ',', UTF-8"),
+        ("a;b\n330.62;x\n2,000;y\n", [330.62, 2000], "separator ';', thousands ',', UTF-8"),
+        ("a;b\n330,62;x\n2.000;y\n", [330.62, 2000],
+         "separator ';', decimal comma, thousands '.', UTF-8"),
+    ],
+)  # fmt: skip
+def test_thousands(text, expected, found):
+    for n_rows in (1, 2, 100):
+        file = open_table(io.StringIO(text))
+        chunks = pa.concat_tables(file.read_chunks(n_rows))
+        assert chunks["a"].to_pylist() == expected
+    assert file.read()["a"].to_pylist() == expected
+    assert file.describe().endswith(found)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1,357.46", "12,34.5"],  # groups of three digits only
+        ["1,357.46", "1.357,46"],
+        ["1,357.46", "3,5"],
+        ["1.357,46", "3.5"],
+        ["0,357.46", "1,000.5"],
+        ["1,357.46", "007"],
+        ["1,357.46", "x"],
+        ["101,102", "103,104,105"],  # may be lists of codes
+        ["1.234", "1,234"],
+        ["192.168.100.200"],
+    ],
+)
+def test_other_commas_and_points_stay_text(cells):
+    text = "a;b\n" + "".join(f"{cell};x\n" for cell in cells)
+    assert read_text(text)["a"].to_pylist() == cells
+
+
+def test_a_given_decimal_mark_settles_thousands():
+    text = 'a,b\n"12,345",1.5\n"1,234,567",2.5\n'
+    assert read_text(text)["a"].to_pylist() == ["12,345", "1,234,567"]
+    assert read_text(text, decimal=".")["a"].to_pylist() == [12345, 1234567]
+    assert read_text("a;b\n1.234;x\n1.234.567;x\n", decimal=",")["a"].to_pylist() == [1234, 1234567]
+
+
+@given(st.lists(st.sampled_from(
+    ["1", "12", "1.5", "1.234", "1,5", "1,234", "1,234,567", "1.234.567", "1,234.5", "1.234,5",
+     "x", "007", ""]), min_size=1, max_size=6), st.integers(1, 5))  # fmt: skip
+def test_numbers_with_marks_are_read_alike_in_chunks(cells, n_rows):
+    cells = pa.array([cell or None for cell in cells], pa.string())
+    parts = [kind_of(cells.slice(i, n_rows)) for i in range(0, len(cells), n_rows)]
+    assert join_kinds(parts) == kind_of(cells)
