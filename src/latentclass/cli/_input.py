@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MOST_NAMED = 5
-"""Columns that a message names."""
+"""Columns or candidates that a message names."""
 
 
 def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -278,9 +278,14 @@ def label_text(label: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def some_of(texts: Sequence[str], between: str = ", ") -> str:
+    """The first few of many texts, and how many more there are."""
+    more = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
+    return between.join(texts[:MOST_NAMED]) + more
+
+
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(map(repr, names[:MOST_NAMED])) + more
+    return some_of([repr(name) for name in names])
 
 
 def _count(names: Sequence[str]) -> str:
