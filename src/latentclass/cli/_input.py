@@ -161,6 +161,33 @@ class ColumnsByName:
         return pa.table(columns, schema=pa.schema(fields))
 
 
+class UnseenCells:
+    """Counts the cells of a file whose category a model has not seen, part by part."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._found: dict[str, tuple[Any, int]] = {}
+
+    def add(self, X: Any) -> None:
+        """Count the cells of some rows; the columns are the model's."""
+        from latentclass.data._unseen import unseen_values
+
+        for name, counts in unseen_values(self._schema, X).items():
+            example, before = self._found.get(name, (next(iter(counts)), 0))
+            self._found[name] = example, before + sum(counts.values())
+
+    def tell(self, console: Console) -> None:
+        """Say once for each column what was found."""
+        for name, (example, count) in self._found.items():
+            console.warn(
+                f"{name}: {count:,} cells hold values that the model has not seen, such as "
+                f"{example!r}; they count as missing."
+                if count > 1
+                else f"{name}: 1 cell holds {example!r}, which the model has not seen; it counts "
+                "as missing."
+            )
+
+
 def type_of(column: Any) -> Any:
     """The type of a model's column in a file."""
     import pyarrow as pa
