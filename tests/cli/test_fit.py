@@ -379,11 +379,12 @@ def test_one_class_is_refused_before_any_work(tmp_path):
 
 def test_a_report_is_written_beside_the_model(customers, tmp_path, monkeypatch):
     arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
-    ended = run(*arguments, "--report", "--json")
+    ended = run(*arguments, "--report", "--json", "--drop", "zone", "--drop", "visits")
     assert ended.code == 0
     assert ended.json["report"] == str(tmp_path / "m.html")
     page = (tmp_path / "m.html").read_text()
     assert "churn" in page
+    assert "<p>Columns left out: zone, visits.</p>" in page
     assert f"latentclass report {tmp_path / 'm.lc'}" in page
     assert ended.err.endswith(f"Report written to '{tmp_path / 'm.html'}'.\n")
 

@@ -203,7 +203,7 @@ def fit(
     partial = job.unscored or bool(untried(fitted))
     out.say(f"Model written to {output!r}.")
     if page is not None and not job.interrupted:
-        write_page(out, fitted, job, data, target, output, page)
+        write_page(out, fitted, job, data, about, output, page)
     if out.json:
         out.show_json({"model": output, "report": job.page, "class": type(fitted).__name__, **about,
                        "why": getattr(fitted, "why_", None), "interrupted": job.interrupted,
@@ -425,14 +425,17 @@ def report_path(out: Console, model: str) -> str | None:
 
 
 def write_page(
-    out: Console, fitted: Any, job: Job, data: str, target: str, model: str, page: str
+    out: Console, fitted: Any, job: Job, data: str, about: dict[str, Any], model: str, page: str
 ) -> None:
     """Write the report about the model. Ctrl-C leaves it out: the model is written by now."""
     from latentclass.cli._report import known_labels, make_page
 
     try:
-        y = known_labels(fitted, job.y.tolist(), data, target)
-        make_page(out, fitted, job.X, y, model=model, data=data, output=page, target=target)
+        y = known_labels(fitted, job.y.tolist(), data, about["target"])
+        make_page(
+            out, fitted, job.X, y, model=model, data=data, output=page, target=about["target"],
+            left_out=about["dropped"],
+        )  # fmt: skip
     except KeyboardInterrupt:
         out.say("Interrupted: the model is written, the report is not.")
         raise Partial(INTERRUPTED) from None
