@@ -61,10 +61,25 @@ def test_rows_without_a_class_and_with_an_unknown_one(fitted, new, tmp_path):
     assert sum(ended.json["confusion"]["perhaps"].values()) == 1
 
 
+def test_unseen_categories_are_said(fitted, new, tmp_path):
+    rows = read_csv(new)
+    rows[3][2] = rows[5][2] = "gold"
+    ended = run("evaluate", fitted(), write_csv(tmp_path / "odd.csv", rows))
+    assert ended.err == (
+        "Warning: plan: 2 cells hold values that the model has not seen, such as 'gold'; they "
+        "count as missing.\n"
+    )
+
+
 def test_what_cannot_be_evaluated(fitted, new, tmp_path):
     ended = run("evaluate", fitted(), new, "--target", "chrn")
     assert ended.code == 1
     assert "There is no column 'chrn'. Did you mean 'churn'?" in ended.err
+    bare = write_csv(tmp_path / "bare.csv", [row[:4] for row in read_csv(new)])
+    assert run("evaluate", fitted(), bare).err == (
+        f"Error: {str(bare)!r} has no column 'churn' with the true classes. Use latentclass "
+        "predict, or add it.\n"
+    )
     rows = [[*row[:4], "churn" if k == 0 else ""] for k, row in enumerate(read_csv(new))]
     path = write_csv(tmp_path / "none.csv", rows)
     ended = run("evaluate", fitted(), path)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
 
 import latentclass
+from latentclass.baselines import NaiveBayes
 from latentclass.cli._held_out import make_folds, score_on_folds
 
 
@@ -95,9 +97,57 @@ def test_auto_shows_the_families_and_chooses(customers, tmp_path):
 def test_a_budget_that_ends_gives_a_model_and_exit_code_3(customers, tmp_path):
     ended = run("fit", customers, "-t", "churn", "--budget", "0.05s", "-o", tmp_path / "m.lc")
     assert ended.code == 3
-    told = r"The budget ended before 1\d of 1\d candidates were tried \(.*\): give more with "
+    told = (
+        r"The budget ended before 1\d of 1\d candidates were tried "
+        r"\(([^;]+; ){4}[^;]+ and \d+ more\): give more with --budget\.\n"
+    )
     assert re.search(told, ended.err)
     assert latentclass.load(tmp_path / "m.lc").classes_.tolist() == ["no", "yes"]
+
+
+def test_a_model_is_scored_before_the_others_even_if_its_fit_took_the_whole_budget(
+    customers, tmp_path, monkeypatch
+):
+    clock = run_clock(monkeypatch)
+    fit = NaiveBayes.fit
+
+    def slow_once(self, *arguments, **more):
+        if clock.now < 10:
+            clock.now += 15
+        return fit(self, *arguments, **more)
+
+    monkeypatch.setattr(NaiveBayes, "fit", slow_once)
+    arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "--budget", "10s"]
+    ended = run(*arguments, "-o", tmp_path / "m.lc", "--json")
+    assert ended.code == 0
+    assert next(iter(ended.json["held_out"]["scores"])) == "this model"
+    assert not ended.json["partial"]
+
+
+def test_a_model_without_a_score_of_its_own_is_partial(customers, tmp_path, monkeypatch):
+    clock = run_clock(monkeypatch)
+    fit = NaiveBayes.fit
+
+    def slow(self, *arguments, **more):
+        clock.now += 15
+        return fit(self, *arguments, **more)
+
+    monkeypatch.setattr(NaiveBayes, "fit", slow)
+    arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "--budget", "10s"]
+    ended = run(*arguments, "-o", tmp_path / "m.lc", "--json")
+    assert ended.code == 3
+    assert ended.json["partial"]
+    said = "This model was not scored: the time was up. Give more with --budget.\n"
+    assert said in ended.err
+    assert latentclass.load(tmp_path / "m.lc").classes_.tolist() == ["no", "yes"]
+
+
+def run_clock(monkeypatch):
+    """A clock that only the test moves, in place of the one that the budget is measured by."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("latentclass.cli._fit.time", clock)
+    monkeypatch.setattr("latentclass.cli._held_out.time", clock)
+    return clock
 
 
 def test_ctrl_c_keeps_the_best_so_far(customers, tmp_path, monkeypatch):
@@ -115,8 +165,6 @@ def test_ctrl_c_keeps_the_best_so_far(customers, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_before_anything_is_finished_writes_nothing(customers, tmp_path, monkeypatch):
-    from latentclass.baselines import NaiveBayes
-
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -331,13 +379,30 @@ def test_what_the_table_check_flags_is_said(tmp_path):
     assert run("check", path, "-t", "chur").code == 1
 
 
+def test_one_class_is_refused_before_any_work(tmp_path):
+    rows = draw_customers()
+    for row in rows[1:]:
+        row[4] = "no"
+    rows[1][4] = ""
+    path = write_csv(tmp_path / "c.csv", rows)
+    ended = run("fit", path, "-t", "churn", "-o", tmp_path / "m.lc")
+    assert ended.code == 1
+    assert ended.err.splitlines()[1:] == [
+        "Error: All labels of 'churn' are 'no'. A model needs at least two classes."
+    ]
+    ended = run("check", path, "-t", "churn")
+    assert "Cannot be fitted yet: All labels are" in ended.out
+    assert "Next:" not in ended.err
+
+
 def test_a_report_is_written_beside_the_model(customers, tmp_path, monkeypatch):
     arguments = ["fit", customers, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
-    ended = run(*arguments, "--report", "--json")
+    ended = run(*arguments, "--report", "--json", "--drop", "zone", "--drop", "visits")
     assert ended.code == 0
     assert ended.json["report"] == str(tmp_path / "m.html")
     page = (tmp_path / "m.html").read_text()
     assert "churn" in page
+    assert "<p>Columns left out: zone, visits.</p>" in page
     assert f"latentclass report {tmp_path / 'm.lc'}" in page
     assert ended.err.endswith(f"Report written to '{tmp_path / 'm.html'}'.\n")
 

@@ -44,6 +44,7 @@ def test_settings_are_parameters_of_the_model():
         (["--set", "random_state=3"], "--set random_state is not for the command line: use"),
         (["--set", "alpa=3"], "There is no parameter of naive-bayes 'alpa'. Did you mean 'alpha'?"),
         (["--model", "naive-bays"], "There is no model 'naive-bays'. Did you mean 'naive-bayes'?"),
+        (["--budget", "0"], "The budget must be above 0, such as 60s, 2m or 1h; or none."),
         (["--budget", "soon"], "'soon' is not a time. Write 60s, 2m, 1h, or none."),
     ],
 )  # fmt: skip

@@ -77,6 +77,23 @@ def test_a_lacking_column_counts_as_missing_and_an_extra_one_is_ignored(fitted, 
     assert run("predict", fitted(), other, "--quiet").err == ""
 
 
+def test_unseen_categories_are_counted_over_all_chunks(fitted, new, tmp_path, monkeypatch):
+    rows = read_csv(new)
+    for row in rows[11:34]:
+        row[2] = "gold"
+    rows[40][3] = "9"
+    odd = write_csv(tmp_path / "odd.csv", rows)
+    original = _input.chunks
+    monkeypatch.setattr("latentclass.cli._predict.chunks", lambda *args: original(*args, n_rows=7))
+    ended = run("predict", fitted(), odd)
+    assert ended.err == (
+        "Warning: plan: 23 cells hold values that the model has not seen, such as 'gold'; they "
+        "count as missing.\n"
+        "Warning: zone: 1 cell holds '9', which the model has not seen; it counts as missing.\n"
+    )
+    assert run("predict", fitted(), odd, "--quiet").err == ""
+
+
 def test_a_file_with_none_of_the_columns_is_refused(fitted, tmp_path):
     path = write_csv(tmp_path / "other.csv", [["a", "b"], [1, 2]])
     ended = run("predict", fitted(), path)

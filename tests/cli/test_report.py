@@ -24,7 +24,17 @@ def test_the_page_is_that_of_the_function(fitted, customers, tmp_path):
         model, X, table.column("churn"), target="churn", index=range(1, 121), command=command
     )
     assert output.read_text(encoding="utf-8") == same.html
+    assert "Columns left out:" not in same.html
     assert ended.out.splitlines()[:3] == list(same.summary.words)
+
+
+def test_the_page_names_the_columns_that_were_left_out(fitted, customers, tmp_path):
+    model = fitted("naive-bayes", "--drop", "visits")
+    ended = run("report", model, customers, "-o", tmp_path / "page.html", "--json")
+    assert ended.json["making"]["left_out"] == ["visits"]
+    assert "<p>Columns left out: visits.</p>" in (tmp_path / "page.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_json_is_the_summary(fitted, customers, tmp_path):

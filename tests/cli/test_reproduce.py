@@ -58,8 +58,13 @@ def test_data_that_cannot_be_had_are_named_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", _refuse)
     ended = run("reproduce", "hnb", "--table", "2", "--out", tmp_path / "out")
     assert ended.code == 1
-    assert ended.err.count("\n") == 1
-    assert "Data set 'postop'" in ended.err
+    first, *places, remedy, free = ended.err.splitlines()
+    assert first == "Error: Data set 'postop' is not available. Tried:"
+    assert [line.split(":")[0] for line in places] == [
+        "- generated", "- bundled", "- folder", "- openml"
+    ]  # fmt: skip
+    assert remedy.startswith("What to do: set LATENTCLASS_DATA ")
+    assert free.startswith("Always available: ")
     assert not (tmp_path / "out").exists()
 
 

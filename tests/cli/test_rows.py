@@ -37,6 +37,16 @@ def test_explain_in_words(fitted, new):
     assert run("explain", fitted(), new, "--row", "0").code == 2
 
 
+def test_explain_says_which_category_of_the_row_is_unseen(fitted, new, tmp_path):
+    rows = read_csv(new)
+    rows[2][2], rows[3][2] = "gold", "silver"
+    odd = write_csv(tmp_path / "odd.csv", rows)
+    ended = run("explain", fitted(), odd, "--row", "2")
+    assert ended.err == (
+        "Warning: plan: 1 cell holds 'gold', which the model has not seen; it counts as missing.\n"
+    )
+
+
 def test_complete_fills_every_hole_and_nothing_else(fitted, new, tmp_path):
     ended = run("complete", fitted(), new, "-o", tmp_path / "full.csv", "--json")
     before, after = read_csv(new), read_csv(tmp_path / "full.csv")

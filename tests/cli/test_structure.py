@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
+import numpy as np
+import pandas as pd
 from command_runs import read_csv, run
 
 import latentclass
@@ -54,8 +57,26 @@ def test_groups_of_latent_trees(fitted, tmp_path):
     header, *rows = read_csv(tmp_path / "g.csv")
     assert header[0] == "latent"
     assert "probability" in header
-    frame = latentclass.load(path).latent_groups("yes", top=3)
+    model = latentclass.load(path)
+    frame = model.latent_groups("yes", top=3)
     assert len(rows) == len(frame)
+    column, level = header.index("column"), header.index("level")
+    found = list(dict.fromkeys(row[level] for row in rows if row[column] == "income"))
+    bounds = [f"{cut:.6g}" for cut in model.cut_points_["income"]]
+    inner = [f"{low} to {high}" for low, high in pairwise(bounds)]
+    assert found == [f"at most {bounds[0]}", *inner, f"above {bounds[-1]}"]
+    assert {row[level] for row in rows if row[column] == "plan"} <= {"basic", "plus"}
+
+
+def test_groups_of_latent_trees_that_found_none(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(["u", "v"], 80), "b": rng.choice(["u", "v"], 80)})
+    model = latentclass.LatentTreeClassifier(random_state=0).fit(X, np.arange(80) % 2)
+    latentclass.save(model, tmp_path / "m.lc")
+    assert set(model.latent_groups()["group"]) == {0}
+    assert run("groups", tmp_path / "m.lc").err == (
+        "No groups were found within a class: given the class, the columns look independent.\n"
+    )
 
 
 def test_groups_of_components(fitted, mixture):

@@ -81,8 +81,8 @@ def test_the_same_model_gives_the_same_arrays(path):
 )
 def test_other_files_are_not_ours(path, start, reason):
     assert refusal(path, start) == (
-        f"FILE is not a model file of latentclass: {reason}. Pass a file that latentclass.save "
-        "wrote."
+        f"FILE is not a model file of latentclass: {reason}. Pass a file that latentclass fit "
+        "or latentclass.save wrote."
     )
 
 

@@ -33,7 +33,8 @@ def hostile_report():
     )
     y = [HOSTILE[k % 3 if k % 7 else 9] for k in range(n)]
     model = NaiveBayes().fit(X, y)
-    return report(model, X, y, target=HOSTILE[2], folds=2, command=HOSTILE[1] + "\ud800")
+    command = HOSTILE[1] + "\ud800"
+    return report(model, X, y, target=HOSTILE[2], folds=2, command=command, left_out=HOSTILE)
 
 
 def hostile_table():

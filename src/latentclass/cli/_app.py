@@ -13,6 +13,7 @@ import click
 
 from latentclass._version import __version__
 from latentclass.cli._console import Console
+from latentclass.exceptions import DataSetUnavailableError
 
 HOMES = {
     "check": ("_check", "Look at a table before a model is fitted to it."),
@@ -131,7 +132,9 @@ def _fail(console: Console, error: Exception) -> int:
         import traceback
 
         click.echo(traceback.format_exc(), err=True)
-    console.error(sentence(error))
+    # this one lists places; others are one sentence, however their library broke it
+    listed = isinstance(error, DataSetUnavailableError)
+    console.error(*(str(error).splitlines() if listed else [sentence(error)]))
     return FAILED
 
 

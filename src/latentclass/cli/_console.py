@@ -75,10 +75,12 @@ class Console:
             self._told.add(text)
             click.echo(f"{self._styled('Warning:', 'yellow')} {text}", err=True)
 
-    def error(self, message: object) -> None:
-        """Say what went wrong, in one line."""
-        text = clean(" ".join(str(message).split()))
-        click.echo(f"{self._styled('Error:', 'red')} {text}", err=True)
+    def error(self, *lines: object) -> None:
+        """Say what went wrong."""
+        first, *more = (clean(" ".join(str(line).split())) for line in lines)
+        click.echo(f"{self._styled('Error:', 'red')} {first}", err=True)
+        for text in more:
+            click.echo(text, err=True)
 
     def _styled(self, text: str, colour: str) -> str:
         # click takes the colours out again where the stream is no terminal

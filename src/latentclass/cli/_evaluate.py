@@ -10,6 +10,7 @@ from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     ColumnsByName,
+    UnseenCells,
     check_input,
     chunks,
     label_text,
@@ -43,26 +44,35 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     out = console()
     check_input(data)
     fitted, about = load_classifier(model)
-    target = target or about.get("target")
+    given, target = target, target or about.get("target")
     if target is None:
         raise click.UsageError("The model file names no target: give --target COLUMN.",
                                click.get_current_context())  # fmt: skip
     file = open_file(data, text=text_columns(fitted.schema_), **options)
-    need_column(target, file.names, data)
+    if given is not None:
+        need_column(target, file.names, data)
+    elif target not in file.names:
+        raise CommandError(
+            f"{data!r} has no column {target!r} with the true classes. Use latentclass predict, or "
+            "add it."
+        )
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, [target, *noted_columns(about)])
     from latentclass.cli._training_rows import LEAST_SEEN, mark_rows, share_of_known
 
     labels: list[Any] = []
     parts, marks = [], []
     note = about.get("training_rows")
+    unseen = UnseenCells(fitted.schema_)
     with Progress(out, "predicting") as progress:
         for _, table, X in chunks(file, fitted.schema_, data):
             mine = labels_of(table.column(target))
             labels += mine.tolist()
             parts.append(fitted.predict_proba(X))
+            unseen.add(X)
             if note:
                 marks += mark_rows(fitted, X, mine.tolist())
             progress.advance(X.num_rows, of=file.n_rows)
+    unseen.tell(out)
     if not any(label is not None for label in labels):
         raise CommandError(f"{data!r}, column {target!r} holds no class in any row.")
     result = scores(fitted.classes_, labels, np.concatenate(parts))

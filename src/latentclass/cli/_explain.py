@@ -11,6 +11,7 @@ from latentclass.cli._app import CommandError, command
 from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     ColumnsByName,
+    UnseenCells,
     check_input,
     chunks,
     load_classifier,
@@ -45,17 +46,20 @@ def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, noted_columns(about))
     wanted = sorted(set(rows))
+    unseen = UnseenCells(fitted.schema_)
     told, n_rows = [], 0
     for before, _, X in chunks(file, fitted.schema_, data):
         n_rows = before + X.num_rows
         inside = [row for row in wanted if before < row <= n_rows]
         if inside:
             part = X.take([row - before - 1 for row in inside])
+            unseen.add(part)
             told += explained(fitted, part, inside, top)
         if n_rows >= wanted[-1]:
             break
     else:
         raise CommandError(f"{data!r} has {n_rows:,} rows, so there is no row {wanted[-1]:,}.")
+    unseen.tell(out)
     for one in told:
         if out.json:
             out.show_json(one)

@@ -17,9 +17,11 @@ from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     as_text,
     cell_advice,
+    label_text,
     labels_of,
     need_column,
     open_file,
+    some_of,
     table_options,
 )
 from latentclass.cli._models import ModelName, make_model, read_settings
@@ -48,8 +50,10 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
         if str(value).lower() == "none":
             return None
         found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(s|m|min|h)?", str(value).strip().lower())
-        if found is None or float(found[1]) <= 0:
+        if found is None:
             self.fail(f"{value!r} is not a time. Write 60s, 2m, 1h, or none.", param, ctx)
+        if float(found[1]) <= 0:
+            self.fail("The budget must be above 0, such as 60s, 2m or 1h; or none.", param, ctx)
         return float(found[1]) * {"m": 60, "min": 60, "h": 3600}.get(found[2] or "s", 1)
 
 
@@ -73,8 +77,10 @@ class Job:
         Whether Ctrl-C ended the work before all of it was done.
     page : str or None
         The report, if it was written.
+    unscored : bool
+        Whether there was no time to score the model itself.
     out_of_time : list of str
-        What there was no time to score.
+        Other methods that there was no time to score.
     """
 
     X: Any
@@ -85,6 +91,7 @@ class Job:
     scores: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     page: str | None = None
+    unscored: bool = False
     out_of_time: list[str] = field(default_factory=list)
 
 
@@ -98,7 +105,8 @@ class Job:
 )  # fmt: skip
 @click.option(
     "--budget", type=Duration(), default="60s", show_default=True,
-    help="Time for the search and the comparison, such as 60s or 2m; none for no limit.",
+    help="Time for the search and the comparison, such as 60s or 2m; none for no limit. The report "
+    "comes after it.",
 )  # fmt: skip
 @click.option("--drop", multiple=True, help="A column to leave out; may be repeated.")
 @click.option("--categorical", multiple=True, help="A column of numbers that are codes.")
@@ -166,9 +174,10 @@ def fit(
     X = X.drop_columns([name for name in left_out if name != target])
     if not X.column_names:
         raise CommandError(f"{data!r} has no column left to learn from. Drop fewer columns.")
+    y = labels_of(table.column(target))
+    need_two_classes(y, target)
     tell_flags(out, X, table.column(target), target)
 
-    y = labels_of(table.column(target))
     weight = read_weights(table.column(weights), weights, data) if weights else None
     from latentclass.cli._held_out import make_folds
 
@@ -181,8 +190,10 @@ def fit(
         fitted = fit_auto(out, estimator, job, search).set_params(time_budget=budget)
     else:
         fitted = fit_one(out, model, estimator, job)
-    if end is not None and budget is not None:  # also if the search took longer than planned
+    if end is not None and budget is not None:  # also if the fit took longer than planned
         job.end = max(end, time.monotonic() + (1 - SEARCH_SHARE) * budget)
+    if model != "auto":
+        score_itself(out, model, estimator, job)
     compare_with_peers(out, job, seed or 0)
 
     about = note(job, fitted, target, data, left_out, weights, seed)
@@ -190,17 +201,18 @@ def fit(
 
     latentclass.save(fitted, output, about=about, reproducible=seed is not None)
     tell_result(out, fitted, job)
+    partial = job.unscored or bool(untried(fitted))
     out.say(f"Model written to {output!r}.")
     if page is not None and not job.interrupted:
-        write_page(out, fitted, job, data, target, output, page)
+        write_page(out, fitted, job, data, about, output, page)
     if out.json:
         out.show_json({"model": output, "report": job.page, "class": type(fitted).__name__, **about,
                        "why": getattr(fitted, "why_", None), "interrupted": job.interrupted,
-                       "partial": is_partial(fitted)})  # fmt: skip
+                       "partial": partial})  # fmt: skip
     if job.interrupted:
         out.say("Interrupted: the model is the best that was finished.")
         raise Partial(INTERRUPTED)
-    if is_partial(fitted):
+    if partial:
         raise Partial(PARTIAL)
 
 
@@ -270,6 +282,16 @@ def read_weights(cells: Any, name: str, path: str) -> Any:
     return weight
 
 
+def need_two_classes(y: Any, target: str) -> None:
+    """Refuse labels that are all the same; a table without labels is refused by the fit."""
+    labels = {label for label in y.tolist() if label is not None}
+    if len(labels) == 1:
+        raise CommandError(
+            f"All labels of {target!r} are {label_text(labels.pop())!r}. A model needs at least "
+            "two classes."
+        )
+
+
 def tell_flags(out: Console, X: Any, y: Any, target: str) -> None:
     """Say what looks wrong in the table."""
     from latentclass import check_table
@@ -303,23 +325,26 @@ def fit_auto(out: Console, estimator: Any, job: Job, search_seconds: float | Non
 
 
 def fit_one(out: Console, name: str, estimator: Any, job: Job) -> Any:
-    """Fit one model to all rows, and score it on the folds."""
+    """Fit one model to all rows."""
+    with Progress(out, f"fitting {name}"):
+        return estimator.fit(job.X, job.y, sample_weight=job.weight)
+
+
+def score_itself(out: Console, name: str, estimator: Any, job: Job) -> None:
+    """Score one model on the folds."""
+    if not job.folds:
+        return
     from latentclass.cli._held_out import OutOfTimeError, score_on_folds
 
-    with Progress(out, f"fitting {name}"):
-        fitted = estimator.fit(job.X, job.y, sample_weight=job.weight)
-    if not job.folds:
-        return fitted
     try:
         with Progress(out, f"scoring {name} on {len(job.folds)} folds"):
             job.scores[OWN_SCORE] = score_on_folds(
                 estimator, job.X, job.y, job.weight, job.folds, end=job.end
             )
     except OutOfTimeError:
-        job.out_of_time.append(OWN_SCORE)
+        job.unscored = True
     except KeyboardInterrupt:
         job.interrupted = True
-    return fitted
 
 
 def compare_with_peers(out: Console, job: Job, seed: int) -> None:
@@ -347,10 +372,10 @@ def compare_with_peers(out: Console, job: Job, seed: int) -> None:
             return
 
 
-def is_partial(fitted: Any) -> bool:
-    """Whether the budget ended before all candidates were tried."""
+def untried(fitted: Any) -> list[str]:
+    """The candidates that were not tried before the budget ended."""
     board = getattr(fitted, "leaderboard_", ())
-    return any(row.status in UNTRIED for row in board)
+    return [row.family for row in board if row.status in UNTRIED]
 
 
 # ---------------------------------------------------------------------------- result
@@ -400,14 +425,17 @@ def report_path(out: Console, model: str) -> str | None:
 
 
 def write_page(
-    out: Console, fitted: Any, job: Job, data: str, target: str, model: str, page: str
+    out: Console, fitted: Any, job: Job, data: str, about: dict[str, Any], model: str, page: str
 ) -> None:
     """Write the report about the model. Ctrl-C leaves it out: the model is written by now."""
     from latentclass.cli._report import known_labels, make_page
 
     try:
-        y = known_labels(fitted, job.y.tolist(), data, target)
-        make_page(out, fitted, job.X, y, model=model, data=data, output=page, target=target)
+        y = known_labels(fitted, job.y.tolist(), data, about["target"])
+        make_page(
+            out, fitted, job.X, y, model=model, data=data, output=page, target=about["target"],
+            left_out=about["dropped"],
+        )  # fmt: skip
     except KeyboardInterrupt:
         out.say("Interrupted: the model is written, the report is not.")
         raise Partial(INTERRUPTED) from None
@@ -433,15 +461,17 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
             "The families and their weights were chosen on these rows, so the score of this model "
             "is a little too good."
         )
+    if job.unscored:
+        out.say("This model was not scored: the time was up. Give more with --budget.")
     if job.out_of_time:
         out.say(f"Not compared, for lack of time: {', '.join(job.out_of_time)}.")
     if job.weight is not None and len(job.scores) > 1:
         out.say("The other methods learned without the weights; all scores are weighted.")
     if not job.folds:
         out.say("There are too few labelled rows for held-out scores.")
-    if is_partial(fitted) and not job.interrupted:
-        left = [row.family for row in fitted.leaderboard_ if row.status in UNTRIED]
+    left = untried(fitted)
+    if left and not job.interrupted:
         out.say(
             f"The budget ended before {len(left)} of {len(fitted.leaderboard_)} candidates were "
-            f"tried ({'; '.join(left)}): give more with --budget."
+            f"tried ({some_of(left, '; ')}): give more with --budget."
         )

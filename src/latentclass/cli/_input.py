@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MOST_NAMED = 5
-"""Columns that a message names."""
+"""Columns or candidates that a message names."""
 
 
 def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,6 +164,33 @@ class ColumnsByName:
         return pa.table(columns, schema=pa.schema(fields))
 
 
+class UnseenCells:
+    """Counts the cells of a file whose category a model has not seen, part by part."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._found: dict[str, tuple[Any, int]] = {}
+
+    def add(self, X: Any) -> None:
+        """Count the cells of some rows; the columns are the model's."""
+        from latentclass.data._unseen import unseen_values
+
+        for name, counts in unseen_values(self._schema, X).items():
+            example, before = self._found.get(name, (next(iter(counts)), 0))
+            self._found[name] = example, before + sum(counts.values())
+
+    def tell(self, console: Console) -> None:
+        """Say once for each column what was found."""
+        for name, (example, count) in self._found.items():
+            console.warn(
+                f"{name}: {count:,} cells hold values that the model has not seen, such as "
+                f"{example!r}; they count as missing."
+                if count > 1
+                else f"{name}: 1 cell holds {example!r}, which the model has not seen; it counts "
+                "as missing."
+            )
+
+
 def type_of(column: Any) -> Any:
     """The type of a model's column in a file."""
     import pyarrow as pa
@@ -294,9 +321,14 @@ def label_text(label: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def some_of(texts: Sequence[str], between: str = ", ") -> str:
+    """The first few of many texts, and how many more there are."""
+    more = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
+    return between.join(texts[:MOST_NAMED]) + more
+
+
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(map(repr, names[:MOST_NAMED])) + more
+    return some_of([repr(name) for name in names])
 
 
 def _count(names: Sequence[str]) -> str:

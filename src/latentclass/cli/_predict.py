@@ -11,6 +11,7 @@ from latentclass.cli._app import command
 from latentclass.cli._console import console
 from latentclass.cli._input import (
     ColumnsByName,
+    UnseenCells,
     check_input,
     chunks,
     load_classifier,
@@ -52,8 +53,8 @@ def predict(
 
     The output has one line per row, in the order of the file: its number (the first is 1), the
     class, and its probability. Columns are matched by name. A column that the file lacks counts
-    as missing, and one that the model does not have is ignored. The rows are read in chunks, so
-    files of any length fit into memory.
+    as missing, and so does a category that the model has not seen; a column that the model does
+    not have is ignored. The rows are read in chunks, so files of any length fit into memory.
     """
     out = console()
     check_output(output, force)
@@ -65,7 +66,7 @@ def predict(
     for name in keep:
         need_column(name, names, data)
     ColumnsByName(fitted.schema_, names).tell(out, data, [*noted_columns(about), *keep])
-    n_rows = 0
+    unseen, n_rows = UnseenCells(fitted.schema_), 0
     with (
         row_writer(output, as_json=out.json and output is None) as write,
         Progress(out, "predicting") as progress,
@@ -75,8 +76,10 @@ def predict(
             columns |= {name: table.column(name) for name in keep}
             columns |= predicted(fitted, X, proba=proba, explain=explain, unusual=unusual)
             write(columns)
+            unseen.add(X)
             n_rows += table.num_rows
             progress.advance(table.num_rows, of=file.n_rows)
+    unseen.tell(out)
     if output is not None:
         out.say(f"{n_rows:,} rows written to {output!r}.")
         if out.json:

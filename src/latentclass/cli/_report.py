@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -83,7 +84,7 @@ def report(
             new_rows = True
     page = make_page(
         out, fitted, X, y, model=model, data=data, output=output, target=target, title=title,
-        folds=folds, new_rows=new_rows,
+        left_out=about.get("dropped", []), folds=folds, new_rows=new_rows,
     )  # fmt: skip
     if out.json:
         out.show_json({"output": output, **page.summary.to_dict()})
@@ -105,6 +106,7 @@ def make_page(
     data: str,
     output: str,
     target: str | None,
+    left_out: Sequence[str],
     title: str | None = None,
     folds: int = 5,
     new_rows: bool = False,
@@ -117,7 +119,7 @@ def make_page(
     with Progress(out, "writing the report"):
         page = report(
             fitted, X, y, target=target, title=title, folds=folds, new_rows=new_rows,
-            index=range(1, X.num_rows + 1), command=shlex.join(words),
+            index=range(1, X.num_rows + 1), command=shlex.join(words), left_out=left_out,
         )  # fmt: skip
         page.save(output)
     return page

@@ -101,5 +101,5 @@ def _data(names: tuple[str, ...]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{len(names)} sets"
 
 
-def _minutes(seen: float | None) -> str:
-    return "not seen" if seen is None else f"{seen:.2g}" if seen < 10 else f"{seen:.0f}"
+def _minutes(timed: float | None) -> str:
+    return "not timed" if timed is None else f"{timed:.2g}" if timed < 10 else f"{timed:.0f}"

@@ -95,14 +95,26 @@ def groups(model: str, label: str | None, top: int, output: str | None, force: b
     columns = show(found, label, top)
     if not next(iter(columns.values())):
         console().say("The model has found no groups.")
+    if set(columns.get("group", ())) == {0}:
+        console().say(
+            "No groups were found within a class: given the class, the columns look independent."
+        )
     if set(columns.get("component", ())) == {0}:
         console().say("The model has found no groups: the values are for all rows together.")
     _show(columns, output)
 
 
 def _tree_groups(model: Any, label: str | None, top: int) -> dict[str, Any]:
+    from latentclass.reports._trees import bin_words
+
     frame = model.latent_groups(None if label is None else find_label(model, label), top=top)
-    return as_columns(frame, list(frame.columns))
+    columns = as_columns(frame, list(frame.columns))
+    bounds = {name: [f"{cut:.6g}" for cut in cuts] for name, cuts in model.cut_points_.items()}
+    columns["level"] = [
+        bin_words(bounds[name], level) if name in bounds else level
+        for name, level in zip(columns["column"], columns["level"], strict=True)
+    ]
+    return columns
 
 
 def _components(model: Any, label: str | None, top: int) -> dict[str, Any]:  # noqa: ARG001

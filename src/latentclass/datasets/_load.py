@@ -219,7 +219,7 @@ def _unavailable(facts: Facts, tried: list[str]) -> str:
     free = ", ".join(sorted(filter(_offline, {*registry(), *GENERATED})))
     return (
         f"Data set {facts.name!r} is not available. Tried:\n{places}\n"
-        f"What to do: set {VARIABLE} (or data_home) to a folder that has it{network}.{half} "
+        f"What to do: set {VARIABLE} (or data_home) to a folder that has it{network}.{half}\n"
         f"Always available: {free}."
     )
 

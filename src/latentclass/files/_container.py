@@ -145,8 +145,8 @@ def _check_start(start: bytes, n_bytes: int, name: str) -> None:
         elif start[:2] == b"PK":
             kind = "it looks like a zip archive"
         raise ModelFileError(
-            f"{name!r} is not a model file of latentclass: {kind}. Pass a file that "
-            "latentclass.save wrote."
+            f"{name!r} is not a model file of latentclass: {kind}. Pass a file that latentclass "
+            "fit or latentclass.save wrote."
         )
     length = int.from_bytes(start[:8], "little")
     if length > MOST_HEADER:

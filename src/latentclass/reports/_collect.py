@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def collect(
     folds: int,
     new_rows: bool,
     command: str | None,
+    left_out: Sequence[str],
 ) -> ReportSummary:
     """Everything that a report says. The same inputs give the same summary."""
     rows = read_rows(model, X, y, index)
@@ -65,7 +67,7 @@ def collect(
         importance,
         found,
         data,
-        describe_making(model, command),
+        describe_making(model, command, left_out),
     )
 
 

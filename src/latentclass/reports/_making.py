@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -23,7 +24,7 @@ report = latentclass.report(model, X, y)  # the same table and labels
 report.save("report.html")"""
 
 
-def describe_making(model: Any, command: str | None) -> Making:
+def describe_making(model: Any, command: str | None, left_out: Sequence[str]) -> Making:
     """Versions, parameters and facts of the fit. No date: the same inputs give the same page."""
     versions = {"latentclass": __version__, "Python": platform.python_version()}
     versions |= {package: version(package) for package in PACKAGES}
@@ -33,7 +34,13 @@ def describe_making(model: Any, command: str | None) -> Making:
         changed = repr(value) != repr(defaults[name])
         parameters.append((name, value_text(value), changed))
     parameters.sort(key=lambda one: not one[2])
-    return Making(versions, tuple(parameters), tuple(_facts(model)), plain(command or COMMAND))
+    return Making(
+        versions,
+        tuple(parameters),
+        tuple(_facts(model)),
+        plain(command or COMMAND),
+        tuple(plain(name) for name in left_out),
+    )
 
 
 def value_text(value: Any) -> str:

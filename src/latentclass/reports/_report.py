@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -94,6 +95,7 @@ def report(
     folds: int = 5,
     new_rows: bool = False,
     command: str | None = None,
+    left_out: Sequence[str] = (),
 ) -> Report:
     """Make a page about a fitted model for readers who have never seen it.
 
@@ -124,6 +126,8 @@ def report(
         Whether the rows are new to the model. It is then scored as it is, without fitting again.
     command : str, optional
         What the page shows as the way to recreate it.
+    left_out : sequence of str, optional
+        Columns of your table that the model was not given. The page names them.
 
     Returns
     -------
@@ -168,5 +172,6 @@ def report(
             folds=int(folds),
             new_rows=bool(new_rows),
             command=command,
+            left_out=left_out,
         )
     )

@@ -640,12 +640,15 @@ class Making:
         How the fit went.
     command : str
         Repeats the report.
+    left_out : tuple of str
+        Columns of the table that the model was not given.
     """
 
     versions: dict[str, str]
     parameters: tuple[tuple[str, str, bool], ...]
     facts: tuple[tuple[str, str], ...]
     command: str
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -655,10 +658,8 @@ class ReportSummary:
     Attributes
     ----------
     subject : Subject
-        What is predicted from what, and by which model.
     words : tuple of str
-        The summary in short paragraphs: how well it predicts, compared with others, and what it
-        found.
+        Short paragraphs: how well it predicts, compared with others, and what it found.
     warnings : tuple of str
         What to beware of.
     quality : Quality or None

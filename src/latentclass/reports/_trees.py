@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -170,8 +171,12 @@ def level_text(model: Any, rows: Rows, column: Any, level: Any) -> str:
         return f"is {cut(plain(level))}"
     most = rows.decimals[rows.schema.names.index(column)] + 1  # cuts lie between the values
     digits = fewest_decimals(cuts, most)
-    bounds = [number(float(value), digits) for value in cuts]
-    k = int(str(level).removeprefix("bin"))
+    return bin_words([number(float(value), digits) for value in cuts], level)
+
+
+def bin_words(bounds: Sequence[str], level: str) -> str:
+    """The interval of a bin of `latent_groups`, such as "bin1", in words."""
+    k = int(level.removeprefix("bin"))
     if k == 0:
         return f"at most {bounds[0]}"
     return f"above {bounds[-1]}" if k >= len(bounds) else f"{bounds[k - 1]} to {bounds[k]}"
