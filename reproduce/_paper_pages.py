@@ -98,21 +98,21 @@ def render_readme() -> str:
 
 
 def _standing() -> str:
-    """Return the classifiers of `IN_README` under three conditions, as a table in Markdown."""
-    found = []
-    for entry in list_entries("field")[: len(CONDITIONS)]:
+    """Return the classifiers of `IN_README` under the first conditions, as a table in Markdown."""
+    found = {}
+    for title, entry in zip(CONDITIONS, list_entries("field"), strict=False):
         records = [one for path in records_of(entry).values() for one in read_records(path)]
-        found.append({(one.row, one.column): one.value for one in records})
-    lines = [["", *CONDITIONS], ["---"] * (len(CONDITIONS) + 1)]
-    lines += [[name, *(_loss_and_accuracy(cells, name) for cells in found)] for name in IN_README]
+        cells = {(one.row, one.column): one.value for one in records}
+        if cells:
+            found[f"{title}, {cells['Auto', 'tables']} tables"] = cells
+    lines = [["", *found], ["---"] * (len(found) + 1)]
+    for name in IN_README:
+        lines.append([name, *(_loss_and_accuracy(cells, name) for cells in found.values())])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _loss_and_accuracy(cells: dict[tuple[str, str], str], name: str) -> str:
-    loss = cells.get((name, "log-loss"), "")
-    if not loss:
-        return "-"
-    n_tables = cells[name, "tables"]
+    loss, n_tables = cells[name, "log-loss"], cells[name, "tables"]
     some = "" if n_tables == cells["Auto", "tables"] else f", {n_tables} tables"
     return f"{loss} ({cells[name, 'accuracy, %']} %{some})"
 

@@ -24,6 +24,12 @@ def test_a_page_shows_its_records(paper, monkeypatch):
     assert pages.render(paper) == page.read_text(encoding="utf-8"), "Run `make pages`."
 
 
+def test_the_readme_shows_the_field():
+    text = pages.README.read_text(encoding="utf-8")
+    assert "| Auto | " in text
+    assert pages.render_readme() == text, "Run `make pages`."
+
+
 def test_every_page_has_its_place():
     made = {path.stem for path in (ROOT / "docs" / "reproduction").glob("*.md")}
     assert made == {"index", *pages.papers()}
