@@ -66,3 +66,12 @@ def few_steps(monkeypatch):
     from latentclass.lcm import _steps
 
     monkeypatch.setattr(_steps, "MAX_STEPS", 10)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Close what a test has drawn: matplotlib warns of many open figures, in whichever test."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")

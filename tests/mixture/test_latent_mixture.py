@@ -449,7 +449,7 @@ def test_parameters_that_make_no_sense_are_refused(table, parameters, message):
 
 
 def test_sparse_tables_and_wrong_weights_are_refused(table):
-    with pytest.raises(TypeError, match=r"LatentMixture takes dense ones: X.toarray\(\)"):
+    with pytest.raises(TypeError, match=r"LatentMixture needs a dense table: pass X.toarray\(\)"):
         LatentMixture().fit(sp.csr_array(np.eye(3)))
     with pytest.raises(ValueError, match=r"sample_weight\[1\] is -1; weights must be finite"):
         LatentMixture().fit(table, sample_weight=np.r_[1.0, -1.0, np.ones(118)])

@@ -1,4 +1,4 @@
-"""Draws without a screen, and closes what a test has drawn."""
+"""Draws without a screen."""
 
 import matplotlib
 import numpy as np
@@ -9,14 +9,6 @@ from latentclass import LCMClassifier
 from latentclass.datasets import load_dataset
 
 matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 @pytest.fixture(scope="session")
