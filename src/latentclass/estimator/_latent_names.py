@@ -49,8 +49,8 @@ class NamedLatents:
         self._model = replace(self._model, names=new)
         return self
 
-    def _named(self, asked: str) -> Names:  # noqa: ARG002
-        """All names; `asked` is what the user asked for, for a message."""
+    def _named(self, _asked: str) -> Names:
+        """All names; `_asked` is what the user asked for, for a message."""
         check_is_fitted(self)
         names: Names = self._model.named(self.schema_.names)
         return names

@@ -148,7 +148,7 @@ class AveragedHierarchies(DiscreteModel):
 
         return np.hstack([of_one(one) for one in self.members])
 
-    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+    def named(self, _columns: list[str]) -> Names:
         """Nothing: the latent variables of an average cannot be renamed."""
         return ()
 

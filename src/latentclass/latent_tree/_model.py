@@ -129,7 +129,7 @@ class LatentTreeModel(DiscreteModel):
             parts.append(np.hstack(columns))
         return np.concatenate(parts)
 
-    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+    def named(self, _columns: list[str]) -> Names:
         """Names of the latent variables of each class."""
         return self.names
 

@@ -84,7 +84,7 @@ class LatentModel(FittedModel, ABC):
         del labels
         return list(self.named(columns)[0])
 
-    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+    def named(self, _columns: list[str]) -> Names:
         """Names of the latent variables: those that were given, or z0, z1 and so on."""
         return self.names or (tuple(f"z{k}" for k in range(self.best.latent_mean.shape[1])),)
 

@@ -166,7 +166,7 @@ class LatentVariableModel(FittedModel):
         del labels
         return list(self.named(columns)[0])
 
-    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+    def named(self, _columns: list[str]) -> Names:
         """Names of the components: those that were given, or numbers."""
         return self.names or (tuple(map(str, range(self.n_components))),)
 

@@ -91,7 +91,7 @@ class FiniteMixtureModel(FittedModel):
         del columns
         return [f"{label}_{h}" for label in labels for h in range(self.n_states)]
 
-    def named(self, columns: list[str]) -> Names:  # noqa: ARG002
+    def named(self, _columns: list[str]) -> Names:
         """Names of the states: those that were given, or numbers."""
         return self.names or (tuple(map(str, range(self.n_states))),)
 
