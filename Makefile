@@ -44,7 +44,7 @@ types: $(STAMP)
 tests: $(STAMP)
 	$(BIN)/python tests/compile_kernels.py
 	# the variable lets scikit-learn run its array-API check too
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term --durations=10
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --durations=10
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
@@ -68,7 +68,7 @@ test-oldest:
 	PIP_CONSTRAINT=constraints-oldest.txt $(VENV)-oldest/bin/python -m pip install --quiet -e ".[test]"
 	$(VENV)-oldest/bin/python tests/compile_kernels.py
 	# not the pages: they show what the newest libraries print
-	$(VENV)-oldest/bin/python -m pytest -n 2 --ignore=tests/test_docs.py
+	$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal --ignore=tests/test_docs.py
 
 # Whether the next version can be cut: versions, archives, Pythons, extras.
 release-check: $(STAMP)

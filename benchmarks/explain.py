@@ -55,7 +55,7 @@ LEVELS = [
     HiddenNaiveBayes(),
     HNBClassifier(random_state=0),
     LatentTreeClassifier(search="fast", n_init=2, max_iter=10, random_state=0),
-    BinaryLCMClassifier(5, **LCM, random_state=0),
+    BinaryLCMClassifier(5, **LCM, discriminative=False, random_state=0),
     BinaryLCMClassifierCV([5], [1], **LCM, random_state=0),
 ]
 

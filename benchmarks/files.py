@@ -41,7 +41,7 @@ MODELS = [
     HNBClassifier(random_state=0),
     LatentTreeClassifier(n_cuts=2, random_state=0),
     LCMClassifier(2, 2, n_init=5, random_state=0),
-    BinaryLCMClassifier(2, n_init=2, max_iter=20, random_state=0),
+    BinaryLCMClassifier(2, n_init=2, max_iter=20, discriminative=False, random_state=0),
     HybridLCMClassifier(2, 1, n_init=2, max_iter=20, power_transform=True, random_state=0),
     LatentVariableClassifier("kernel_logistic_regression", 2, n_init=1, random_state=0),
 ]

@@ -95,7 +95,7 @@ NUMBERS = {
 }
 LEVELS = {
     **BOTH,
-    "BinaryLCM": BinaryLCMClassifier(random_state=0),
+    "BinaryLCM": BinaryLCMClassifier(discriminative=False, random_state=0),
     "LogisticRegression": make_pipeline(
         OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=500)
     ),

@@ -23,7 +23,7 @@ MODELS = [
     LatentTreeClassifier(random_state=0),
     LatentVariableClassifier(None, 2, random_state=0),
     *(LatentMixture(2, search, random_state=0) for search in ("era", "anneal", "kmeans")),
-    BinaryLCMClassifier(2, random_state=0),
+    BinaryLCMClassifier(2, discriminative=False, random_state=0),
     HybridLCMClassifier(2, 1, random_state=0),
     *(LCMClassifier(2, m, random_state=0) for m in (1, 2)),
     HNBClassifier(random_state=0),

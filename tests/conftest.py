@@ -68,6 +68,21 @@ def few_steps(monkeypatch):
     monkeypatch.setattr(_steps, "MAX_STEPS", 10)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_boosting(request):
+    """Gradient boosting of 10 rounds instead of 100 beside the fits of commands and reports."""
+    if request.path.parent.name not in ("cli", "page", "reports"):
+        yield
+        return
+    from latentclass.reports._peers import PEERS
+
+    whole = PEERS["gradient-boosting"]
+    with pytest.MonkeyPatch.context() as patch:
+        short = {"estimator__max_iter": 10}
+        patch.setitem(PEERS, "gradient-boosting", lambda seed: whole(seed).set_params(**short))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     """Close what a test has drawn: matplotlib warns of many open figures, in whichever test."""

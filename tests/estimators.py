@@ -49,7 +49,9 @@ CLASSIFIERS = [
     # with one size to try no fold sees rows; gradient steps take too long here
     LCMClassifierCV([2], [1], power_transform=True, discriminative=False, random_state=0),
     # by quadrature all verbs are exact; by the bound they are approximations
-    BinaryLCMClassifier(2, n_init=1, predict_method="quadrature", random_state=0),
+    BinaryLCMClassifier(
+        2, n_init=1, predict_method="quadrature", discriminative=False, random_state=0
+    ),
     BinaryLCMClassifierCV([2], [1], n_init=1, predict_method="quadrature", random_state=0),
     # gradient steps are for the labels alone: samples are not theirs; see also its own tests
     # the one above has stick breaking

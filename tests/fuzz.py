@@ -28,6 +28,7 @@ from sklearn.utils.validation import has_fit_parameter
 import latentclass
 from estimators import CLASSIFIERS
 from latentclass import LatentMixture, MDLDiscretizer
+from latentclass.auto._families import OFFERS
 from latentclass.baselines import BackpropagationNetwork, LeaveOneOutKNN
 from latentclass.evaluation import TableClassifier
 from latentclass.exceptions import ModelFileError
@@ -178,6 +179,9 @@ def draw_model(name, rng, seed):
         if key in params:
             value = values[rng.integers(len(values))]
             model.set_params(**{key: [value] if params[key] is None and key in LISTS else value})
+    if name == "AutoLatentClassifier":  # by default a clock decides what is tried
+        families = rng.choice(list(OFFERS), 2, replace=False).tolist()
+        model.set_params(time_budget=None, families=families, cv=2)
     if name.endswith("CV"):
         model.set_params(n_latent=[1, 2], n_components=[1], cv=2)
     return model

@@ -152,8 +152,8 @@ SHARED = {
     "tol": ("EM stops when the objective per row gains no more than this.",),
     "unlabelled_weight": (
         "Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the "
-        'others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than '
-        "its standard error.",
+        'others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that '
+        "gives all of them together 0.3 times the weight of the labelled rows.",
     ),
     "verbose": (
         "1 prints each EM iteration to standard error.",

@@ -19,12 +19,14 @@ from latentclass import (
     LatentMixture,
     LatentTreeClassifier,
 )
+from latentclass.lcm import _steps
 
+_steps.MAX_STEPS = 10  # gradient steps, 150 otherwise
 signal.signal(signal.SIGINT, signal.default_int_handler)
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-group = rng.integers(0, 3, (200, 2))
-X = (rng.random((200, 8)) < 0.15 + 0.3 * group[:, [0, 1] * 4]).astype(str)
+group = rng.integers(0, 3, (100, 2))
+X = (rng.random((100, 8)) < 0.15 + 0.3 * group[:, [0, 1] * 4]).astype(str)
 y = group[:, 0]
 for model in (
     LatentTreeClassifier(n_init=8, random_state=0),

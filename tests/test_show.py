@@ -2,12 +2,18 @@
 
 import pytest
 
-from latentclass._show import clean, html_lines, html_table, text_table
+from latentclass._show import aligned, clean, html_lines, html_table, text_table
 
 
 def test_columns_have_one_width_and_all_but_the_first_end_right():
     text = text_table(["name", "n"], [["a", "12"], ["longer", "3"]])
     assert text.splitlines() == ["name     n", "a       12", "longer   3"]
+
+
+def test_the_side_of_each_column_can_be_chosen():
+    lines = [["n", "name", "x"], ["12", "a", "1"]]
+    assert aligned(lines, [True, False, True]) == [" n  name  x", "12  a     1"]
+    assert aligned(lines, [False, False, False]) == ["n   name  x", "12  a     1"]
 
 
 def test_a_table_without_rows_has_its_heads():

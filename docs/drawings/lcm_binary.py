@@ -53,7 +53,9 @@ def _digits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @cache
 def _all_ten() -> BinaryLCMClassifier:
     X, y, train = _digits()
-    model = BinaryLCMClassifier(n_latent=10, n_init=2, tol=0.05, random_state=0)
+    model = BinaryLCMClassifier(
+        n_latent=10, n_init=2, tol=0.05, discriminative=False, random_state=0
+    )
     return model.fit(X[train], y[train])
 
 
@@ -64,7 +66,9 @@ def _two_groups(n_components: int) -> BinaryLCMClassifier:
     chosen = np.isin(y, (0, 1, 6, 7))
     X, y = X[chosen], np.where(y[chosen] < 2, "0 or 1", "6 or 7")
     train = np.arange(len(y)) % 2 == 0
-    model = BinaryLCMClassifier(10, n_components, n_init=5, select="likelihood", random_state=0)
+    model = BinaryLCMClassifier(
+        10, n_components, n_init=5, select="likelihood", discriminative=False, random_state=0
+    )
     return model.fit(X[train], y[train])
 
 

@@ -15,7 +15,7 @@ from latentclass.plots import DisclosureDisplay
 images, digits = load_digits(return_X_y=True)
 ink = images > 7
 train = np.arange(len(digits)) % 2 == 0
-model = BinaryLCMClassifier(n_latent=10, n_init=1, tol=0.05, random_state=0)
+model = BinaryLCMClassifier(n_latent=10, n_init=1, tol=0.05, discriminative=False, random_state=0)
 model.fit(ink[train], digits[train])
 
 three = ink[~train][np.flatnonzero(digits[~train] == 3)[0]]

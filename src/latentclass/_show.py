@@ -18,17 +18,25 @@ def clean(text: object) -> str:
     return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], str(text))
 
 
-def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in columns of equal width: the first one begins at the left, the others end right."""
-    lines = [list(heads), *map(list, rows)]
+def aligned(lines: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> list[str]:
+    """Lines of cells in columns of equal width.
+
+    `right` says which columns end at the right; by default all but the first one do.
+    """
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
+    sides = [place > 0 for place in range(len(widths))] if right is None else right
+    return [
         "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.rjust(width) if side else cell.ljust(width)
+            for cell, width, side in zip(line, widths, sides, strict=True)
         ).rstrip()
         for line in lines
-    )
+    ]
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in columns of equal width: the first one begins at the left, the others end right."""
+    return "\n".join(aligned([heads, *rows]))
 
 
 def html_table(

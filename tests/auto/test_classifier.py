@@ -1,5 +1,7 @@
 """The classifier that chooses: honest, repeatable, and clear about what it did."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,9 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
 
 from latentclass import AutoLatentClassifier, Parts
+from latentclass.auto._classifier import tell_why
 from latentclass.auto._families import CHEAPEST_FIRST, OFFERS, Family, choose_families
+from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
 from latentclass.baselines import NaiveBayes
 
 QUICK = ["NaiveBayes", "AODE", "TAN"]
@@ -39,6 +43,25 @@ def test_the_leaderboard_says_what_became_of_each(fitted):
     assert str(board).splitlines()[0].startswith("family")
     assert board[0].family in board._repr_html_()
     assert len(board) == 3
+
+
+def test_names_of_candidates_read_well_in_sentences():
+    def row(name, loss, weight, reason=""):
+        return LeaderboardRow(name, {}, loss, 0.0, 0.9, 0.0, weight, 1.0, 1.0, "done", reason)
+
+    rows = (
+        row("HybridLCMClassifier, small", 0.25, 0.7),
+        row("TAN, unlabelled rows", 0.5, 0.3),
+        row("LatentVariableClassifier, trees, unlabelled rows", None, 0.0, "there was no time"),
+    )
+    search = SimpleNamespace(folds=SimpleNamespace(n_folds=5), log_loss=0.2)
+    assert tell_why(Leaderboard(rows), search, "neg_log_loss") == (
+        "2 of 3 candidates were compared on the same 5 folds. By their held-out log-loss, the "
+        "weights of the average are: HybridLCMClassifier (small) 70 %, TAN (unlabelled rows) 30 %. "
+        "The lowest log-loss of a single candidate is that of HybridLCMClassifier (small), 0.2500; "
+        "the average has 0.2000. Left out: LatentVariableClassifier (trees, unlabelled rows): "
+        "there was no time."
+    )
 
 
 def test_held_out_scores_are_those_of_its_own_folds(iris):
@@ -178,7 +201,7 @@ def test_every_candidate_has_its_place():
 
 def test_rows_without_label_double_only_candidates_that_learn_from_them():
     made = {
-        name: Family(name, one).with_and_without_unlabelled()
+        name: Family(name, one).with_and_without_unlabelled(0.1)
         for offer in OFFERS.values()
         for name, one in offer.make().items()
     }

@@ -1,5 +1,7 @@
 """The search within a time budget, with candidates whose fits take the time that a test says."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -27,8 +29,8 @@ class Slow:
 
     head_start = 1.0
 
-    def __init__(self, clock, name, seconds, error=None, on=1):
-        self.clock, self.name, self.seconds = clock, name, seconds
+    def __init__(self, clock, name, seconds, error=None, on=1, cheaper=None):
+        self.clock, self.name, self.seconds, self.cheaper = clock, name, seconds, cheaper
         self.error, self.on, self.n_fits, self.n_rows = error, on, 0, []
 
     def learn(self, training):
@@ -44,6 +46,7 @@ class Slow:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(_search, "time", clock)
+    monkeypatch.setattr(_search, "WARM", set())
     return clock
 
 
@@ -86,8 +89,53 @@ def test_a_candidate_that_is_too_slow_ends_soon(clock):
     slow = Slow(clock, "slow", 50)
     search.run([Slow(clock, "first", 0.1), slow])
     assert statuses(search) == ["done", "too slow"]
-    assert slow.n_fits == 2  # to some rows, and one fold
+    assert slow.n_fits == 2  # the first might have compiled kernels
     assert clock.now < BEGIN + 110
+
+
+def test_the_first_fold_of_a_process_does_not_count(clock):
+    search = make_search(100)
+    cold = Slow(clock, "cold", 1)
+    learn = cold.learn
+
+    def compile_first(training):
+        clock.now += 30 if cold.n_fits == 0 else 0
+        return learn(training)
+
+    cold.learn = compile_first
+    search.run([Slow(clock, "first", 0.1), cold])
+    assert statuses(search) == ["done", "done"]
+    assert search.trials[1].fit_seconds == pytest.approx(0.8)
+
+
+def test_a_fold_may_not_take_much_more_than_its_share(clock, monkeypatch):
+    ends = []
+
+    @contextmanager
+    def noted(end):
+        ends.append(end)
+        yield
+
+    monkeypatch.setattr(_search, "time_limit", noted)
+    search = make_search(60)
+    search.run([Slow(clock, "first", 0), Slow(clock, "second", 0)])
+    assert ends[:6] == [None] * 6  # the first candidate has no limit
+    whole, cold, *others = ends[6:]
+    assert whole == BEGIN + 60
+    assert cold is None
+    assert others == pytest.approx([BEGIN + 1.2 * 60 / (still + 1) for still in (4, 3, 2, 1)])
+
+
+def test_what_takes_no_less_than_another_is_not_begun(clock):
+    search = make_search(60)
+    done = Slow(clock, "small", 5)  # 4 s for a fold
+    longer = Slow(clock, "large", 5, cheaper="small")
+    slow, hopeless = Slow(clock, "slow", 10), Slow(clock, "slower", 0.1, cheaper="slow")
+    search.run([Slow(clock, "first", 0.1), done, slow, longer, hopeless, Slow(clock, "end", 0.1)])
+    assert statuses(search) == ["done", "done", "too slow", "too slow", "too slow", "done"]
+    assert (longer.n_fits, hopeless.n_fits) == (0, 0)
+    assert search.trials[3].reason.startswith("it needs about 24.0 s more")
+    assert search.trials[4].reason == "slow was too slow, and this takes no less"
 
 
 def test_of_many_rows_some_tell_the_cost(clock):
@@ -122,7 +170,7 @@ def test_a_fit_that_hits_the_limit_is_too_slow(clock):
     search = make_search(60)
     search.run([Slow(clock, "a", 0.1), Slow(clock, "b", 0.1, TimeUpError(), on=3)])
     assert statuses(search) == ["done", "too slow"]
-    assert search.trials[1].reason == "time ran out"
+    assert search.trials[1].reason == "a fold took longer than its share of the time left"
 
 
 def test_a_watcher_sees_every_candidate_begin_and_end(clock):

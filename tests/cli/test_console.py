@@ -34,3 +34,10 @@ def test_quiet_says_nothing_but_errors(capsys):
     console.error("wrong\x1b[2J")
     found = capsys.readouterr()
     assert (found.out, found.err) == ("", "Error: wrong\\x1b[2J\n")
+
+
+def test_only_a_terminal_has_a_width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+    assert Console().width is None
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert Console().width == 72

@@ -12,7 +12,9 @@ from sklearn.metrics import log_loss
 
 import latentclass
 from latentclass.baselines import NaiveBayes
-from latentclass.cli._held_out import make_folds, score_on_folds
+from latentclass.cli._console import Console
+from latentclass.cli._fit import OWN_SCORE, Job, tell_result
+from latentclass.cli._held_out import Score, make_folds, score_on_folds
 
 
 def test_a_fit_says_what_it_read_and_how_well_it_does(customers, tmp_path):
@@ -266,7 +268,8 @@ def test_a_class_may_be_called_minus_1(tmp_path):
     rows[1][4], rows[2][4] = 0, ""
     rows[3][4] = rows[4][4] = 0
     path = write_csv(tmp_path / "c.csv", rows)
-    run("fit", path, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc")
+    run("fit", path, "-t", "churn", "-m", "naive-bayes", "--set", "unlabelled_weight=1", "-o",
+        tmp_path / "m.lc")  # fmt: skip
     model = latentclass.load(tmp_path / "m.lc")
     assert model.classes_.tolist() == ["-1", "0", "1"]
     assert model.n_unlabelled_ == 1
@@ -393,6 +396,26 @@ def test_one_class_is_refused_before_any_work(tmp_path):
     ended = run("check", path, "-t", "churn")
     assert "Cannot be fitted yet: All labels are" in ended.out
     assert "Next:" not in ended.err
+
+
+def test_a_quantity_as_target_is_refused_with_a_remedy(customers, tmp_path):
+    ended = run("fit", customers, "-t", "income", "-o", tmp_path / "m.lc")
+    assert ended.code == 1
+    first = next(row[0] for row in draw_customers()[1:] if row[0] != "" and row[0] % 1)
+    assert ended.err.splitlines()[-1] == (
+        f"Error: The target 'income' holds numbers with decimals, such as {first}, but this "
+        "library predicts classes. Cut it into a few ranges first, such as low, middle and high, "
+        "and give that column as the target."
+    )
+    assert not (tmp_path / "m.lc").exists()
+
+
+@pytest.mark.parametrize("reported", [False, True])
+def test_the_score_of_the_report_is_announced_with_a_report_only(capsys, reported):
+    job = Job(None, None, None, [0], None, {OWN_SCORE: Score(0.5, 0.8, 0.0)})
+    tell_result(Console(), SimpleNamespace(why_="Why."), job, reported=reported)
+    told = "The score in the report comes from folds that the choice of weights did not see, and"
+    assert (f"{told} may be a little worse." in capsys.readouterr().err) is reported
 
 
 def test_a_report_is_written_beside_the_model(customers, tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """`latentclass report`: the page of a model from two files."""
 
+import html
 import json
 import re
+import shlex
 
 import pytest
 from command_runs import draw_customers, run, write_csv
@@ -37,6 +39,24 @@ def test_the_page_names_the_columns_that_were_left_out(fitted, customers, tmp_pa
     )
 
 
+def test_an_identifier_that_was_dropped_stands_beside_the_row_number(tmp_path):
+    rows = draw_customers()
+    named = [["when", "half", "id", *rows[0]]]
+    named += [[f"{k}.5", k // 2, f"C{k:04}", *row] for k, row in enumerate(rows[1:], 1)]
+    data, model = write_csv(tmp_path / "c.csv", named), tmp_path / "m.lc"
+    drop = ["--drop", "when", "--drop", "half", "--drop", "id"]
+    ended = run("fit", data, "-t", "churn", "-m", "naive-bayes", "-o", model, "--report", *drop)
+    assert ended.code == 0, ended.err
+    written = (tmp_path / "m.html").read_text(encoding="utf-8")
+    found = run("report", model, data, "-o", tmp_path / "page.html", "--json").json["rows"]
+    assert found["id_name"] == "id"
+    assert [(row["name"], row["id"]) for row in found["listed"][:2]] == [
+        ("1", "C0001"),
+        ("2", "C0002"),
+    ]
+    assert "<bdi>id</bdi> <bdi>C0001</bdi>" in written
+
+
 def test_json_is_the_summary(fitted, customers, tmp_path):
     output = tmp_path / "page.html"
     found = run("report", fitted(), customers, "-o", output, "--json", "--folds", "2").json
@@ -45,6 +65,37 @@ def test_json_is_the_summary(fitted, customers, tmp_path):
     assert "--folds 2" in found["making"]["command"]
     data = re.search(r'id="row-data">(.*?)</script>', output.read_text(encoding="utf-8"))[1]
     assert json.loads(data)["rows"][119][0] == "120"
+
+
+def command_of(page):
+    """The words of the command that recreates a page, without the program's name."""
+    shown = re.search(r"To recreate this page:</p>\s*<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[1]
+    return shlex.split(html.unescape(re.sub("<[^>]*>", "", shown)))[1:]
+
+
+def test_the_command_on_the_page_recreates_it(tmp_path):
+    rows = draw_customers()
+    for k, row in enumerate(rows[1:]):
+        row[1] = f"{900 + 37 * k:,}"  # thousands: read as numbers with --decimal . only
+    data, model, output = tmp_path / "my data.csv", tmp_path / "m.lc", tmp_path / "m.html"
+    lines = ["\t".join(map(str, row)) for row in rows]
+    data.write_text("\n".join(lines).replace("plus", "größer"), encoding="latin-1")
+    reading = ["--decimal", ".", "--separator", "\\t", "--encoding", "latin-1"]
+    fit = ["fit", data, "-t", "churn", "-m", "naive-bayes", "-o", model, "--seed", "0"]
+    ended = run(*fit, "--report", *reading)
+    assert ended.code == 0, ended.err
+    page = output.read_text(encoding="utf-8")
+    words = command_of(page)
+    assert words == ["report", str(model), str(data), "-o", str(output), *reading]
+    output.unlink()
+    ended = run(*words)
+    assert ended.code == 0, ended.err
+    assert output.read_text(encoding="utf-8") == page
+
+    ended = run(*words, "--force", "--target", "churn", "--title", "Who leaves")
+    assert ended.code == 0, ended.err
+    page = output.read_text(encoding="utf-8")
+    assert command_of(page) == [*words, "--target", "churn", "--title", "Who leaves"]
 
 
 def test_new_rows_are_noticed(fitted, tmp_path):

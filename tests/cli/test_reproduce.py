@@ -7,6 +7,8 @@ import pytest
 from command_runs import finish, run, start
 
 from latentclass.cli import _reproduce
+from latentclass.cli._console import Console
+from latentclass.evaluation._tables import Cell, TextTable
 from latentclass.reproduction import _registry
 
 
@@ -31,6 +33,17 @@ def test_a_figure_from_the_command(tmp_path):
     assert (tmp_path / "ltc-figure-3-quick.png").exists()
     again = run("reproduce", "ltc", "--figure", "3", "--out", tmp_path, "--from-store", "--json")
     assert again.json[0]["caption"] == "ltc, Figure 3: the trees of corral"
+
+
+def test_a_table_is_no_wider_than_the_terminal(tmp_path, monkeypatch):
+    row = ("corral", *(Cell("99.1") for _ in range(9)))
+    wide = TextTable("Wide", ("data", *(f"classifier {k}" for k in range(9))), (row,), (), {})
+    monkeypatch.setattr("latentclass.reproduction.reproduce", lambda *_, **__: [wide])
+    assert max(map(len, run("reproduce", "ltc", "--out", tmp_path).out.splitlines())) > 100
+    monkeypatch.setattr(Console, "width", 60)
+    shown = run("reproduce", "ltc", "--out", tmp_path).out.splitlines()
+    assert max(map(len, shown)) <= 60
+    assert sum(line.startswith("corral ") for line in shown) == 3
 
 
 @pytest.mark.parametrize(

@@ -141,3 +141,33 @@ def test_a_function_that_only_kernels_call_has_no_file_of_its_own(tmp_path):
         assert [path.name.split(".")[1].split("-")[0] for path in kept(tmp_path, "nbi")] == [
             "outer"
         ]
+
+
+PART = """
+from latentclass.engine._compiled import inner
+
+@inner()
+def part(x):
+    return x + 1
+"""
+
+CALLER = """
+from part_kernels import part
+from latentclass.engine._compiled import compiled
+
+@compiled()
+def outer(x):
+    return 2 * part(x)
+
+print(outer(3))
+"""
+
+
+def test_a_change_in_a_neighbouring_file_of_kernels_is_noticed(tmp_path):
+    home = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    script = tmp_path / "caller_kernels.py"
+    script.write_text(CALLER, encoding="utf-8")
+    for part, answer in (PART, "8"), (PART, "8"), (PART.replace("x + 1", "x + 10"), "26"):
+        (tmp_path / "part_kernels.py").write_text(part, encoding="utf-8")
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=home)
+        assert done.stdout.strip() == answer, done.stderr

@@ -72,7 +72,9 @@ MODELS = {
     "LCMClassifier": LCMClassifier(2, n_init=1, random_state=0),
     "LCMClassifierCV": LCMClassifierCV([2], [1], n_init=1, random_state=0),
     "HybridLCMClassifier": HybridLCMClassifier(2, n_init=1, max_iter=5, tol=1, random_state=0),
-    "BinaryLCMClassifier": BinaryLCMClassifier(2, n_init=1, max_iter=5, tol=1, random_state=0),
+    "BinaryLCMClassifier": BinaryLCMClassifier(
+        2, n_init=1, max_iter=5, tol=1, discriminative=False, random_state=0
+    ),
     "BinaryLCMClassifierCV": BinaryLCMClassifierCV(
         [2], [1], n_init=1, max_iter=5, tol=1, random_state=0
     ),

@@ -106,7 +106,9 @@ def test_a_table_for_another_model():
         "LCMClassifier describes numbers by latent variables, but the table has no column of "
         "numbers. Use HybridLCMClassifier or BinaryLCMClassifier."
     ]
-    binary = BinaryLCMClassifier(1, n_init=1, max_iter=2, tol=1e9, calibrate=False)
+    binary = BinaryLCMClassifier(
+        1, n_init=1, max_iter=2, tol=1e9, discriminative=False, calibrate=False
+    )
     assert fit(X[["size"]], Y, binary) == [
         "BinaryLCMClassifier is meant for yes/no and nominal columns, but the table has only "
         "numbers. Use LCMClassifier or HybridLCMClassifier, or list the columns that are codes in "

@@ -13,6 +13,7 @@ from latentclass.engine._logspace import log_normalise
 from latentclass.estimator._calibration import TOO_SURE, HeldOutRows
 from latentclass.estimator._inner_folds import deal_folds
 from latentclass.estimator._tuning import MOST_ROWS, HeldOutFits, choose_unlabelled_weight
+from latentclass.estimator._unlabelled import usual_factor
 
 
 def deal(n_rows, *, rare=0.3, hidden=0.0):
@@ -162,13 +163,21 @@ def test_without_a_seed_the_folds_are_always_the_same():
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "factor"),
-    [(1.0, 1.0, 0.1), (0.1, -0.1, 0.1), (0.1, -0.17, 0.0), (-1.0, -1.0, 0.0), (0.0, 0.0, 0.0)],
+    ("better", "worse", "errors", "counts"),
+    [
+        (1.0, 1.0, 1.0, True),
+        (0.1, -0.1, 1.0, True),
+        (0.1, -0.17, 1.0, False),
+        (0.1, -0.17, 0.1, True),
+        (-1.0, -1.0, 0.1, False),
+        (0.0, 0.0, 0.1, False),
+    ],
 )
-def test_rows_without_label_count_if_they_help_by_more_than_an_error(
-    monkeypatch, better, worse, factor
+def test_rows_without_label_count_if_they_help_by_more_than_some_errors(
+    monkeypatch, better, worse, errors, counts
 ):
     """With rows without label, evidence is better on two thirds of the rows, worse on others."""
+    monkeypatch.setattr(NaiveBayes, "_unlabelled_errors", errors)
     training, fits = deal(60, hidden=0.2)
     plain = fits.held_out(0.0)
     gain = np.where(np.arange(len(plain.y)) % 3 > 0, better, worse)
@@ -179,9 +188,26 @@ def test_rows_without_label_count_if_they_help_by_more_than_an_error(
 
     monkeypatch.setattr(HeldOutFits, "held_out", held_out)
     tuned = choose_unlabelled_weight(fits.estimator, training, fits.learned, 0, False)
+    factor = usual_factor(training)
     if worse == -0.17:  # a gain, but smaller than its error
-        assert tuned.log_losses[0.1] < tuned.log_losses[0.0]
-    assert tuned.unlabelled_weight == factor
+        assert tuned.log_losses[factor] < tuned.log_losses[0.0]
+    assert tuned.unlabelled_weight == (factor if counts else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "weight", "factor"),
+    [
+        ([0, 1, np.nan, np.nan], [1, 1, 1, 1], 0.3),
+        ([0, 1, np.nan, np.nan], [2, 2, 1, 1], 0.6),
+        ([0, 1, *[np.nan] * 20], [1] * 22, 0.03),
+        ([0, 1, 0, 1, np.nan], [1] * 5, 1.0),
+        ([0, 1, 0, 1], [1] * 4, 1.0),
+    ],
+)
+def test_all_rows_without_label_weigh_a_share_of_the_labelled_ones(labels, weight, factor):
+    X = np.arange(len(labels), dtype=float)[:, None]
+    training = NaiveBayes()._read_training(X, labels, weight)
+    assert usual_factor(training) == pytest.approx(factor)
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), TAN(), AODE()], ids=lambda one: type(one).__name__)

@@ -150,7 +150,8 @@ def test_scikit_learns_tools_take_labelled_folds():
     folds = LabelledKFold(3, shuffle=True, random_state=0)
     scores = cross_validate(NaiveBayes(), X, y, cv=folds, error_score="raise")["test_score"]
     assert np.mean(scores) > 0.8
-    search = GridSearchCV(NaiveBayes(), {"prior": [0.5, 5.0]}, cv=folds, error_score="raise")
+    model = NaiveBayes(unlabelled_weight=1)
+    search = GridSearchCV(model, {"prior": [0.5, 5.0]}, cv=folds, error_score="raise")
     search.fit(X, y)
     assert search.n_splits_ == 3
     assert search.best_estimator_.n_unlabelled_ == 60

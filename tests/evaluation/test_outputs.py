@@ -11,7 +11,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from latentclass.evaluation import Comparison, corrected_t_test, kohavi_pooled_test
+from latentclass.baselines import NaiveBayes, majority
+from latentclass.datasets import load_dataset
+from latentclass.evaluation import Comparison, compare, corrected_t_test, kohavi_pooled_test
 from latentclass.evaluation._folds import Fold
 from latentclass.evaluation._metrics import read_scoring
 from latentclass.evaluation._run import pack
@@ -190,6 +192,35 @@ def test_latex_escapes_every_special_sign():
     assert r"\\~^&%$#\_{}\<\>" in table.to_markdown()
 
 
+def test_a_table_wider_than_a_line_becomes_several():
+    rows = (("first", Cell("1.0"), Cell("20.0"), Cell("3.0")), ("b", *map(Cell, ("4", "5", "6"))))
+    table = TextTable("caption", ("data", "one", "two", "three"), rows, ("A note.",), {})
+    whole = table.to_text(width=24)
+    assert whole == table.to_text() == str(table)
+    assert whole.splitlines()[2] == "data   one   two  three"
+    assert table.to_text(width=17).splitlines() == [
+        "caption",
+        "----------------",
+        "data   one   two",
+        "----------------",
+        "first  1.0  20.0",
+        "b        4     5",
+        "----------------",
+        "data   three",
+        "------------",
+        "first    3.0",
+        "b          6",
+        "------------",
+        "A note.",
+    ]
+    narrow = table.to_text(width=1).splitlines()
+    assert [line for line in narrow if line.startswith("data")] == [
+        "data   one",
+        "data    two",
+        "data   three",
+    ]
+
+
 HOSTILE = "[x](javascript:y)|\r\n\n*z* & \x1b"
 
 
@@ -333,3 +364,11 @@ def test_html_has_both_tables_and_no_markup_of_names(comparison):
         "<tbody><tr><td>&lt;r&gt;</td><td>&gt;1.0</td></tr></tbody></table>"
         "<p>&gt;: the best on a data set.</p><p>&lt;n&gt;</p>"
     )
+
+
+def test_an_infinite_statistic_is_not_shown():
+    """Two data sets on which three classifiers have the same order."""
+    X, y = load_dataset("iris").X, load_dataset("iris").y
+    models = {"nb": NaiveBayes(), "few": NaiveBayes(prior=1e3), "majority": majority()}
+    found = compare(models, [("one", X, y), ("two", X[::2], y[::2])], cv=3)
+    assert "Friedman: chi2(2) = 4.00, p = 0.14.\n" in str(found)

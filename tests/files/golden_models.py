@@ -70,7 +70,7 @@ def named_models():
     models = {type(model).__name__: model for model in CLASSIFIERS}
     return models | {
         "BinaryLCMClassifier_bound": BinaryLCMClassifier(
-            2, n_init=1, unlabelled_weight=1.0, random_state=0
+            2, n_init=1, unlabelled_weight=1.0, discriminative=False, random_state=0
         ),
         "HNBClassifier_average": HNBClassifier(
             n_models=2, calibrate=False, unlabelled_weight=1.0, random_state=0

@@ -53,8 +53,8 @@ def test_the_error_of_a_mean_counts_weight_as_rows():
 
 
 @pytest.mark.parametrize("draw", [moons, parity])
-def test_components_are_taken_where_they_help(draw):
-    X, y = draw(300)
+def test_components_are_taken_where_they_help(draw, few_steps):
+    X, y = draw(200)
     test, labels = draw(300, seed=1)
     auto = HybridLCMClassifier("auto", "auto", n_init=2, random_state=0).fit(X, y)
     usual = HybridLCMClassifier(5, 1, n_init=2, random_state=0).fit(X, y)
@@ -65,12 +65,12 @@ def test_components_are_taken_where_they_help(draw):
     ]
     assert losses[0] < losses[1] - 0.05
     # the same rows in another order
-    order = np.random.default_rng(0).permutation(300)
+    order = np.random.default_rng(0).permutation(200)
     again = HybridLCMClassifier("auto", "auto", n_init=2, random_state=0).fit(X[order], y[order])
     assert (again.n_latent_, again.n_components_) == (auto.n_latent_, auto.n_components_)
 
 
-def test_few_rows_keep_the_usual_size():
+def test_few_rows_keep_the_usual_size(few_steps):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 6)), np.arange(60) % 2
     model = HybridLCMClassifier("auto", "auto", n_init=2, random_state=0).fit(X + y[:, None], y)
@@ -82,7 +82,9 @@ def test_few_rows_keep_the_usual_size():
 
 def test_a_grid_keeps_sizes_small():
     X, y = parity(200)
-    model = BinaryLCMClassifier("auto", 1, n_init=1, predict_method="quadrature", random_state=0)
+    model = BinaryLCMClassifier(
+        "auto", 1, n_init=1, predict_method="quadrature", discriminative=False, random_state=0
+    )
     assert model.fit(X, y).n_latent_ <= 3
 
 

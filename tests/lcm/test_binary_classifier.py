@@ -29,7 +29,7 @@ def make_bits(n_rows=120, n_columns=7, seed=0):
 
 
 def quick(**options):
-    settings = {"n_latent": 2, "n_init": 3, "random_state": 0} | options
+    settings = {"n_latent": 2, "n_init": 3, "discriminative": False, "random_state": 0} | options
     return BinaryLCMClassifier(**settings)
 
 
@@ -43,7 +43,7 @@ def digits_of(low, high):
 
 def test_digits_are_classified_better_than_by_naive_bayes():
     X, y, X_test, y_test = digits_of(1, 8)
-    model = BinaryLCMClassifier(8, n_init=3, random_state=0).fit(X, y)
+    model = BinaryLCMClassifier(8, n_init=3, discriminative=False, random_state=0).fit(X, y)
     peer = BernoulliNB().fit(X, y)
     assert model.score(X_test, y_test) > 0.92
     assert model.score(X_test, y_test) > peer.score(X_test, y_test) + 0.02
@@ -99,7 +99,7 @@ def test_a_sparse_table_is_made_dense_a_block_at_a_time(monkeypatch):
         return whole(self, *args, **kwargs)
 
     monkeypatch.setattr(sp.csr_array, "toarray", watched)
-    model = BinaryLCMClassifier(2, n_init=1, max_iter=3, random_state=0)
+    model = BinaryLCMClassifier(2, n_init=1, max_iter=3, discriminative=False, random_state=0)
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     model.predict(X)
@@ -188,7 +188,7 @@ def test_the_average_is_over_the_starts_own_probabilities():
 
 def test_an_image_is_completed_from_its_upper_half():
     X, y, X_test, y_test = digits_of(0, 1)
-    model = BinaryLCMClassifier(6, n_init=2, random_state=0).fit(X, y)
+    model = BinaryLCMClassifier(6, n_init=2, discriminative=False, random_state=0).fit(X, y)
     half = X_test.astype(object)
     half[:, 32:] = None
     peer = BernoulliNB().fit(X, y)
@@ -208,7 +208,9 @@ def test_the_most_probable_bits_are_the_best_of_256():
     rng = np.random.default_rng(5)
     z = rng.normal(size=(150, 2))
     X = (rng.random((150, 12)) < expit(z @ rng.normal(0.0, 2.5, (2, 12)))).astype(float)
-    model = BinaryLCMClassifier(3, n_init=2, random_state=0).fit(X, z[:, 0] > 0)
+    model = BinaryLCMClassifier(3, n_init=2, discriminative=False, random_state=0).fit(
+        X, z[:, 0] > 0
+    )
     holes, ways = X[:20].copy(), np.indices((2,) * 8).reshape(8, -1).T
     holes[:, 4:] = np.nan
     filled = model.complete(holes, how="most_probable")
@@ -222,7 +224,9 @@ def test_by_the_bound_probabilities_are_near_the_exact_ones():
     rng = np.random.default_rng(6)
     z = rng.normal(size=(150, 2))
     X = (rng.random((150, 10)) < expit(z @ rng.normal(0.0, 2.0, (2, 10)))).astype(float)
-    model = BinaryLCMClassifier(2, n_init=1, random_state=0).fit(X, z[:, 0] > 0)
+    model = BinaryLCMClassifier(2, n_init=1, discriminative=False, random_state=0).fit(
+        X, z[:, 0] > 0
+    )
     holes = X[:20].copy()
     holes[:, 4:] = np.nan
     found = model.complete(holes, how="probability")
@@ -263,7 +267,9 @@ def test_more_iterations_are_asked_for_where_em_was_cut_short():
 def test_threes_and_fives_of_the_paper():
     data = load_dataset("usps/3-vs-5", container="numpy")
     train = np.asarray(data.split) == "train"
-    model = BinaryLCMClassifier(35, n_init=1, max_iter=40, tol=0.05, random_state=0)
+    model = BinaryLCMClassifier(
+        35, n_init=1, max_iter=40, tol=0.05, discriminative=False, random_state=0
+    )
     model.fit(data.X[train], data.y[train])
     # Langseth and Nielsen (2009), Table 2: bLCM 97.41 %; naive Bayes 94.44 %
     assert model.score(data.X[~train], data.y[~train]) >= 0.96

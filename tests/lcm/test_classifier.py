@@ -266,7 +266,7 @@ def test_scores_are_near_those_of_fits_fold_by_fold(scoring):
         assert_allclose(row.mean_test_score, np.mean(scores), atol=0.05)
 
 
-def test_the_search_does_not_depend_on_the_number_of_jobs():
+def test_the_search_does_not_depend_on_the_number_of_jobs(few_steps):
     X, y = two_planes(120)
     one, two = (
         LCMClassifierCV([1, 2], [1, 2], n_init=2, tol=1e-2, random_state=3, n_jobs=jobs).fit(X, y)
@@ -515,6 +515,7 @@ def test_gradient_steps_know_weights_holes_and_rows_without_label(monkeypatch):
     labels = np.where(np.arange(160) % 5 == 0, np.nan, y)
     weight = 1.0 + (np.arange(160) % 3 == 0)
     options = {"n_latent": 1, "n_init": 2, "random_state": 0, "discriminative": True}
+    options["unlabelled_weight"] = 1.0
     once = LCMClassifier(**options).fit(X, labels, weight)
     order = rng.permutation(np.repeat(np.arange(160), weight.astype(int)))
     twice = LCMClassifier(**options).fit(X[order], labels[order])

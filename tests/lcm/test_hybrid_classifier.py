@@ -67,7 +67,7 @@ def test_on_continuous_columns_it_is_the_lcm(n_components):
     assert ours.weights_.shape == (n_components, 0, 3)
 
 
-def test_on_binary_columns_it_is_the_binary_lcm():
+def test_on_binary_columns_it_is_the_binary_lcm(few_steps):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 150)
     X = rng.random((150, 6)) < expit(rng.normal(size=(150, 1)) + y[:, None])
@@ -98,8 +98,8 @@ def test_mixed_columns_are_learned_together():
 
 
 def test_a_missing_cell_is_inferred_from_columns_of_another_kind():
-    X, y = mixed_table(800)
-    model = quick(n_latent=2).fit(X, y)
+    X, y = mixed_table(500)
+    model = quick(n_latent=2, n_init=2).fit(X, y)
     hidden = X.assign(length=np.nan)
     filled = model.complete(hidden)["length"]
     by_class = X.groupby(y)["length"].mean()
@@ -151,13 +151,11 @@ def test_rows_come_without_labels():
     assert model.score(X, y) > 0.7
 
 
-def test_iris_with_a_column_of_text():
+def test_iris_with_a_column_of_text(few_steps):
     X, y = load_iris(return_X_y=True, as_frame=True)
     X = X.assign(size=np.where(X["petal length (cm)"] > 4, "large", "small"))
-    assert (
-        cross_val_score(HybridLCMClassifier(5, 1, n_init=3, random_state=0), X, y, cv=3).mean()
-        > 0.93
-    )
+    model = quick(n_latent=5, n_init=2, max_iter=20, discriminative=True)
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.93
 
 
 def test_sticks_ask_one_question_after_the_other():
@@ -227,10 +225,11 @@ def test_too_few_rows_to_hold_any_out_leave_it_at_em():
     assert len(y) == 8
 
 
-def test_gradient_steps_go_with_calibration_and_missing_labels():
+def test_gradient_steps_go_with_calibration_and_missing_labels(few_steps):
     X, y = mixed_table(120, seed=4)
     labels = np.where(np.arange(120) % 4 == 0, None, y)
-    model = quick(discriminative=True, calibrate=True, n_init=1).fit(X, labels)
+    model = quick(discriminative=True, calibrate=True, n_init=1, unlabelled_weight=0.1)
+    model.fit(X, labels)
     assert model.calibration_
     assert np.isfinite(model.predict_proba(X)).all()
 
@@ -242,7 +241,7 @@ def exclusive_or(n_rows=200, n_columns=3, seed=0):
 
 
 @pytest.mark.parametrize(("mixed", "n_components"), [(False, 2), (True, 1)])
-def test_gradient_steps_see_weights_as_counts_and_no_order_of_rows(mixed, n_components):
+def test_gradient_steps_see_weights_as_counts_and_no_order_of_rows(mixed, n_components, few_steps):
     X, y = exclusive_or(100)
     if mixed:
         X = np.column_stack([X, np.random.default_rng(1).normal(size=len(y)) + y])
@@ -262,7 +261,7 @@ def test_gradient_steps_see_weights_as_counts_and_no_order_of_rows(mixed, n_comp
     assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-6)
 
 
-def test_gradient_steps_are_the_same_for_a_sparse_table():
+def test_gradient_steps_are_the_same_for_a_sparse_table(few_steps):
     X, y = exclusive_or(n_columns=6, seed=1)
     assert len(set(X.sum(axis=0))) < 6  # some rows have one key and are told apart by levels alone
     dense = quick(n_init=2, discriminative=True).fit(X, y)
@@ -299,7 +298,7 @@ def test_a_fifth_of_each_class_is_held_out_a_unit_of_weight_at_a_time(layout):
     assert_allclose(share(copies, np.ones(len(copies))), held[copies], atol=1e-12)
 
 
-def test_a_class_that_a_fold_of_calibration_lacks_is_no_warning():
+def test_a_class_that_a_fold_of_calibration_lacks_is_no_warning(few_steps):
     X, y = exclusive_or(30, 4)
     labels = np.r_[y[:29].astype(int), 2]
     with warnings.catch_warnings():
@@ -309,7 +308,7 @@ def test_a_class_that_a_fold_of_calibration_lacks_is_no_warning():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_a_fitted_model_does_not_look_at_parameters_of_fit():
+def test_a_fitted_model_does_not_look_at_parameters_of_fit(few_steps):
     X, y = exclusive_or()
     model = quick(discriminative=True).fit(X, y)
     expected = model.predict_proba(X)
@@ -380,7 +379,7 @@ def equal_counts(n_rows=120):
 
 
 @pytest.mark.parametrize(("layout", "n_components"), [(np.asarray, 2), (sp.csr_array, 1)])
-def test_columns_of_equal_counts_may_trade_places(layout, n_components):
+def test_columns_of_equal_counts_may_trade_places(layout, n_components, few_steps):
     X, y = equal_counts()
     model = quick(n_init=2, n_components=n_components, discriminative=True)
     expected = model.fit(layout(X.astype(float)), y).predict_proba(layout(X.astype(float)))
@@ -400,7 +399,7 @@ def test_folds_of_calibration_do_not_hang_on_the_order_of_rows():
     assert_allclose(turned.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
-def test_with_gradient_steps_the_common_rules_hold_too():
+def test_with_gradient_steps_the_common_rules_hold_too(few_steps):
     """Those that the common tests check without the steps; samples and densities are not meant."""
     X, y = mixed_table(90, seed=10)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
@@ -421,10 +420,10 @@ def test_with_gradient_steps_the_common_rules_hold_too():
     empty = X.iloc[:1].mask(np.ones((1, 5), dtype=bool))
     assert_allclose(model.predict_proba(empty)[0], model.class_prior_, rtol=1e-9)
     labels = np.where(np.arange(90) < 10, None, y.astype(object))
-    assert np.isfinite(fit(X, labels).predict_proba(X)).all()
+    assert np.isfinite(fit(X, labels, unlabelled_weight=0.1).predict_proba(X)).all()
 
 
-def test_a_row_of_huge_weight_does_not_break_the_steps():
+def test_a_row_of_huge_weight_does_not_break_the_steps(few_steps):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60)
     X = np.c_[rng.normal(size=60) + y, rng.random(60) < 0.5]
@@ -437,7 +436,7 @@ def test_a_row_of_huge_weight_does_not_break_the_steps():
     assert not hasattr(model, "held_out_")
 
 
-def test_the_order_of_rows_decides_nothing_in_a_table_full_of_symmetry():
+def test_the_order_of_rows_decides_nothing_in_a_table_full_of_symmetry(few_steps):
     every = np.array(np.meshgrid(*[[0, 1]] * 5)).reshape(5, -1).T.astype(float)
     X = np.repeat(every, 3, axis=0)
     y = (X[:, 0] != X[:, 1]).astype(int)

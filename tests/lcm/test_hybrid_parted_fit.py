@@ -132,7 +132,7 @@ def test_bits_in_parts():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 400)
     X = rng.random((400, 6)) < np.where(y[:, None] == 1, 0.7, 0.3)
-    model = BinaryLCMClassifier(1, n_init=2, random_state=0)
+    model = BinaryLCMClassifier(1, n_init=2, discriminative=False, random_state=0)
     few = model.fit(cut(X, y, 2, sample_rows=100)).predict_proba(X)
     many = model.fit(cut(X, y, 4, sample_rows=100)).predict_proba(X)
     assert_allclose(many, few, rtol=1e-8, atol=1e-10)

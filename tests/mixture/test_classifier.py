@@ -319,7 +319,7 @@ class TestOtherClassifiers:
         X, y = corners
         hidden = np.where(np.arange(240) % 3 == 0, y, None)
         model = LatentVariableClassifier(
-            LogisticRegression(), 2, n_init=2, max_iter=20, random_state=0
+            LogisticRegression(), 2, n_init=2, max_iter=20, unlabelled_weight=1, random_state=0
         ).fit(X, hidden)
         assert model.n_unlabelled_ == 160
         assert np.mean(model.predict(X) == y) > 0.85
@@ -511,7 +511,7 @@ def _fit_quietly(model, X, y, **options):
         (
             {"estimator": "naive"},
             "estimator='naive' must be one of 'auto', 'logistic_regression', "
-            "'kernel_logistic_regression', 'extra_trees', "
+            "'free_logistic_regression', 'kernel_logistic_regression', 'extra_trees', "
             "'random_forest', 'hist_gradient_boosting'.",
         ),
         (

@@ -155,7 +155,7 @@ def test_the_mixed_in_part_has_the_lowest_loss_of_those_that_are_tried():
     assert best_draw(weights, own, typical, amount, 0.5)[0] == 0.5
 
 
-def test_one_component_is_the_classifier_with_a_part_of_the_class_shares(table):
+def test_one_component_is_the_classifier_with_a_part_of_the_class_shares(table, small_forests):
     X, y = table
     model = LatentVariableClassifier("extra_trees", 1, random_state=0).fit(X, y)
     one = model._model.classifiers.classifiers[0, 0]
@@ -225,7 +225,8 @@ class TestEachPreset:
         X, y = table
         y = np.where(np.arange(90) % 5 == 0, -1, y)
         labels = np.array(["no", "yes", None], dtype=object)[y]
-        model = LatentVariableClassifier(name, 2, random_state=0).fit(X, labels)
+        model = LatentVariableClassifier(name, 2, unlabelled_weight=0.1, random_state=0)
+        model.fit(X, labels)
         proba = model.predict_proba(X)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         known = y >= 0
@@ -276,7 +277,7 @@ def test_auto_keeps_the_lowest_cross_fitted_log_loss(table, small_forests):
     assert sorted(two.log_losses_) == sorted((name, 2) for name in PRESET_NAMES)
 
 
-def test_trees_find_steps_that_naive_bayes_does_not():
+def test_trees_find_steps_that_naive_bayes_does_not(small_forests):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (400, 2))
     y = (np.floor(3 * X[:, 0]) + np.floor(3 * X[:, 1])).astype(int) % 2
@@ -326,22 +327,22 @@ def test_an_average_needs_classifiers_of_the_search(table):
 
 
 def test_many_rows_are_compared_on_a_sample_and_all_are_learned_from(monkeypatch):
-    from latentclass.mixture import _classifier
+    from latentclass.mixture import _classifier_fit
 
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [300, 280, 20])
     X = rng.normal(y[:, None], 1.0, (600, 3))
     seen = []
-    search = _classifier.LatentVariableClassifier._search
+    search = _classifier_fit.ClassifierFit._search
 
     def watch(self, rows, recipe, *args, compare=False):
         weight = np.bincount(rows.y, rows.data.weight)
         seen.append((len(rows.y), compare, recipe.n_components, weight.round(6).tolist()))
         return search(self, rows, recipe, *args, compare=compare)
 
-    monkeypatch.setattr(_classifier.LatentVariableClassifier, "_search", watch)
-    monkeypatch.setattr(_classifier, "MOST_COMPARED", 200)
-    monkeypatch.setattr(_classifier, "LEAST_OF_CLASS", 20)
+    monkeypatch.setattr(_classifier_fit.ClassifierFit, "_search", watch)
+    monkeypatch.setattr(_classifier_fit, "MOST_COMPARED", 200)
+    monkeypatch.setattr(_classifier_fit, "LEAST_OF_CLASS", 20)
     model = LatentVariableClassifier("logistic_regression", random_state=0, calibrate=False)
     model.fit(X, y)
     *compared, last = seen

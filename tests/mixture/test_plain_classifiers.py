@@ -19,6 +19,8 @@ def fitted(name, n_classes):
     classifier = PRESETS[name]()
     if "random_state" in classifier.get_params():
         classifier.set_params(random_state=0)
+    if "n_estimators" in classifier.get_params():
+        classifier.set_params(n_estimators=30)  # 300 by default
     weight = rng.uniform(0.2, 2.0, 150)
     return classifier.fit(X, y, sample_weight=weight), rng.normal(1.0, 2.0, (500, 4))
 

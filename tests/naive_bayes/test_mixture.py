@@ -185,7 +185,9 @@ class TestUnlabelledRows:
     @pytest.mark.parametrize("accelerate", [False, True])
     def test_history_rises_and_the_components_move(self, half, accelerate):
         X, y = half
-        model = MixtureNaiveBayes(tol=1e-8, max_iter=2000, accelerate=accelerate).fit(X, y)
+        model = MixtureNaiveBayes(
+            tol=1e-8, max_iter=2000, accelerate=accelerate, unlabelled_weight=0.1
+        ).fit(X, y)
         assert len(model.history_) > 3
         assert np.all(np.diff(model.history_) >= -1e-12)
         assert model.converged_
@@ -229,7 +231,7 @@ class TestUnlabelledRows:
         with pytest.warns(
             ConvergenceWarning, match="EM was stopped at max_iter=3 with a last gain"
         ):
-            MixtureNaiveBayes(max_iter=3, tol=1e-12).fit(*half)
+            MixtureNaiveBayes(max_iter=3, tol=1e-12, unlabelled_weight=0.1).fit(*half)
 
     def test_verbose_prints_each_iteration(self, half, capsys):
         model = MixtureNaiveBayes(verbose=1).fit(*half)

@@ -275,7 +275,7 @@ def test_unlabelled_rows_count_for_the_classes_own_axes():
     rng = np.random.default_rng(5)
     hidden = rng.random(150) < 0.9
     labels = np.where(hidden, None, y.astype(object))
-    with_all = ProjectedNaiveBayes(axes="class").fit(X, labels)
+    with_all = ProjectedNaiveBayes(axes="class", unlabelled_weight=0.1).fit(X, labels)
     alone = ProjectedNaiveBayes(axes="class").fit(X[~hidden], y[~hidden])
     assert with_all.score(X, y) > alone.score(X, y)
     assert len(with_all.history_) > 3

@@ -134,7 +134,9 @@ def test_rows_are_rated_in_the_background():
 
 def test_images_are_completed_as_the_model_would(monkeypatch):
     X, y = draw_images()
-    binary = BinaryLCMClassifier(2, n_init=1, calibrate=False, random_state=0).fit(X, y)
+    binary = BinaryLCMClassifier(
+        2, n_init=1, discriminative=False, calibrate=False, random_state=0
+    ).fit(X, y)
     naive = NaiveBayes().fit(X, y)
     session = Session(binary, X, y, beside=naive, image=(4, 4))
     pixels = [None, 1, None, None, None, 1, 0, None, *[None] * 8]

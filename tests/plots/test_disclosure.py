@@ -23,7 +23,9 @@ def digits():
 @pytest.fixture(scope="module")
 def model(digits):
     X, y = digits
-    return BinaryLCMClassifier(3, n_init=1, tol=0.05, random_state=0).fit(X[20:], y[20:])
+    return BinaryLCMClassifier(3, n_init=1, tol=0.05, discriminative=False, random_state=0).fit(
+        X[20:], y[20:]
+    )
 
 
 def test_more_lines_tell_more(digits, model):

@@ -22,7 +22,9 @@ def digits():
 @pytest.fixture(scope="module")
 def model(digits):
     X, y = digits
-    model = BinaryLCMClassifier(3, n_components=2, n_init=1, tol=0.05, random_state=0)
+    model = BinaryLCMClassifier(
+        3, n_components=2, n_init=1, tol=0.05, discriminative=False, random_state=0
+    )
     return model.fit(X[60:], y[60:])
 
 
@@ -48,7 +50,7 @@ def test_means_are_those_of_many_samples(model):
     mixed = (share[..., None] * images[:, 1:]).sum(axis=1)
     np.testing.assert_allclose(images[:, 0], mixed, rtol=1e-12)
     assert display.titles[1] == f"{share[0, 0]:.2f}"
-    one = BinaryLCMClassifier(2, n_init=1, tol=0.1, random_state=0).fit(
+    one = BinaryLCMClassifier(2, n_init=1, tol=0.1, discriminative=False, random_state=0).fit(
         np.eye(4)[[0, 1, 2, 3] * 5], [0, 1] * 10
     )
     assert ImagesDisplay.from_estimator(one, (2, 2), show="means").ax_.shape == (2, 1)
@@ -92,7 +94,9 @@ def test_what_cannot_be_drawn_is_refused(digits, model):
         ImagesDisplay.from_estimator(NaiveBayes().fit(X, y), (8, 8), show="means")
     mixed = pd.DataFrame(X[:, 20:50]).assign(hue=np.tile(["r", "g", "b"], len(y))[: len(y)])
     mixed.columns = mixed.columns.astype(str)
-    other = BinaryLCMClassifier(1, n_init=1, tol=0.1, random_state=0).fit(mixed, y)
+    other = BinaryLCMClassifier(1, n_init=1, tol=0.1, discriminative=False, random_state=0).fit(
+        mixed, y
+    )
     with pytest.raises(ValueError, match="some of the 31 columns are not binary"):
         ImagesDisplay.from_estimator(other, (31, 1), show="means")
 
@@ -116,7 +120,9 @@ def test_mistakes_of_a_sparse_table():
     y = np.arange(40) % 2
     bits = np.random.default_rng(0).random((40, 6)) < 0.3 + 0.4 * y[:, None]
     X = sp.csr_array(bits.astype(float))
-    model = BinaryLCMClassifier(1, n_init=1, tol=0.5, random_state=0).fit(X, y)
+    model = BinaryLCMClassifier(1, n_init=1, tol=0.5, discriminative=False, random_state=0).fit(
+        X, y
+    )
     shown = ImagesDisplay.from_estimator(model, (2, 3), show="mistakes", X=X, y=1 - y, n_images=40)
     assert len(shown.images) >= 20
 

@@ -313,7 +313,9 @@ def test_discrete_columns_hang_on_the_latent_variables(hybrid):
 
 def test_binary_columns_alone_have_loadings(mixed):
     table, y = mixed
-    model = BinaryLCMClassifier(2, n_init=1, random_state=0).fit(table[["shade", "rich"]], y)
+    model = BinaryLCMClassifier(2, n_init=1, discriminative=False, random_state=0).fit(
+        table[["shade", "rich"]], y
+    )
     heat = LoadingsDisplay.from_estimator(model)
     assert [name.split()[0] for name in heat.names] == ["shade", "rich"]
     graph = ModelGraphDisplay.from_estimator(model)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import pandas as pd
 import pytest
 from hostile import hostile_report, hostile_table
 from sklearn.base import clone
@@ -181,6 +182,19 @@ def test_a_column_is_picked_and_a_row_found(browser, pages):
         page.fill("#find", "nobody")
         page.keyboard.press("Enter")
         assert page.locator("#found-row").inner_text() == "There is no row “nobody” here."
+
+
+def test_a_row_is_found_by_its_identifier(browser, tmp_path):
+    X, y = [[float(k)] for k in range(20)], ["low"] * 10 + ["high"] * 10
+    ids = pd.Series([f"C-{k}" for k in range(19)] + ["0"], name="customer")
+    path = report(NaiveBayes().fit(X, y), X, y, ids=ids).save(tmp_path / "page.html")
+    with Visit(browser, path) as visit:
+        for given, place in ("C-7", 7), ("7", 7), ("0", 0):  # a name comes before an identifier
+            visit.page.fill("#find", given)
+            visit.page.keyboard.press("Enter")
+            title = f"Row {place} (customer C-{place})"
+            assert visit.page.locator("#found-row h4").inner_text() == title
+        assert visit.messages == []
 
 
 def test_without_script_all_is_there(browser, pages):

@@ -21,19 +21,9 @@ from latentclass.reports._charts import (
     spread_plot,
     tree_plot,
 )
+from latentclass.reports._findings import GroupProfile, LatentGroups, TreeFinding, TreeNode
 from latentclass.reports._render import breakable, most_weight
-from latentclass.reports._summary import (
-    Balance,
-    Distribution,
-    Effect,
-    Evidence,
-    GroupProfile,
-    LatentGroups,
-    Rows,
-    RowView,
-    TreeFinding,
-    TreeNode,
-)
+from latentclass.reports._summary import Balance, Distribution, Effect, Evidence, Rows, RowView
 from latentclass.reports._svg import Drawing
 from latentclass.reports._text import cut, percent
 

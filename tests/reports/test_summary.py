@@ -28,7 +28,7 @@ from latentclass.datasets import load_dataset
 from latentclass.reports import _quality as quality
 from latentclass.reports._bins import number_bins
 from latentclass.reports._pairs import cramers_v
-from latentclass.reports._structure import describe_structure, leading_name
+from latentclass.reports._structure import best_words, describe_structure, leading_name
 from latentclass.reports._table import read_rows
 from latentclass.reports._text import cut, decimals_for, listed, number, percent, plain, signed
 from latentclass.reports._trees import group_words
@@ -232,6 +232,25 @@ def test_rows_show_their_cells_and_what_would_be_filled_in(toy):
     assert len(rows.listed) == 40
 
 
+def test_identifiers_are_shown_beside_the_names_of_rows(toy, page):
+    X, y = toy
+    ids = pd.Series([f"C<{k}>" for k in range(40)], name="customer")
+    found = report(NaiveBayes().fit(X, y), X, y, ids=ids)
+    rows = found.summary.rows
+    assert rows.id_name == "customer"
+    for row in (*rows.hardest, *rows.oddest, *rows.typical, *rows.listed):
+        assert row.id == f"C<{row.name[1:]}>"
+    name = rows.oddest[0].name
+    beside = f'<span class="note"><bdi>customer</bdi> <bdi>C&lt;{name[1:]}&gt;</bdi></span>'
+    assert f"<h4>Row <bdi>{name}</bdi> {beside}</h4>" in found.html
+    assert f'<th scope="row"><bdi>{name}</bdi> {beside}</th>' in found.html
+    assert report(NaiveBayes().fit(X, y), X, y, ids=range(40)).summary.rows.id_name == "id"
+    assert {row.id for row in page.summary.rows.listed} == {""}
+    message = r"^ids has 2 values, but X has 40 rows\. Pass one id per row\.$"
+    with pytest.raises(ValueError, match=message):
+        report(NaiveBayes().fit(X, y), X, y, ids=["a", "b"])
+
+
 def test_a_row_with_few_cells_is_odd_or_typical_of_nothing(toy):
     X, y = toy
     X = X.assign(weight=X["size"] + 1.0)
@@ -325,9 +344,10 @@ def test_the_weakness_of_a_model_is_said_in_words():
     )
     assert said in found.words[0]
     assert found.warnings[0].startswith(
-        f"{said} The class with a probability above 50 % is predicted; a lower cut-off for bad "
-        "finds"
+        f"The model finds only {100 * hits / (hits + misses):.1f} % of the rows that are bad. The "
+        "class with a probability above 50 % is predicted; a lower cut-off for bad finds"
     )
+    assert page.html.count(f"Of the {hits + misses} rows that are bad") == 1
     assert (
         f"Always answering good is right for {100 * np.mean(y == 'good'):.1f} %." in found.words[1]
     )
@@ -528,6 +548,9 @@ def test_the_average_has_a_leaderboard_and_its_leading_member():
     model = AutoLatentClassifier(None, families=["NaiveBayes", "TAN"], random_state=0)
     found, shown = kinds(model, iris.X, iris.y)
     assert shown[0] == "table"
+    best = SimpleNamespace(**vars(model) | {"best_estimator_": NaiveBayes()})
+    words = best_words(best, NaiveBayes._about)
+    assert words.endswith(" NaiveBayes: the columns are independent given the class.")
     board = found.findings[0].rows
     assert [line[0] for line in board] == [row.family for row in model.leaderboard_]
     assert [line[1] or 0.0 for line in board] == [row.weight for row in model.leaderboard_]
@@ -544,7 +567,7 @@ def test_the_best_candidate_has_its_whole_name():
     model = SimpleNamespace(
         best_estimator_=LatentVariableClassifier(), leaderboard_=board, scoring="neg_log_loss"
     )
-    assert leading_name(model) == "LatentVariableClassifier with logistic"
+    assert leading_name(model) == "LatentVariableClassifier (logistic)"
     model.scoring = "accuracy"
     assert leading_name(model) == "LatentVariableClassifier"
 

@@ -108,7 +108,13 @@ def test_own_digits_stand_in_for_usps(task, labels, no_usps):
 def test_figures_can_be_drawn_again_from_the_store(work, no_usps, monkeypatch):
     def small(_work, _n_latent, n_components):
         return BinaryLCMClassifier(
-            2, n_components, n_init=1, tol=5.0, calibrate=False, random_state=0
+            2,
+            n_components,
+            n_init=1,
+            tol=5.0,
+            discriminative=False,
+            calibrate=False,
+            random_state=0,
         )
 
     monkeypatch.setattr(_blcm_figures, "make_model", small)

@@ -1,12 +1,15 @@
 """The field: the same rows for all, hidden by chance, and means over the same tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
 from latentclass.baselines import NaiveBayes
-from latentclass.reproduction import _field, reproduce
+from latentclass.exceptions import DataSetUnavailableError
+from latentclass.reproduction import _field, _field_scores, reproduce
 from latentclass.reproduction import _field_tables as tables
 from latentclass.reproduction._field_peers import (
     ANCHOR,
@@ -18,7 +21,7 @@ from latentclass.reproduction._field_peers import (
     peers,
 )
 from latentclass.reproduction._field_tables import Condition
-from latentclass.reproduction._records import read_records
+from latentclass.reproduction._records import read_records, write_records
 
 N_ROWS = 700
 
@@ -99,43 +102,89 @@ def test_means_are_of_the_classifiers_that_have_all_tables():
 
 def test_the_names_are_those_of_the_peers():
     assert tuple(peers()) == PEERS
-    few = _field.classifiers(Condition("", labels=5))
+    few = _field_scores.classifiers(Condition("", labels=5))
     assert ANCHOR not in few
     assert "self-training" in few
-    assert ANCHOR in _field.classifiers(_field.CONDITIONS[0])
+    assert ANCHOR in _field_scores.classifiers(_field_scores.CONDITIONS[0])
 
 
-def test_the_tables_and_the_figure_of_a_condition(table, tmp_path, monkeypatch):
+@pytest.fixture
+def small_field(table, monkeypatch):
+    """Two tables and one of the papers, three classifiers, and one that is not installed."""
     X, y = load_iris(as_frame=True, return_X_y=True)
     made = {"flowers": ("sklearn", lambda: (X, y)), "draws": ("sklearn", lambda: table)}
     monkeypatch.setattr(tables, "OTHERS", made)
-    few = {"naive Bayes": NaiveBayes(), "plain": NaiveBayes(calibrate=False), "not there": None}
-    monkeypatch.setattr(_field, "classifiers", lambda _: few | {"LCM": NaiveBayes(alpha=1.0)})
+    monkeypatch.setattr(tables, "QUICK_PAPERS", ("iris",))
+    found = {
+        "naive Bayes": NaiveBayes(),
+        "plain": NaiveBayes(calibrate=False),
+        "LCM": NaiveBayes(alpha=1.0),
+        "not there": None,
+    }
+    for module in (_field, _field_scores):
+        monkeypatch.setattr(module, "classifiers", lambda _: found)
+    return found
+
+
+def test_the_tables_and_the_figure_of_a_condition(small_field, tmp_path):
     told = []
     (means,) = reproduce("field", table=2, out=tmp_path, say=told.append)
-    assert [line[0] for line in means.rows[:2]] in (
-        ["naive Bayes", "plain"],
-        ["plain", "naive Bayes"],
-    )
+    assert {line[0] for line in means.rows[:2]} == {"naive Bayes", "plain"}
     records = read_records(tmp_path / "field-table-2-quick.csv")
     cells = {(one.row, one.column): one.value for one in records}
-    losses = [float(cells[name, "log-loss"]) for name in dict.fromkeys(r.row for r in records[:14])]
+    names = list(dict.fromkeys(one.row for one in records))
+    losses = [float(cells[name, "log-loss"]) for name in names[:2]]
     assert losses == sorted(losses)
-    ranks = [cells[name, "mean rank"] for name in few if few[name] is not None]
-    assert sum(map(float, ranks)) == pytest.approx(3)
+    assert sum(float(cells[name, "mean rank"]) for name in ("naive Bayes", "plain")) == 3
+    assert sum(float(cells[name, "mean rank, papers"]) for name in names[:3]) == 6
     assert cells["LCM", "mean rank"] == ""  # it has one of the two tables
-    assert cells["LCM", "tables"] == "1"
+    assert cells["LCM", "tables"] == cells["LCM", "tables, papers"] == "1"
     assert {one.row: one.note for one in records if one.note} == {"not there": "not installed"}
     told.clear()
     (by_table,) = reproduce("field", table=12, out=tmp_path, say=told.append)
     assert all(line.endswith(": 0 fits") for line in told)  # the same results
-    assert [line[0] for line in by_table.rows] == ["flowers", "draws", "seconds per fit"]
+    names = ["flowers", "draws", "iris", "seconds per fit"]
+    assert sorted(line[0] for line in by_table.rows) == sorted(names)
     stored = read_records(tmp_path / "field-table-12-quick.csv")
     of_one = [one for one in stored if (one.row, one.column) == ("draws", "plain")]
-    assert [one.statistic for one in of_one] == list(_field.SCORES.values())
+    assert [one.statistic for one in of_one] == list(_field_scores.SCORES.values())
     assert 50 < float(of_one[1].value) < 100
     reproduce("field", figure=2, out=tmp_path)
     assert (tmp_path / "field-figure-2-quick.png").stat().st_size > 5000
+
+
+def test_what_earlier_records_have_is_not_computed_again(small_field, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    reproduce("field", table=11, out=first)
+    (means,) = reproduce("field", table=1, out=first)
+    name = "field-table-11-quick.csv"
+    records = read_records(first / name)
+    kept = [one for one in records if (one.row, one.column) != ("draws", "plain")]
+    second.mkdir()
+    write_records(second / name, [replace(one, date="2020-01-01") for one in kept])
+    told = []
+    reproduce("field", table=11, out=second, say=told.append)
+    assert told == ["field-table-11, draws #0: 1 fits"]
+    again = read_records(second / name)
+    assert {one.row for one in again if one.date > "2020-01-01" and not one.note} == {"draws"}
+
+    def cells(found):
+        return {(r.row, r.column, r.statistic): (r.value, r.note) for r in found}
+
+    assert cells(again) == cells(records)
+    (same,) = reproduce("field", table=1, out=second)
+    assert [line[:4] for line in same.rows] == [line[:4] for line in means.rows]
+
+
+def test_a_table_that_cannot_be_had_is_left_out_and_named(small_field, tmp_path, monkeypatch):
+    def unavailable(name, **_):
+        raise DataSetUnavailableError(f"no {name} here")
+
+    monkeypatch.setattr(tables, "load_dataset", unavailable)
+    told = []
+    (by_table,) = reproduce("field", table=11, out=tmp_path, say=told.append)
+    assert [line[0] for line in by_table.rows] == ["flowers", "draws", "seconds per fit"]
+    assert "field-table-11, iris is left out: no iris here" in told
 
 
 def test_a_peer_takes_holes_words_and_rows_without_label(table):

@@ -106,7 +106,9 @@ FIRES = {
     ],
     "numbers as text": [
         ("x", [f"{v:.3f}" for v in NUMBERS]),
-        ("x", [f"{v:.3f}" if i % 20 else "None" for i, v in enumerate(NUMBERS)]),
+    ],
+    "numbers and words": [
+        ("x", [f"{v:.3f}" if i % 20 else "oops" for i, v in enumerate(NUMBERS)]),
     ],
     "padded numbers": [("x", [f"{i:05}" for i in RNG.integers(0, 60, N)])],
     "constant": [
@@ -347,12 +349,33 @@ def test_verdicts():
     )
 
 
+def test_whether_a_table_can_be_fitted_is_a_value():
+    assert check_table(FRAME, Y).can_be_fitted
+    assert check_table(FRAME).can_be_fitted
+    assert check_table(FRAME, NUMBERS).can_be_fitted
+    assert not check_table(FRAME, ["yes"] * N).can_be_fitted
+    assert not check_table(FRAME, [None] * N).can_be_fitted
+    assert not check_table(FRAME.assign(x=np.inf), Y).can_be_fitted
+    dates = FRAME.assign(when=pd.to_datetime(days(N)))  # the options drop it
+    assert check_table(dates, Y).can_be_fitted
+
+
+def test_words_between_numbers_have_no_option_and_are_named():
+    found = check_table(FRAME.assign(x=[f"{v:.3f}" for v in NUMBERS[:-1]] + ["oops"]), Y)
+    (flag,) = found.flags
+    assert flag.sentence == (
+        "holds numbers beside 'oops', and is read as categories. Leave such cells empty."
+    )
+    assert (flag.option, found.options) == ("", [])
+    assert found.verdict == "Ready to fit, but look at 'x' first."
+
+
 def test_thousands_are_for_a_person_to_settle():
     plain = check_table(FRAME.assign(x=[f"{5000 + 900 * v:,.0f}" for v in NUMBERS]), Y)
     (flag,) = plain.flags
     assert flag.sentence.startswith("holds numbers with thousands separators, such as '")
     assert flag.sentence.endswith(
-        ". If the comma marks thousands, read the file with a decimal point."
+        ". If the comma marks thousands, read the file with a decimal point (--decimal .)."
     )
     assert (flag.option, plain.options) == ("--decimal .", [])
     swiss = [f"{5000 + 900 * v:,.0f}".replace(",", "'") for v in NUMBERS]
@@ -490,7 +513,7 @@ def test_as_json():
     check = check_table(frame, np.where(Y == "yes", 1, 0))
     found = json.loads(json.dumps(check.to_dict(), allow_nan=False))
     assert found == check.to_dict()
-    assert list(found) == ["columns", "flags", "rows", "options", "verdict"]
+    assert list(found) == ["columns", "flags", "rows", "options", "can_be_fitted", "verdict"]
     assert found["columns"][2]["flags"] == ["identifier"]
     assert found["flags"][0]["option"] == "--drop"
     assert {one["label"] for one in found["rows"]["classes"]} == {0, 1}

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.auto._families import Family, choose_families
-from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
+from latentclass.auto._families import Family, choose_families, with_and_without_unlabelled
+from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow, name_in_words
 from latentclass.auto._model import Member, WeightedModels
 from latentclass.auto._search import Search, Trial
 from latentclass.auto._weights import Accuracy, LogLoss
@@ -28,6 +28,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, deal_folds, make_folds
 from latentclass.estimator._reading import Training
 from latentclass.estimator._tuning import Tuned
+from latentclass.estimator._unlabelled import usual_factor
 from latentclass.lcm._flag_reader import FlagReader
 
 
@@ -83,7 +84,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         log-loss. The members have their own in any case.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. With "auto" every family is tried twice, with 0 and with 0.1.
+        others. With "auto" every family is tried twice: with 0, and with a factor that gives all
+        of them together 0.3 times the weight of the labelled rows.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type, and
         numbers with just two values; None: none; or a list of names or positions, or a mask.
@@ -259,7 +261,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31))
         chosen = choose_families(self.families, training.schema)
         if self.unlabelled_weight == "auto" and not training.labelled.all():
-            chosen = [one for family in chosen for one in family.with_and_without_unlabelled()]
+            chosen = with_and_without_unlabelled(chosen, usual_factor(training))
         return Plan({family.name: clone(family.estimator) for family in chosen}, seed)
 
     def _report(self, end: float | None) -> Any:
@@ -446,24 +448,25 @@ def tell_why(board: Leaderboard, search: Search, scoring: str) -> str:
     """The choice in plain words."""
     done = [row for row in board if row.log_loss is not None]
     if not done:
-        return f"{board[0].family} is used as it is: {board[0].reason}."
+        return f"{name_in_words(board[0].family)} is used as it is: {board[0].reason}."
     chosen = sorted((row for row in done if row.weight), key=lambda row: -row.weight)
     first = done[0]
-    named = ", ".join(f"{row.family} ({100 * row.weight:.0f} %)" for row in chosen)
+    named = [f"{name_in_words(row.family)} {100 * row.weight:.0f} %" for row in chosen]
     what = "log-loss" if scoring == "neg_log_loss" else "accuracy"
     text = (
         f"{len(done)} of {len(board)} candidates were compared on the same "
         f"{search.folds.n_folds} folds. "
     )
     if len(chosen) == 1:
-        text += f"By their held-out {what}, {chosen[0].family} has all the weight. "
+        text += f"By their held-out {what}, {name_in_words(chosen[0].family)} has all the weight. "
     else:
-        text += f"By their held-out {what}, the weights of the average are: {named}. "
+        text += f"By their held-out {what}, the weights of the average are: {', '.join(named)}. "
     text += (
-        f"The lowest log-loss of a single candidate is {first.log_loss:.4f} ({first.family}); "
+        f"The lowest log-loss of a single candidate is that of {name_in_words(first.family)}, "
+        f"{first.log_loss:.4f}; "
         f"the average has {search.log_loss:.4f}. "
     )
-    left = [f"{row.family} ({row.reason})" for row in board if row.log_loss is None]
+    left = [f"{name_in_words(row.family)}: {row.reason}" for row in board if row.log_loss is None]
     if left:
         text += f"Left out: {'; '.join(left)}."
     return text.strip()

@@ -22,9 +22,6 @@ from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
 from latentclass.mixture._classifier import LatentVariableClassifier
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
 
-UNLABELLED_WEIGHT = 0.1
-"""Factor of the weight of rows without label in the candidates that learn from them."""
-
 WITH_UNLABELLED = ", unlabelled rows"
 """What the name of such a candidate ends with."""
 
@@ -42,6 +39,12 @@ class Family:
         own = HEAD_STARTS.get(self.name.removesuffix(WITH_UNLABELLED), USUAL_HEAD_START)
         return own / 2 if self.name.endswith(WITH_UNLABELLED) else own
 
+    @property
+    def cheaper(self) -> str | None:
+        """Name of a candidate with the same kernels that takes no longer."""
+        own = self.name.removesuffix(WITH_UNLABELLED)
+        return CHEAPER.get(own) if own == self.name else own
+
     def learn(self, training: Training) -> Learned:
         """Fit it to rows; the estimator itself does not change."""
         factor = self.estimator.unlabelled_weight
@@ -49,16 +52,16 @@ class Family:
             training = weigh_unlabelled(training, float(factor))
         return self.estimator._fit_model(training, None)
 
-    def with_and_without_unlabelled(self) -> list[Family]:
+    def with_and_without_unlabelled(self, factor: float) -> list[Family]:
         """Two candidates, without and with the rows that have no label; one if it is decided."""
         if not isinstance(self.estimator.unlabelled_weight, str):
             return [self]
         if _answers_alone(self.estimator):
             return [Family(self.name, clone(self.estimator).set_params(unlabelled_weight=0.0))]
-        named = ((0.0, self.name), (UNLABELLED_WEIGHT, f"{self.name}{WITH_UNLABELLED}"))
+        named = {self.name: 0.0, f"{self.name}{WITH_UNLABELLED}": factor}
         return [
-            Family(name, clone(self.estimator).set_params(unlabelled_weight=factor))
-            for factor, name in named
+            Family(name, clone(self.estimator).set_params(unlabelled_weight=own))
+            for name, own in named.items()
         ]
 
     def prepared(self, seed: int, n_jobs: int | None) -> Family:
@@ -116,6 +119,7 @@ OFFERS = {
                 )
                 for name, estimator in {
                     "logistic": "logistic_regression",
+                    "free logistic": "free_logistic_regression",
                     "kernel": "kernel_logistic_regression",
                     "boosting": "hist_gradient_boosting",
                     "trees": "extra_trees",
@@ -138,20 +142,29 @@ CHEAPEST_FIRST = (
     "AODE",
     "TAN",
     "LatentVariableClassifier, logistic",
+    "LatentVariableClassifier, free logistic",
     "LatentVariableClassifier, kernel",
     "LatentVariableClassifier",
     "LatentVariableClassifier, boosting",
     "LatentTreeClassifier",
-    "HybridLCMClassifier, small",
     "LatentVariableClassifier, trees",
     "LatentVariableClassifier, forest",
+    "HybridLCMClassifier, small",
     "LCMClassifierCV, EM",
+    "HNBClassifier",
     "HybridLCMClassifier",
     "LCMClassifierCV",
-    "HNBClassifier",
 )
 """The candidates in the order in which "auto" tries them."""
 
+CHEAPER = {
+    "HybridLCMClassifier": "HybridLCMClassifier, small",
+    "LCMClassifierCV": "LCMClassifierCV, EM",
+}
+"""For some candidates, one with the same kernels that takes no longer."""
+
+COSTLY = ("HybridLCMClassifier", "LCMClassifierCV", "HNBClassifier")
+"""What the names of costly candidates begin with."""
 
 USUAL_HEAD_START = 0.5
 HEAD_STARTS = {
@@ -162,6 +175,7 @@ HEAD_STARTS = {
     "HybridLCMClassifier, small": 1.0,
     "HybridLCMClassifier": 1.0,
     "TAN": 0.25,
+    "LatentVariableClassifier, free logistic": 0.25,
     "LatentVariableClassifier": 0.25,
     "NaiveBayes": 0.125,
 }
@@ -192,6 +206,19 @@ def choose_families(families: Any, schema: Schema) -> list[Family]:
     if not chosen:
         raise ValueError("families is empty: pass 'auto' or at least one family.")
     return chosen
+
+
+def with_and_without_unlabelled(families: list[Family], factor: float) -> list[Family]:
+    """Each candidate without and with the unlabelled rows, the costly ones with them at the end.
+
+    `factor` is that of the weight of these rows.
+    """
+    every = [one for family in families for one in family.with_and_without_unlabelled(factor)]
+
+    def is_late(one: Family) -> bool:
+        return one.name.startswith(COSTLY) and one.name.endswith(WITH_UNLABELLED)
+
+    return sorted(every, key=is_late)
 
 
 def _own(name: Any, estimator: Any) -> Family:

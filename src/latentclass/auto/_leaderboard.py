@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from latentclass._show import html_table
+from latentclass._show import aligned, html_table
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,7 @@ class Leaderboard:
 
     def __str__(self) -> str:
         table = [_TITLES, *map(_cells, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in table
-        )
+        return "\n".join(aligned(table, [False] * len(_TITLES)))
 
     def to_html(self) -> str:
         """As an HTML table."""
@@ -85,6 +81,16 @@ class Leaderboard:
 
         names = [item.name for item in fields(LeaderboardRow)]
         return pd.DataFrame([[getattr(row, name) for name in names] for row in self], columns=names)
+
+
+def name_in_words(name: str) -> str:
+    """The name of a candidate inside a sentence: a comma would look like the end of it.
+
+    >>> name_in_words("HybridLCMClassifier, small, unlabelled rows")
+    'HybridLCMClassifier (small, unlabelled rows)'
+    """
+    family, comma, kind = name.partition(", ")
+    return f"{family} ({kind})" if comma else name
 
 
 _TITLES = ["family", "weight", "log-loss", "accuracy", "fit s", "status"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass._warn import recorded_warnings
+from latentclass.auto._leaderboard import name_in_words
 from latentclass.auto._weights import Accuracy, LogLoss, Metric
 from latentclass.engine._parallel import TimeUpError, time_limit
 from latentclass.estimator._calibration import learn_temperature
@@ -20,14 +21,17 @@ from latentclass.estimator._fitted import Learned, to_log_posterior
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._reading import Training
 
-WARM_ROWS = 100
-"""A candidate is first fitted to so many rows, which may compile its kernels."""
-
 WARM: set[str] = set()
 """Names of candidates that this process has fitted: their kernels are there."""
 
 PROBE_ROWS = 1000
 """With more than twice as many rows, the cost of a candidate is measured on this many first."""
+
+WARM_ROWS = 100
+"""Before that it is fitted to so many rows, which may compile its kernels."""
+
+PATIENCE = 1.2
+"""Shares of the time that is left, dealt evenly, that one fold may take."""
 
 NO_TIME = "no time was left"
 """Why a candidate was not started, if it was for lack of time."""
@@ -62,6 +66,10 @@ class Candidate(Protocol):
     @property
     def head_start(self) -> float:
         """Rows that count for it before any row was seen, when the average is weighted."""
+
+    @property
+    def cheaper(self) -> str | None:
+        """Name of a candidate with the same kernels that takes no longer."""
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows."""
@@ -231,12 +239,14 @@ class Search:
             if left <= 0:
                 trial.reason = NO_TIME
                 return
+            self._refuse_after_cheaper(trial, left)
             with time_limit(time.monotonic() + left if np.isfinite(left) else None):
                 self._probe(trial, left)
                 self._cross_validate(trial, limited)
             trial.status = "done"
         except TimeUpError as error:
-            trial.status, trial.reason = "too slow", str(error) or "time ran out"
+            trial.status = "too slow"
+            trial.reason = str(error) or "a fold took longer than its share of the time left"
         except KeyboardInterrupt:
             raise
         except Exception as error:  # whatever is wrong with one candidate, the others can do
@@ -255,16 +265,28 @@ class Search:
         )
         return self.end - time.monotonic() - refit
 
+    def _refuse_after_cheaper(self, trial: Trial, left: float) -> None:
+        """Refuse a candidate if one that takes no longer says that time will be short."""
+        for other in self.trials:
+            if other.candidate.name != trial.candidate.cheaper:
+                continue
+            if other.status == "too slow":
+                name = name_in_words(other.candidate.name)
+                raise TimeUpError(f"{name} was too slow, and this takes no less")
+            each = other.fit_seconds + other.predict_seconds
+            self._refuse_if_slow(each * (self.folds.n_folds + 1), left)
+
+    def _is_cold(self, trial: Trial) -> bool:
+        """Whether its first fit may compile kernels, which says nothing about the others."""
+        return not WARM & {trial.candidate.name, trial.candidate.cheaper}
+
     def _probe(self, trial: Trial, left: float) -> None:
         """Refuse a candidate whose cost on some of the rows says that time will be short."""
         n_rows = len(self.training.y)
-        if not np.isfinite(left):
+        if n_rows <= 2 * PROBE_ROWS or not np.isfinite(left):
             return
-        if trial.candidate.name not in WARM:  # so that compiling is not measured
+        if self._is_cold(trial):
             self._learn(trial, self._some_rows(WARM_ROWS))
-            WARM.add(trial.candidate.name)
-        if n_rows <= 2 * PROBE_ROWS:
-            return
         part = self._some_rows(PROBE_ROWS)
         began = time.monotonic()
         self._learn(trial, part)
@@ -279,22 +301,26 @@ class Search:
     def _cross_validate(self, trial: Trial, limited: bool) -> None:
         folds, training = self.folds, self.training
         evidence = np.zeros((len(folds.row), training.n_classes))
-        fit_seconds = predict_seconds = 0.0
+        fits, predictions = [], []
+        cold = int(self._is_cold(trial))
         for number in range(folds.n_folds):
+            still = folds.n_folds - number  # the folds to come, with the fit to all rows
             began = time.monotonic()
-            learned = self._learn(trial, folds.training_part(training, number))
-            fitted = time.monotonic()
+            share = self._left(limited) / (still + 1)
+            timed = np.isfinite(share) and number >= cold
+            with time_limit(began + PATIENCE * share if timed else None):
+                learned = self._learn(trial, folds.training_part(training, number))
+            fits.append(time.monotonic() - began)
             inside = folds.fold == number
             tested = training.table.take(folds.row[inside])
             evidence[inside] = learned.model.evidence(tested, None) / learned.temperature
             trial.learned.append(learned)
-            fit_seconds += fitted - began
-            predict_seconds += time.monotonic() - fitted
-            still = folds.n_folds - number  # the folds to come, and the fit to all rows
-            mean = (fit_seconds + predict_seconds) / (number + 1)
-            self._refuse_if_slow(mean * still, self._left(limited))
-        trial.fit_seconds = fit_seconds / folds.n_folds
-        trial.predict_seconds = predict_seconds / folds.n_folds
+            predictions.append(time.monotonic() - began - fits[-1])
+            if number >= cold:
+                each = float(np.mean(fits[cold:]) + np.mean(predictions[cold:]))
+                self._refuse_if_slow(each * still, self._left(limited))
+        trial.fit_seconds = float(np.mean(fits[cold:]))
+        trial.predict_seconds = float(np.mean(predictions[cold:]))
         self._judge(trial, evidence)
 
     def _judge(self, trial: Trial, evidence: FloatArray) -> None:
@@ -318,7 +344,9 @@ class Search:
 
     def _learn(self, trial: Trial, part: Training) -> Learned:
         with recorded_warnings():  # of a fold: the user is told what the whole fit says
-            return trial.candidate.learn(part)
+            learned = trial.candidate.learn(part)
+        WARM.add(trial.candidate.name)
+        return learned
 
     def _refuse_if_slow(self, needed: float, left: float) -> None:
         if needed > left:

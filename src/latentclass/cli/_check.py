@@ -37,6 +37,6 @@ def check(data: str, target: str, **options: Any) -> None:
         out.show_json(found.to_dict())
     else:
         out.show(*str(found).splitlines())
-        if not found.verdict.startswith("Cannot be fitted"):
+        if found.can_be_fitted:
             words = ["latentclass", "fit", data, "--target", target, *found.options]
             out.say("", f"Next: {shlex.join(words)}")

@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from latentclass._show import clean
+from latentclass._show import aligned, clean
 
 
 def plain(value: Any) -> Any:
@@ -88,6 +89,11 @@ class Console:
 
     # ---------------------------------------------------------- standard output
 
+    @property
+    def width(self) -> int | None:
+        """Characters of a line on standard output; None if it is no terminal."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
     def show(self, *lines: object) -> None:
         """Write lines of text to standard output."""
         for line in lines:
@@ -141,16 +147,7 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[
     """Lines of a table with aligned columns, numbers to the right."""
     cells = [[clean(name) for name in header]]
     cells += [["" if cell is None else clean(cell) for cell in row] for row in rows]
-    columns = list(zip(*cells, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    right = [_are_numbers(column[1:]) for column in columns]
-    return [
-        "  ".join(
-            cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in cells
-    ]
+    return aligned(cells, [_are_numbers(column[1:]) for column in zip(*cells, strict=True)])
 
 
 def _are_numbers(cells: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,7 @@ def fit(
     y = labels_of(table.column(target))
     need_two_classes(y, target)
     tell_flags(out, X, table.column(target), target)
+    refuse_decimals(y, target)
 
     weight = read_weights(table.column(weights), weights, data) if weights else None
     from latentclass.cli._held_out import make_folds
@@ -200,11 +201,11 @@ def fit(
     import latentclass
 
     latentclass.save(fitted, output, about=about, reproducible=seed is not None)
-    tell_result(out, fitted, job)
+    tell_result(out, fitted, job, reported=page is not None and not job.interrupted)
     partial = job.unscored or bool(untried(fitted))
     out.say(f"Model written to {output!r}.")
     if page is not None and not job.interrupted:
-        write_page(out, fitted, job, data, about, output, page)
+        write_page(out, fitted, job, table, data, about, output, page, options)
     if out.json:
         out.show_json({"model": output, "report": job.page, "class": type(fitted).__name__, **about,
                        "why": getattr(fitted, "why_", None), "interrupted": job.interrupted,
@@ -292,6 +293,19 @@ def need_two_classes(y: Any, target: str) -> None:
         )
 
 
+def refuse_decimals(y: Any, target: str) -> None:
+    """Refuse labels that are numbers with decimals: they are quantities, not classes."""
+    labels = [label for label in y.tolist() if label is not None]
+    numbers = all(isinstance(label, int | float) for label in labels)
+    broken = [label for label in labels if numbers and label % 1 > 0]
+    if broken:
+        raise CommandError(
+            f"The target {target!r} holds numbers with decimals, such as {broken[0]}, but this "
+            "library predicts classes. Cut it into a few ranges first, such as low, middle and "
+            "high, and give that column as the target."
+        )
+
+
 def tell_flags(out: Console, X: Any, y: Any, target: str) -> None:
     """Say what looks wrong in the table."""
     from latentclass import check_table
@@ -374,8 +388,10 @@ def compare_with_peers(out: Console, job: Job, seed: int) -> None:
 
 def untried(fitted: Any) -> list[str]:
     """The candidates that were not tried before the budget ended."""
+    from latentclass.auto._leaderboard import name_in_words
+
     board = getattr(fitted, "leaderboard_", ())
-    return [row.family for row in board if row.status in UNTRIED]
+    return [name_in_words(row.family) for row in board if row.status in UNTRIED]
 
 
 # ---------------------------------------------------------------------------- result
@@ -425,16 +441,27 @@ def report_path(out: Console, model: str) -> str | None:
 
 
 def write_page(
-    out: Console, fitted: Any, job: Job, data: str, about: dict[str, Any], model: str, page: str
+    out: Console,
+    fitted: Any,
+    job: Job,
+    table: Any,
+    data: str,
+    about: dict[str, Any],
+    model: str,
+    page: str,
+    options: Mapping[str, str | None],
 ) -> None:
-    """Write the report about the model. Ctrl-C leaves it out: the model is written by now."""
-    from latentclass.cli._report import known_labels, make_page
+    """Write the report about the model. Ctrl-C leaves it out: the model is written by now.
+
+    `options` are those that say how the table is read.
+    """
+    from latentclass.cli._report import known_labels, make_page, row_ids
 
     try:
         y = known_labels(fitted, job.y.tolist(), data, about["target"])
         make_page(
             out, fitted, job.X, y, model=model, data=data, output=page, target=about["target"],
-            left_out=about["dropped"],
+            left_out=about["dropped"], ids=row_ids(table, about["dropped"]), options=options,
         )  # fmt: skip
     except KeyboardInterrupt:
         out.say("Interrupted: the model is written, the report is not.")
@@ -443,7 +470,7 @@ def write_page(
     out.say(f"Report written to {page!r}.")
 
 
-def tell_result(out: Console, fitted: Any, job: Job) -> None:
+def tell_result(out: Console, fitted: Any, job: Job, *, reported: bool) -> None:
     """Say what was chosen and why, beside the usual methods."""
     if hasattr(fitted, "why_"):
         out.say("", fitted.why_.partition(" Left out:")[0])  # the table above shows these
@@ -461,6 +488,11 @@ def tell_result(out: Console, fitted: Any, job: Job) -> None:
             "The families and their weights were chosen on these rows, so the score of this model "
             "is a little too good."
         )
+        if reported:
+            out.say(
+                "The score in the report comes from folds that the choice of weights did not see, "
+                "and may be a little worse."
+            )
     if job.unscored:
         out.say("This model was not scored: the time was up. Give more with --budget.")
     if job.out_of_time:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -60,6 +60,7 @@ def report(
     check_input(data)
     check_output(output, force, endings=(".html", ".htm"))
     fitted, about = load_classifier(model)
+    shown = {**options, "target": target, "title": title}
     target = target or about.get("target")
     file = open_file(data, text=text_columns(fitted.schema_), **options)
     if target is not None and target not in file.names and target == about.get("target"):
@@ -84,7 +85,8 @@ def report(
             new_rows = True
     page = make_page(
         out, fitted, X, y, model=model, data=data, output=output, target=target, title=title,
-        left_out=about.get("dropped", []), folds=folds, new_rows=new_rows,
+        left_out=about.get("dropped", []), ids=row_ids(table, about.get("dropped", [])),
+        folds=folds, new_rows=new_rows, options=shown,
     )  # fmt: skip
     if out.json:
         out.show_json({"output": output, **page.summary.to_dict()})
@@ -107,22 +109,47 @@ def make_page(
     output: str,
     target: str | None,
     left_out: Sequence[str],
+    ids: Any,
+    options: Mapping[str, str | None],
     title: str | None = None,
     folds: int = 5,
     new_rows: bool = False,
 ) -> Any:
-    """Make the report about a model and write it; `model` and `data` are the files' names."""
+    """Make the report about a model and write it; `model` and `data` are the files' names.
+
+    `options` were given to the command and belong to the one that recreates the page.
+    """
     from latentclass import report
 
     words = ["latentclass", "report", model, data, "-o", output]
     words += ["--new-rows"] * new_rows + (["--folds", str(folds)] if folds != 5 else [])
+    for name, value in options.items():
+        words += [] if value is None else [f"--{name}", value]
     with Progress(out, "writing the report"):
         page = report(
             fitted, X, y, target=target, title=title, folds=folds, new_rows=new_rows,
             index=range(1, X.num_rows + 1), command=shlex.join(words), left_out=left_out,
+            ids=ids,
         )  # fmt: skip
         page.save(output)
     return page
+
+
+def row_ids(table: Any, left_out: Sequence[str]) -> Any:
+    """The first column left out of the fit that has another value in each row; None without one.
+
+    Measured numbers and times differ in each row too, but nobody calls a row by them.
+    """
+    import pandas as pd
+    import pyarrow.types as kinds
+
+    for name in left_out:
+        if name in table.column_names:
+            column = table.column(name)
+            measured = kinds.is_floating(column.type) or kinds.is_temporal(column.type)
+            if not measured and not column.null_count and len(column.unique()) == len(column):
+                return pd.Series(column.to_pylist(), name=name, dtype=object)
+    return None
 
 
 def known_labels(model: Any, labels: list[Any], data: str, target: str) -> Any:

@@ -70,7 +70,7 @@ def reproduce(
         said.show_json([{"caption": one.caption, **one.data} for one in made])
         return
     for one in made:
-        said.show(*str(one).splitlines(), "")
+        said.show(*one.to_text(said.width).splitlines(), "")
     said.say(f"Records, tables and pictures are in {out!r}.")
 
 

@@ -26,6 +26,7 @@ from latentclass.engine._em import EMResult
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._published import AsPublished
+from latentclass.estimator._tuning import TRUSTING
 
 
 class AODE(AsPublished, CountClassifier):
@@ -62,8 +63,8 @@ class AODE(AsPublished, CountClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others with a random re-weighting of them.
@@ -160,6 +161,8 @@ class AODE(AsPublished, CountClassifier):
 
     # section 4.1 of the latent tree classifier's paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {"min_frequency": 30.0, "calibrate": False}
+
+    _unlabelled_errors = TRUSTING
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from latentclass.discrete._network_base import NetworkClassifier
 from latentclass.discrete._structure_search import maximum_spanning_tree
 from latentclass.discrete._training_rows import TrainingRows, count_pairs
 from latentclass.engine._counts import level_offsets, pair_information
+from latentclass.estimator._tuning import TRUSTING
 
 
 class TAN(NetworkClassifier):
@@ -54,8 +55,8 @@ class TAN(NetworkClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=1
         Number of EM starts if there are unlabelled rows. The first begins with the labelled rows
         alone, each of the others with a random re-weighting of them.
@@ -147,6 +148,8 @@ class TAN(NetworkClassifier):
         "Tree-augmented naive Bayes: each column depends on the class and on at most one "
         "other column."
     )
+
+    _unlabelled_errors = TRUSTING
 
     def __init__(
         self,

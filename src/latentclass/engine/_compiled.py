@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -31,6 +32,7 @@ def compiled(**options: Any) -> Callable[[F], F]:
             kernel = numba.njit(nogil=True, cache=True, **options)(function)
         except RuntimeError:  # no folder that may be written to: compile in every session
             return cast(F, numba.njit(nogil=True, **options)(function))
+        _watch_neighbours(kernel)
         kernel._cache = _TolerantCache(kernel._cache)
         return cast(F, kernel)
 
@@ -51,6 +53,18 @@ def inner(**options: Any) -> Callable[[F], F]:
         return cast(F, numba.njit(nogil=True, **every)(function))
 
     return compile_one
+
+
+def _watch_neighbours(kernel: Any) -> None:
+    """Make the code on disk invalid when a file of kernels in the same folder has changed.
+
+    The code of a kernel has that of the functions it calls inside, which may be in another file;
+    numba looks at the kernel's own file only.
+    """
+    folder = Path(kernel.py_func.__code__.co_filename).parent
+    files = [path.stat() for path in sorted(folder.glob("*kernels.py"))]
+    stamp = [(one.st_mtime, one.st_size) for one in files]
+    kernel._cache._cache_file._source_stamp = (kernel._cache._cache_file._source_stamp, stamp)
 
 
 class Compilation:

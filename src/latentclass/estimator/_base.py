@@ -47,6 +47,7 @@ from latentclass.estimator._reading import (
 )
 from latentclass.estimator._review import warn_of_suspects
 from latentclass.estimator._tuning import (
+    UNLABELLED_ERRORS,
     Tuned,
     choose_unlabelled_weight,
     learn_temperature_of,
@@ -287,7 +288,10 @@ class GenerativeClassifier(
         return clone(self).set_params(calibrate=False)
 
     _few_folds: ClassVar[int] = N_FOLDS
-    """Most folds of `calibrate="auto"`; fewer where a fit is costly."""
+    """Most folds of what is "auto" (temperature, unlabelled rows); fewer where a fit is costly."""
+
+    _unlabelled_errors: ClassVar[float] = UNLABELLED_ERRORS
+    """Standard errors by which held-out rows must gain for rows without label to count."""
 
     def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
         """Evidence about each row without the row itself, where that costs hardly more than a fit.

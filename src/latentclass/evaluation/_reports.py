@@ -209,10 +209,14 @@ def _friedman_notes(results: Results, metric: Metric, alpha: float) -> list[str]
     n, k = friedman.n_datasets, len(results.classifiers)
     if n < 2 or k < 3:
         return []
+    tested = f"Friedman: chi2({k - 1}) = {friedman.chi2:.2f}, p = {p_text(friedman.p_chi2)}"
+    if np.isfinite(friedman.f):  # not if all data sets rank the classifiers in the same way
+        tested += (
+            f"; Iman and Davenport: F({k - 1}, {(k - 1) * (n - 1)}) = {friedman.f:.2f}, "
+            f"p = {p_text(friedman.p_f)}"
+        )
     return [
-        f"Friedman: chi2({k - 1}) = {friedman.chi2:.2f}, p = {p_text(friedman.p_chi2)}; Iman and "
-        f"Davenport: F({k - 1}, {(k - 1) * (n - 1)}) = {friedman.f:.2f}, "
-        f"p = {p_text(friedman.p_f)}.",
+        f"{tested}.",
         f"Nemenyi's critical difference of mean ranks at {100 * alpha:g} %: "
         f"{nemenyi_difference(k, n, alpha):.2f}.",
     ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from latentclass._show import html_table
+from latentclass._show import aligned, html_table
 from latentclass._spreadsheet import guarded
 
 LEAK = (
@@ -46,8 +46,8 @@ class Cell(NamedTuple):
 class TextTable:
     """A table to print or to put into a document.
 
-    `print(table)` shows it. `to_markdown`, `to_html`, `to_latex`, `to_csv` and `to_frame` convert
-    it.
+    `print(table)` shows it. `to_text`, `to_markdown`, `to_html`, `to_latex`, `to_csv` and
+    `to_frame` convert it.
 
     Attributes
     ----------
@@ -80,16 +80,27 @@ class TextTable:
         return [LEAK] * self.leaks + legend + list(self.notes)
 
     def __str__(self) -> str:
-        columns = [
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """Return the table as aligned text.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters of a line. A wider table becomes several below each other, each with some of
+            the columns and the labels of the rows.
+        """
+        label, *columns = (
             [one_line(name), *_plain_column(cells)]
             for name, *cells in zip(self.header, *self.rows, strict=True)
-        ]
-        widths = [max(map(len, column)) for column in columns]
-        shown = ["  ".join(_pad(line, widths)).rstrip() for line in zip(*columns, strict=True)]
-        rule = "-" * max(map(len, shown))
-        notes = map(one_line, self.all_notes(">"))
-        caption = one_line(self.caption)
-        return "\n".join([caption, rule, shown[0], rule, *shown[1:], rule, *notes])
+        )
+        lines = [one_line(self.caption)]
+        for block in _blocks(label, columns, width):
+            shown = aligned(list(zip(*block, strict=True)))
+            rule = "-" * max(map(len, shown))
+            lines += [rule] * (len(lines) == 1) + [shown[0], rule, *shown[1:], rule]
+        return "\n".join([*lines, *map(one_line, self.all_notes(">"))])
 
     def to_markdown(self) -> str:
         """Return the table as Markdown in GitHub's style."""
@@ -197,9 +208,20 @@ def one_line(text: str, limit: int | None = None) -> str:
     return flat if limit is None or len(flat) <= limit else flat[: limit - 3] + "..."
 
 
-def _pad(line: Sequence[str], widths: Sequence[int]) -> list[str]:
-    first, *rest = zip(line, widths, strict=True)
-    return [first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)]
+def _blocks(
+    label: list[str], columns: Sequence[list[str]], width: int | None
+) -> list[list[list[str]]]:
+    """Columns side by side, as many as fit into a line with the labels; at least one."""
+    blocks, used = [[label]], 0
+    for column in columns:
+        size = 2 + max(map(len, column))
+        if width is not None and len(blocks[-1]) > 1 and used + size > width:
+            blocks.append([label])
+        if len(blocks[-1]) == 1:
+            used = max(map(len, label))
+        blocks[-1].append(column)
+        used += size
+    return blocks
 
 
 def _joined(text: str, cell: Cell, plus_minus: str, mark: str) -> str:

@@ -20,7 +20,8 @@ instead of once per row. In a region with one group, the rows are sorted by patt
 inner loops run over rows that share a message.
 
 After 1, 2, 4, ... steps the worse half of the starts is dropped, as in `engine/_em.run_restarts`.
-This is compiled too, because a candidate takes only about a millisecond (`_kernels.run_region`).
+This is compiled too (`_region_kernels.run_region`), because a candidate takes only about a
+millisecond.
 
 This module loads numba; import it only where a tree is searched for.
 """
@@ -32,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentclass._types import FloatArray
-from latentclass.latent_tree._kernels import K_IN, SIZE_IN, run_region
+from latentclass.latent_tree._region_kernels import K_IN, SIZE_IN, run_region
 from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._schedule import OffsetArray
 

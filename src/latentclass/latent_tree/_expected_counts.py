@@ -16,7 +16,7 @@ import numpy as np
 
 from latentclass._types import FloatArray
 from latentclass.engine._parallel import count_threads, map_blocks
-from latentclass.latent_tree._kernels import expect
+from latentclass.latent_tree._pass_kernels import expect
 from latentclass.latent_tree._row_patterns import RowPatterns, check_columns, trim_cache
 from latentclass.latent_tree._schedule import Numbers, Program, make_program, make_sites
 from latentclass.latent_tree._tree import Tree

@@ -7,7 +7,7 @@ of Pearl's propagation (1988, section 4.2) for each single row, but the cost dep
 of patterns instead of rows, and near the leaves there are few patterns.
 
 Rows and their patterns are in `_row_patterns`, the units of work in `_schedule`, the compiled
-passes in `_kernels` and the expected counts in `_expected_counts`.
+passes in `_pass_kernels` and the expected counts in `_expected_counts`.
 
 This module loads numba; import it only where a tree is fitted or used.
 """
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._parallel import map_blocks
 from latentclass.latent_tree._expected_counts import Plan, expected_counts, messages, plan_rows
-from latentclass.latent_tree._kernels import BITS, LOG_BIG
+from latentclass.latent_tree._pass_kernels import BITS, LOG_BIG
 from latentclass.latent_tree._row_patterns import (
     PatternBlock,
     RowPatterns,

@@ -20,7 +20,7 @@ BLOCK = 128
 
 @compiled(error_model="numpy")
 def upward(program: PredictProgram, places: PlaceArray, out: FloatArray) -> None:
-    """The upward pass of `_kernels` for all rows, without patterns.
+    """The upward pass of `_pass_kernels` for all rows, without patterns.
 
     Multiplies m(p) = sum_s P(s | p) lam(s) of each node into its parent's lam(p), and writes
     log sum_s P(s) lam(s) at the root to `out`.

@@ -4,7 +4,7 @@ The unit of work is a site: a node, or a group of inputs of a node that have few
 A site with states s multiplies the messages of its inputs, lam(s) = prod_i m_i(s). The site of a
 node then sends the message m(p) = sum_s P(s | p) lam(s) to the parent with states p. It does so
 once for each distinct part of a row below it (a pattern), because rows that agree there send the
-same message. `_kernels` has these equations and their source.
+same message. `_pass_kernels` has these equations and their source.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Site(NamedTuple):
 
 
 OffsetArray = npt.NDArray[np.uint64]
-"""Numbers that positions are computed with; see `_kernels`."""
+"""Numbers that positions are computed with; see `_loop_kernels`."""
 
 K, K_PARENT, SIZE, LEARNED, TABLE, EVIDENCE, LAM, MESSAGE, INPUTS, PLACES = range(10)
 """What the columns of `Program.sites` are."""

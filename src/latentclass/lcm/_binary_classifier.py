@@ -66,7 +66,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         How p(x | class) is computed in prediction. "bound": by its lower bound. "importance":
         nearly exactly, by 256 points around the posterior of the latent variables. "quadrature":
         exactly to many digits, by a grid of points; for `n_latent` up to 3.
-    discriminative : bool, default=False
+    discriminative : bool, default=True
         After EM, raise the probability of the labels given the columns by gradient steps. The
         number of steps and the temperature are chosen on held-out rows.
     bound_steps : int, default=1
@@ -100,8 +100,8 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
@@ -146,6 +146,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
     # section 6.1 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         "calibrate": False,
+        "discriminative": False,
         "prior": None,
         "alpha": 0.0,
         "n_init": 10,
@@ -175,7 +176,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         select: str = "average",
         drop_starts: bool = True,
         predict_method: str = "bound",
-        discriminative: bool = False,
+        discriminative: bool = True,
         bound_steps: int = 1,
         max_iter: int = 200,
         tol: float = 1e-2,

@@ -119,8 +119,8 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         size that was found.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None
         Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None

@@ -13,6 +13,7 @@ from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.estimator._tuning import TRUSTING
 from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
@@ -103,8 +104,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None
         Seeds the random starts, the folds of `calibrate`, and `sample`.
     n_jobs : int or None, default=None
@@ -215,6 +216,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     """
 
     _most_levels = None
+    _unlabelled_errors = TRUSTING
 
     # section 5 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {

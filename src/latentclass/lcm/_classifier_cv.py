@@ -17,6 +17,7 @@ from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._inner_folds import InnerFolds
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.estimator._tuning import TRUSTING
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._classifier import LCMClassifier
 from latentclass.lcm._fit import LCMFit, bent_or_not
@@ -131,8 +132,8 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
         size that was found.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None
         Seeds the folds, the random starts, and `sample`.
     n_jobs : int or None, default=None
@@ -189,6 +190,7 @@ class LCMClassifierCV(AsPublished, LatentClassifier):
     """
 
     _most_levels = None
+    _unlabelled_errors = TRUSTING
 
     # the wrapper of section 5
     _PUBLISHED: ClassVar[dict[str, Any]] = {

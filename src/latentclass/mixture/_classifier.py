@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,14 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import FloatArray
 from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._labels import UNLABELLED
-from latentclass.data._schema import Schema, Table, block_spans
+from latentclass.data._schema import Table
 from latentclass.engine import _product as product
-from latentclass.engine._content_folds import DistinctRows, assign_folds
-from latentclass.engine._em import take_starts
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
@@ -28,40 +25,13 @@ from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.mixture._clarity import measure_clarity
-from latentclass.mixture._classifier_choice import Found, Recipe, fewest_components
-from latentclass.mixture._classifier_em import ClassifierSearch
-from latentclass.mixture._classifier_model import (
-    Classifiers,
-    LatentVariableModel,
-    NaiveBayesClassifiers,
-)
-from latentclass.mixture._classifier_presets import PRESETS, FilledCoder, make_classifier
-from latentclass.mixture._component_classifiers import (
-    Coder,
-    EstimatorSearch,
-    FittedClassifiers,
-    MatrixCoder,
-    check_estimator,
-)
-from latentclass.mixture._component_refits import refit_classifiers, stand_in_shares
-from latentclass.mixture._latent_mixture import check_temperatures
-from latentclass.mixture._plain_conversion import to_plain
-from latentclass.mixture._searches import SEARCHES, Chance, Rule, SearchResult, run_search
-from latentclass.naive_bayes._components import ProductComponents
-from latentclass.naive_bayes._labelled_problem import observed_columns
-
-N_VISITED = 25
-"""Most models that `average` takes from those a search visited, in addition to the best."""
-
-PATIENCE = 50
-"""A start of "era" ends when its best objective has gained no more than `tol` in so many
-iterations."""
+from latentclass.mixture._classifier_fit import ClassifierFit, LabelledRows
+from latentclass.mixture._classifier_model import LatentVariableModel
+from latentclass.mixture._component_classifiers import FittedClassifiers, check_estimator
+from latentclass.mixture._searches import SEARCHES, Rule, check_temperatures
 
 N_REFITS = 1
 """How often the shares are computed anew with a named classifier after the search."""
-
-N_FOLDS = 5
-"""Number of folds when the number of components is chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,46 +39,6 @@ class SearchRecord(FitRecord):
     """How a search went; `traces` has the objective at each iteration of every start."""
 
     traces: list[list[float]]
-
-
-MOST_COMPARED, LEAST_OF_CLASS = 5_000, 50
-"""With more distinct rows than this, classifiers and numbers of components are compared on a sample
-of so many, with at least so many rows of each class. The one that is chosen learns from all."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Distinct rows to learn from: as the engine and as classifiers see them, class codes."""
-
-    data: MixtureRows
-    table: Table
-    y: IndexArray
-    schema: Schema
-    n_classes: int
-
-    def take(self, keep: BoolArray, weight: FloatArray) -> LabelledRows:
-        """Some of the rows, with other weights."""
-        return replace(
-            self,
-            data=self.data.take(keep, weight),
-            table=self.table.take(keep),
-            y=self.y[keep],
-        )
-
-    def sample(self, most: int) -> LabelledRows:
-        """About `most` of the rows, more of rare classes, with weights that add up to the same.
-
-        The rows are in an order by content, so every k-th one of a class is as good as drawn.
-        """
-        weight = np.zeros(len(self.y))
-        for k in np.unique(self.y):
-            mine = np.flatnonzero(self.y == k)
-            step = max(min(len(self.y) // most, len(mine) // LEAST_OF_CLASS), 1)
-            chosen = mine[::step]
-            weight[chosen] = self.data.weight[chosen]
-            weight[chosen] *= self.data.weight[mine].sum() / weight[chosen].sum()
-        keep = weight > 0
-        return self.take(keep, weight[keep])
 
 
 class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
@@ -130,8 +60,9 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
 
     Parameters
     ----------
-    estimator : {"auto", "logistic_regression", "kernel_logistic_regression", "extra_trees", \
-"random_forest", "hist_gradient_boosting"}, classifier or None, default="kernel_logistic_regression"
+    estimator : {"auto", "logistic_regression", "free_logistic_regression", \
+"kernel_logistic_regression", "extra_trees", "random_forest", "hist_gradient_boosting"}, \
+classifier or None, default="kernel_logistic_regression"
         Classifier of each component. None is naive Bayes. A name is a scikit-learn classifier with
         settings for small groups of rows; it takes missing cells. "auto" fits all of the named ones
         and keeps the one with the lowest cross-fitted log-loss. Other classifiers get the
@@ -183,8 +114,8 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=4
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
@@ -436,7 +367,9 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
         )
         table = Table(numeric[first], codes[first])
         rows = LabelledRows(data, table, distinct.y, training.schema, training.n_classes)
-        found, log_losses = self._choose(rows, distinct, seed, progress)
+        found, log_losses = self._classifier_fit(seed).choose(
+            rows, distinct, None if progress is None else progress.step
+        )
         result, model = found.best, found.model
         clarity = measure_clarity(model, table, distinct.weight)
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
@@ -496,79 +429,6 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
             ConvergenceWarning,
         )
 
-    def _search(
-        self,
-        rows: LabelledRows,
-        recipe: Recipe,
-        seed: int,
-        progress: FitProgress | None,
-        *,
-        compare: bool = False,
-    ) -> Found:
-        """The best start, and the model: the best found and those that it is averaged with.
-
-        `compare` asks for the cross-fitted log-loss of every row.
-        """
-        n_components = recipe.n_components
-        n_starts = self.n_init if n_components > 1 else 1
-        seeds = np.random.SeedSequence([seed, n_components]).spawn(n_starts)
-        rngs = [np.random.default_rng(one) for one in seeds]
-        data, y, n_classes = rows.data, rows.y, rows.n_classes
-        width = len(rows.schema.columns) + n_starts * n_components * (n_classes + 1)
-        mixture = data.problem(n_components, block_spans(len(y), width), self.n_jobs)
-        naive = ClassifierSearch(data, y, n_classes, mixture, self.n_jobs)
-        if recipe.estimator is None:
-            return self._found(recipe, self._run(naive, rngs, progress), rows, None)
-        block, coder = rows.table.block(slice(None)), make_coder(recipe.estimator, rows)
-        estimator, matrix = make_classifier(recipe.estimator), coder.matrix(block)
-        plain = to_plain if isinstance(recipe.estimator, str) else None
-        own = EstimatorSearch(data, matrix, y, n_classes, mixture, estimator, seed, plain)
-        n_refits = self._n_refits
-        with coder.naming_holes(block):
-            if n_refits is None:
-                return self._found(recipe, self._run(own, rngs, progress), rows, coder)
-            found = self._run(naive, rngs, progress).best
-            share = stand_in_shares(naive, found.params)
-            params, loss = refit_classifiers(own, share, n_refits, compare=compare)
-            objective = float(own.assign(params, Chance(True, 1.0, []))[1][0])
-        best = replace(found, params=params)
-        return Found(recipe, best, objective, fitted_model(params, rows, coder), loss)
-
-    def _run(
-        self, problem: Any, rngs: list[np.random.Generator], progress: FitProgress | None
-    ) -> SearchResult[Any]:
-        """Search from all starts."""
-        # with one component nothing is drawn, and the second step confirms the first
-        alone = len(problem.mixture.known_rows) == 1 and not np.any(problem.y == UNLABELLED)
-        max_iter = min(self.max_iter, 2) if alone else self.max_iter
-        rule = Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1])))
-        first, step = max_iter // 2, max((max_iter - max_iter // 2) // N_VISITED, 1)
-        return run_search(
-            problem,
-            problem.starts(rngs),
-            rule,
-            tol=self.tol,
-            max_iter=max_iter,
-            rngs=rngs,
-            # models for an average are visited at fixed iterations, and annealing has to cool
-            patience=PATIENCE
-            if self.search == "era" and self.tol > 0 and not self.average
-            else None,
-            visit=(lambda i: i >= first and (i - first) % step == 0) if self.average else None,
-            on_iteration=None if progress is None else progress.step,
-        )
-
-    def _found(
-        self, recipe: Recipe, found: SearchResult[Any], rows: LabelledRows, coder: Coder | None
-    ) -> Found:
-        """The model of a search, and the models that it is averaged with."""
-        winner = int(found.best.order[0])
-        visited = [take_starts(one, slice(winner, winner + 1)) for one in found.visited]
-        chosen = [found.best.params, *visited[:N_VISITED]]
-        params = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
-        model, objective = fitted_model(params, rows, coder), found.best.history[-1]
-        return Found(recipe, found.best, objective, model, np.zeros(len(rows.y)))
-
     @property
     def _n_refits(self) -> int | None:
         """How often the classifiers are refitted after the search; None: in all its iterations."""
@@ -578,73 +438,22 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
             return int(self.refits)
         return N_REFITS if isinstance(self.estimator, str) else None
 
-    @property
-    def _compares(self) -> bool:
-        """Whether several fits are compared by their cross-fitted log-losses."""
-        return "auto" in (self.n_components, self.estimator)
-
-    def _choose(
-        self, rows: LabelledRows, distinct: DistinctRows, seed: int, progress: FitProgress | None
-    ) -> tuple[Found, dict[Any, float]]:
-        """The fit that is kept, and the held-out log-losses of all that were tried."""
-        if self.n_components == "auto" and self._n_refits is None:
-            recipe, log_losses = self._choose_size(rows, distinct, seed)
-        elif self._compares and len(rows.y) > MOST_COMPARED:
-            found, log_losses = self._compare(rows.sample(MOST_COMPARED), seed, None)
-            recipe = found.recipe
-        else:
-            return self._compare(rows, seed, progress)
-        return self._search(rows, recipe, seed, progress), log_losses
-
-    def _compare(
-        self, rows: LabelledRows, seed: int, progress: FitProgress | None
-    ) -> tuple[Found, dict[Any, float]]:
-        """The fit with the lowest cross-fitted log-loss, and the log-losses of all."""
-        open_choice = isinstance(self.estimator, str) and self.estimator == "auto"
-        most = self.max_components if self.n_components == "auto" else int(self.n_components)
-        least = 1 if self.n_components == "auto" else most
-        tried: list[Found] = []
-        for estimator in PRESETS if open_choice else [self.estimator]:
-            for k in range(least, most + 1):
-                recipe = Recipe(estimator, k)
-                tried.append(self._search(rows, recipe, seed, progress, compare=self._compares))
-                if k > least and tried[-1].loss.sum() >= tried[-2].loss.sum():
-                    break
-        if len(tried) == 1:
-            return tried[0], {}
-        total = float(rows.data.weight[rows.y != UNLABELLED].sum())
-        log_losses = {
-            (found.recipe if open_choice else found.recipe.n_components): found.loss.sum() / total
-            for found in tried
-        }
-        return tried[fewest_components([(one.recipe, one.loss) for one in tried])], log_losses
-
-    def _choose_size(
-        self, rows: LabelledRows, distinct: DistinctRows, seed: int
-    ) -> tuple[Recipe, dict[Any, float]]:
-        """The number of components by the log-loss of held-out folds, and all log-losses."""
-        parts = assign_folds(distinct, N_FOLDS, salt=1)
-        y, weight = distinct.y, distinct.weight
-        losses, log_losses = [], {}
-        for n_components in range(1, self.max_components + 1):
-            recipe = Recipe(self.estimator, n_components)
-            loss, tested = np.zeros(len(weight)), np.zeros(len(weight))
-            for part in range(N_FOLDS):
-                test = parts.held(part, len(weight))
-                test[y == UNLABELLED] = 0.0
-                train = np.maximum(weight - test, 0.0)
-                keep, asked = train > 1e-9 * weight, np.flatnonzero(test)
-                if not asked.size or not np.any(y[keep] != UNLABELLED):
-                    continue
-                model = self._search(rows.take(keep, train[keep]), recipe, seed, None).model
-                held_out = rows.table.take(asked)
-                log_proba = model.log_posterior(held_out, model.log_prior, 1.0, self.n_jobs)
-                of_class = np.exp(log_proba)[np.arange(len(asked)), y[asked]]
-                loss[asked] -= test[asked] * np.log(np.maximum(of_class, 1e-15))
-                tested += test
-            losses.append((recipe, loss))
-            log_losses[n_components] = float(loss.sum() / max(tested.sum(), 1e-300))
-        return losses[fewest_components(losses)][0], log_losses
+    def _classifier_fit(self, seed: int) -> ClassifierFit:
+        """The parameters of `fit`, as its search takes them."""
+        first, last = self.temperatures
+        return ClassifierFit(
+            estimator=self.estimator,
+            n_components=self.n_components,
+            max_components=self.max_components,
+            rule=Rule(self.search, (float(first), float(last))),
+            average=self.average,
+            n_refits=self._n_refits,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            seed=seed,
+            n_jobs=self.n_jobs,
+        )
 
     def _unfitted_copy(self, learned: Learned) -> Any:
         assert isinstance(learned.model, LatentVariableModel)
@@ -709,23 +518,3 @@ class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
         tables = self._model.components.level_log_probs
         order = self._model.order
         return {name: np.exp(t[order]) for name, t in zip(names, tables, strict=True)}
-
-
-def make_coder(estimator: Any, rows: LabelledRows) -> Coder:
-    """What turns the rows into the matrix that a classifier, or one by name, takes."""
-    if isinstance(estimator, str):
-        return FilledCoder.of(rows.schema, rows.table, rows.data.weight)
-    return MatrixCoder.of(rows.schema, estimator)
-
-
-def fitted_model(params: Any, rows: LabelledRows, coder: Coder | None) -> LatentVariableModel:
-    """The value of some models, given as starts of `ClassifierSearch` or `EstimatorSearch`."""
-    layout, observed = rows.data.layout, observed_columns(rows.schema)
-    classifiers: Classifiers
-    if coder is None:
-        within = ProductComponents(params.class_components, layout, observed)
-        classifiers = NaiveBayesClassifiers(params.log_class, within)
-    else:
-        classifiers = FittedClassifiers(params.classifiers, coder)
-    components = ProductComponents(flat_params(params.mixture), layout, observed)
-    return LatentVariableModel(components, params.log_weight, classifiers)

@@ -20,10 +20,14 @@ from latentclass.data._schema import Block, Schema, Table
 from latentclass.engine import _product as product
 
 
-def _logistic_regression() -> Any:
+def _logistic_regression(strength: float = 1.0) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=1.0, max_iter=1000)
+    return LogisticRegression(C=1.0 / strength, max_iter=1000)
+
+
+def _free_logistic_regression() -> Any:
+    return _logistic_regression(strength=0.01)
 
 
 def _kernel_logistic_regression() -> Any:
@@ -59,6 +63,7 @@ def _random_forest() -> Any:
 
 PRESETS: dict[str, Callable[[], Any]] = {
     "logistic_regression": _logistic_regression,
+    "free_logistic_regression": _free_logistic_regression,
     "kernel_logistic_regression": _kernel_logistic_regression,
     "extra_trees": _extra_trees,
     "random_forest": _random_forest,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,14 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, MOST_STARTS, check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.data._schema import Schema, Table, block_spans, learn_schema
+from latentclass.data._schema import Schema, Table, learn_schema
 from latentclass.data._write import build_table
-from latentclass.engine import _product as product
-from latentclass.engine._content_folds import DistinctRows, assign_folds
-from latentclass.engine._em import EMResult, Problem, run_restarts
+from latentclass.engine._content_folds import DistinctRows
+from latentclass.engine._em import EMResult
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._parallel import computation
-from latentclass.engine._product_mixture import MixtureParams, MixtureStats
+from latentclass.engine._product_mixture import MixtureParams
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._completion import complete_table
@@ -50,14 +48,11 @@ from latentclass.mixture._clarity import (
     part_clarity,
     warn_of_empty,
 )
-from latentclass.mixture._compiled_em import suit_size
-from latentclass.mixture._hard_assignment import MixtureSearch
+from latentclass.mixture._latent_mixture_fit import MixtureFit, count_parameters, fitted_mixture
 from latentclass.mixture._parted_mixture import mixture_parts
-from latentclass.mixture._searches import SEARCHES, Rule, collapsed, run_search
-from latentclass.mixture._sizes import fewest_of_the_best, numbers_of_components
-from latentclass.naive_bayes._components import ProductComponents
+from latentclass.mixture._searches import SEARCHES, Rule, check_temperatures
+from latentclass.mixture._sizes import numbers_of_components
 from latentclass.naive_bayes._finite_mixture_model import FiniteMixtureModel
-from latentclass.naive_bayes._labelled_problem import observed_columns
 
 
 class ReadRows(NamedTuple):
@@ -355,9 +350,9 @@ class LatentMixture(
             alpha=float(self.alpha),
             strength=self._strength,
         )
-        found, criteria = self._choose(data, read, numbers, progress)
+        found, criteria = self._mixture_fit.choose(data, read.rows, numbers, progress.step)
         self._warn_if_not_converged(found)
-        model = self._fitted_model(found, data, read.schema)
+        model = fitted_mixture(found, data, read.schema)
         clarity = measure_clarity(model, read.table, data.weight)
         log_likelihood = float(data.weight @ data.log_density(found.params))
         return self._attributes(model, found, data, read, clarity, log_likelihood, criteria)
@@ -380,30 +375,38 @@ class LatentMixture(
             return self._fit_rows(read, numbers, progress)
         whole = mixture_parts(parted, alpha=float(self.alpha), strength=self._strength)
         data = whole.rows(read.table, read.rows.weight)
-        best, criteria = self._choose(data, read, numbers, progress)
+        best, criteria = self._mixture_fit.choose(data, read.rows, numbers, progress.step)
         problem = whole.problem(best.params.log_weight.shape[1])
-        found = self._climb(problem, whole.prior, best.params, [], progress)
+        found = self._mixture_fit.climb(problem, whole.prior, best.params, [], progress.step)
         self._warn_if_not_converged(found)
-        model = self._fitted_model(found, data, read.schema)
+        model = fitted_mixture(found, data, read.schema)
         clarity = reduce(Clarity.join, parted.map(partial(part_clarity, model)))
         penalty = float(problem.known.log_prior(found.params)[0])
         log_likelihood = found.history[-1] * problem.total_weight - penalty
         return self._attributes(model, found, data, read, clarity, log_likelihood, criteria)
 
     @property
+    def _mixture_fit(self) -> MixtureFit:
+        """The parameters of `fit`, as its search takes them."""
+        first, last = self.temperatures
+        return MixtureFit(
+            rule=Rule(self.search, (float(first), float(last))),
+            criterion=self.criterion,
+            n_folds=int(self.n_folds),
+            polish=self.polish,
+            n_init=self.n_init,
+            drop_starts=self.drop_starts,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=self.accelerate,
+            n_jobs=self.n_jobs,
+            new_seed=self._seed,
+        )
+
+    @property
     def _strength(self) -> float:
         """Strength of the prior of the variances."""
         return 0.0 if self.prior is None else float(self.prior)
-
-    def _choose(
-        self, data: MixtureRows, read: ReadRows, numbers: list[int], progress: FitProgress
-    ) -> tuple[EMResult[MixtureParams], dict[int, float]]:
-        """The best mixture, and the value of the criterion for each number of components."""
-        tried = {k: self._search(data, k, progress) for k in numbers}
-        if len(numbers) == 1:
-            return tried[numbers[0]], {}
-        criteria = {k: self._criterion(tried[k], data, read.rows, k) for k in numbers}
-        return tried[fewest_of_the_best(criteria)], criteria
 
     def _warn_if_not_converged(self, found: EMResult[MixtureParams]) -> None:
         if found.converged:
@@ -470,98 +473,6 @@ class LatentMixture(
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
-
-    def _search(
-        self, data: MixtureRows, n_components: int, progress: FitProgress | None
-    ) -> EMResult[MixtureParams]:
-        """The best mixture with this number of components that was found."""
-        n_starts = self.n_init if n_components > 1 else 1
-        seeds = np.random.SeedSequence(self._seed()).spawn(n_starts)
-        rngs = [np.random.default_rng(seed) for seed in seeds]
-        width = sum(array.shape[1] for array in data.rows) + n_starts * n_components
-        spans = block_spans(len(data.weight), width)
-        problem = data.problem(n_components, spans, self.n_jobs)
-        starts = data.starts(problem, rngs)
-        if self.search == "em" or n_components == 1:
-            return self._climb(suit_size(problem, starts), data.prior, starts, rngs, progress)
-        found = run_search(
-            MixtureSearch(problem),
-            starts,
-            Rule(self.search, (float(self.temperatures[0]), float(self.temperatures[1]))),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rngs=rngs,
-            on_iteration=None if progress is None else progress.step,
-        ).best
-        if not self.polish:
-            return found
-        best = found.params
-        polished = self._climb(suit_size(problem, best), data.prior, best, rngs[:1], progress)
-        if np.any(collapsed(polished.params, problem.prior)):
-            return found
-        return replace(
-            found,
-            params=polished.params,
-            history=found.history + polished.history[1:],
-            n_iter=found.n_iter + polished.n_iter - 1,
-            converged=polished.converged,
-        )
-
-    def _climb(
-        self,
-        problem: Problem[MixtureParams, MixtureStats],
-        prior: product.Prior,
-        starts: MixtureParams,
-        rngs: list[np.random.Generator],
-        progress: FitProgress | None,
-    ) -> EMResult[MixtureParams]:
-        """EM from the starts."""
-
-        def spread_out(params: MixtureParams) -> FloatArray:
-            return np.asarray(-1.0 * collapsed(params, prior).any(axis=1))
-
-        return run_restarts(
-            problem,
-            starts,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rngs=rngs,
-            halving=self.drop_starts,
-            accelerate=self.accelerate and starts.log_weight.shape[1] > 1,
-            score=spread_out if prior.strength == 0 else None,
-            on_iteration=None if progress is None else progress.step,
-        )
-
-    def _criterion(
-        self, found: EMResult[MixtureParams], data: MixtureRows, rows: DistinctRows, k: int
-    ) -> float:
-        """The value of `criterion`; lower is better."""
-        if self.criterion != "cv":
-            log_likelihood = data.weight @ data.log_density(found.params)
-            price = 2.0 if self.criterion == "aic" else np.log(data.weight.sum())
-            return float(-2.0 * log_likelihood + price * count_parameters(data, k))
-        parts = assign_folds(rows, int(self.n_folds), salt=1)
-        total = 0.0
-        for part in range(parts.n_parts):
-            test = parts.held(part, len(rows.weight))
-            train = np.maximum(rows.weight - test, 0.0)
-            keep = train > 1e-9 * rows.weight
-            if keep.any() and test.any():
-                fold = data.take(keep, train[keep])
-                params = self._search(fold, k, None).params
-                total += float(test @ data.log_density(params))
-        return -2.0 * total
-
-    def _fitted_model(
-        self, found: EMResult[MixtureParams], data: MixtureRows, schema: Schema
-    ) -> FiniteMixtureModel:
-        """The mixture, its components sorted by their weight."""
-        order = np.argsort(-found.params.log_weight[0], kind="stable")
-        log_weight, *arrays = (array[0, order] for array in found.params)
-        components = ProductComponents(
-            product.Params(*arrays), data.layout, observed_columns(schema)
-        )
-        return FiniteMixtureModel(np.ones(1), components, log_weight[None])
 
     def _attributes(
         self,
@@ -754,26 +665,7 @@ class LatentMixture(
         )
 
 
-def count_parameters(data: MixtureRows, n_components: int) -> int:
-    """Free parameters of a mixture; a column that never varies has none."""
-    return n_components - 1 + n_components * data.n_parameters_each
-
-
 def refuse_sparse(X: Any) -> None:
     """Refuse a sparse table."""
     if sp.issparse(X):
         raise TypeError("X is sparse, but LatentMixture needs a dense table: pass X.toarray().")
-
-
-def check_temperatures(temperatures: Any) -> None:
-    """Refuse temperatures that are not two positive numbers."""
-    try:
-        if not isinstance(temperatures, tuple | list) or len(temperatures) != 2:
-            raise ValueError
-        for value in temperatures:
-            check_number("temperatures", value, low=0, strict=True)
-    except ValueError:
-        raise ValueError(
-            f"temperatures={temperatures!r} must be two numbers above 0: the first and the last "
-            "temperature."
-        ) from None

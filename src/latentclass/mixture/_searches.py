@@ -30,6 +30,7 @@ from typing import Any, Generic, NamedTuple, Protocol
 import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._validation import check_number
 from latentclass.engine import _product as product
 from latentclass.engine._em import RESEED_ROUNDS, EMResult, P, S, take_starts
 from latentclass.engine._product_mixture import COLLAPSED, MixtureParams
@@ -44,6 +45,10 @@ SPARES = 64
 
 MOST_UNITS = 1e15
 """Largest number of units of a row: a heavier row has units of more than weight 1."""
+
+
+Step = Callable[[int, float], bool]
+"""Called with the number and the objective of each iteration; returns whether to stop."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,20 @@ class Rule:
             done = iteration / max(n_iter - 1, 1)
             return float(first ** (done - 1.0) * last**-done)
         return np.inf if self.search == "kmeans" else 1.0
+
+
+def check_temperatures(temperatures: Any) -> None:
+    """Refuse temperatures that are not two positive numbers."""
+    try:
+        if not isinstance(temperatures, tuple | list) or len(temperatures) != 2:
+            raise ValueError
+        for value in temperatures:
+            check_number("temperatures", value, low=0, strict=True)
+    except ValueError:
+        raise ValueError(
+            f"temperatures={temperatures!r} must be two numbers above 0: the first and the last "
+            "temperature."
+        ) from None
 
 
 class Chance(NamedTuple):
@@ -265,7 +284,7 @@ def run_search(
     rngs: list[np.random.Generator],
     patience: int | None = None,
     visit: Callable[[int], bool] | None = None,
-    on_iteration: Callable[[int, float], bool] | None = None,
+    on_iteration: Step | None = None,
 ) -> SearchResult[P]:
     """Search from all starts at once and keep the best parameters seen.
 
@@ -429,7 +448,7 @@ class Run(Generic[P, S]):
         self,
         max_iter: int,
         visit: Callable[[int], bool] | None,
-        on_iteration: Callable[[int, float], bool] | None,
+        on_iteration: Step | None,
     ) -> tuple[bool, list[P]]:
         """Do `observe` and `move` in turns, with several iterations of a start in one call.
 

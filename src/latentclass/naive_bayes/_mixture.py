@@ -63,8 +63,8 @@ class MixtureNaiveBayes(ProductClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=3
         Number of starts of each mixture. The first cuts the sorted values into even slices, the
         others into slices drawn at random. Rows without label add no start.

@@ -80,8 +80,8 @@ class ProjectedNaiveBayes(GenerativeClassifier):
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0, or 0.1 if that lowers the log-loss on held-out rows by more than its
-        standard error.
+        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
+        all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=10
         Number of EM starts for each number of clusters. Everything else has one start.
     drop_starts : bool, default=True

@@ -78,7 +78,9 @@ def fit_digits(digits: Digits) -> tuple[Any, Any]:
     """Both models, fitted to the training images."""
     X, y = digits.X[digits.training], digits.y[digits.training]
     # one start: averages of several would make each stroke dearer
-    binary = BinaryLCMClassifier(n_init=1, select="likelihood", tol=0.05, random_state=0)
+    binary = BinaryLCMClassifier(
+        n_init=1, select="likelihood", discriminative=False, tol=0.05, random_state=0
+    )
     return binary.fit(X, y), NaiveBayes().fit(X, y)
 
 

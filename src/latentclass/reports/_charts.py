@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from latentclass.reports._summary import (
-    Distribution,
-    Effect,
-    LatentGroups,
-    ReliabilityBin,
-    Score,
-    SpaceFinding,
-    TreeFinding,
-)
+from latentclass.reports._findings import LatentGroups, SpaceFinding, TreeFinding
+from latentclass.reports._summary import Distribution, Effect, ReliabilityBin, Score
 from latentclass.reports._svg import Drawing, fixed
 from latentclass.reports._text import cut, loss, number, percent, plural
 

@@ -42,9 +42,10 @@ def collect(
     new_rows: bool,
     command: str | None,
     left_out: Sequence[str],
+    ids: Any,
 ) -> ReportSummary:
     """Everything that a report says. The same inputs give the same summary."""
-    rows = read_rows(model, X, y, index)
+    rows = read_rows(model, X, y, index, ids)
     subject = describe_subject(model, rows, _target_name(y, target), title)
     quality = held_out = None
     if (np.bincount(rows.codes[rows.labelled], minlength=1) > 0).sum() > 1 or (

@@ -12,7 +12,8 @@ from typing import Any
 
 from latentclass.reports import _charts as charts
 from latentclass.reports import _text as text
-from latentclass.reports._summary import Finding, ReportSummary, Rows, RowView
+from latentclass.reports._findings import Finding
+from latentclass.reports._summary import ReportSummary, Rows, RowView
 from latentclass.reports._words import always
 
 ROW_TEXT, CELL_TEXT = 60, 40
@@ -106,6 +107,7 @@ def row_data(summary: ReportSummary) -> str:
             else None,
             _rounded(one.unusual, 4),
             cells,
+            *([text.cut(one.id, ROW_TEXT)] if one.id else []),
         ]
 
     listed = [row(one) for one in summary.rows.listed]
@@ -115,6 +117,7 @@ def row_data(summary: ReportSummary) -> str:
             "columns": [text.cut(name, ROW_TEXT) for name in columns],
             "classes": [text.cut(name, ROW_TEXT) for name in classes],
             "n_rows": summary.rows.n_rows,
+            "id_name": text.cut(summary.rows.id_name, ROW_TEXT),
             "unusual": text.UNUSUAL,
             "made_up": text.MADE_UP,
             "most": _rounded(most_weight(summary.rows), 3),

@@ -96,6 +96,7 @@ def report(
     new_rows: bool = False,
     command: str | None = None,
     left_out: Sequence[str] = (),
+    ids: Any = None,
 ) -> Report:
     """Make a page about a fitted model for readers who have never seen it.
 
@@ -128,6 +129,10 @@ def report(
         What the page shows as the way to recreate it.
     left_out : sequence of str, optional
         Columns of your table that the model was not given. The page names them.
+    ids : array-like of shape (n_samples,), optional
+        Identifiers of the rows, such as a column that the model was not given. The page shows them
+        beside the names of the rows, and finds rows by them. A series has a name, which is shown
+        too.
 
     Returns
     -------
@@ -173,5 +178,6 @@ def report(
             new_rows=bool(new_rows),
             command=command,
             left_out=left_out,
+            ids=ids,
         )
     )

@@ -74,6 +74,7 @@ def find_rows(
         view.listed(listed, told),
         rows.n_rows,
         len(rated),
+        rows.id_name,
     )
 
 
@@ -193,6 +194,7 @@ class _Viewer:
                 log_odds - start - float(weights[known].sum()),
                 log_odds,
             ),
+            id=rows.ids[row] if rows.ids else "",
         )
 
     def held_out(self, row: int, code: int) -> HeldOutAnswer | None:

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import xlogy
 
 from latentclass._types import FloatArray, IndexArray
+from latentclass.auto._leaderboard import name_in_words
 from latentclass.auto._search import NO_TIME
 from latentclass.plots._model import continuous_names, standardised_loadings
-from latentclass.reports._summary import (
+from latentclass.reports._findings import (
     Finding,
     MapFinding,
     SpaceFinding,
@@ -95,7 +96,7 @@ def _component_names(model: Any) -> list[str]:
 
 def _candidate(name: str) -> str:
     """The name of a candidate, which a comma must not break apart in a list."""
-    return plain(name).replace(", ", " with ", 1)
+    return name_in_words(plain(name))
 
 
 def untried_candidates(model: Any) -> list[str]:
@@ -149,7 +150,7 @@ def _average(model: Any, rows: Rows) -> Structure:
         tuple(lines),
     )
     weights = sorted(model.weights_.items(), key=lambda item: -item[1])
-    named = listed([f"{_candidate(name)} ({percent(weight)})" for name, weight in weights], 4, 60)
+    named = listed([f"{_candidate(name)} {percent(weight)}" for name, weight in weights], 4, 60)
     if len(weights) == 1:
         alone = _candidate(weights[0][0])
         sentence = f"Of {plural(len(lines), 'candidate')}, {alone} alone is used."
@@ -164,11 +165,18 @@ def _average(model: Any, rows: Rows) -> Structure:
     if leading is None or not hasattr(leading, "schema_"):
         return Structure(sentence, (board,))
     below = describe_structure(leading, rows)
-    best = f"The best single one is {leading_name(model)}. " if len(weights) > 1 else ""
     return Structure(
-        f"{sentence} {best}{below.sentence}",
+        f"{sentence} {best_words(model, below.sentence) if len(weights) > 1 else below.sentence}",
         (board, *below.findings),
     )
+
+
+def best_words(model: Any, found: str) -> str:
+    """The best candidate and what it found, or what it is, which need not be a sentence."""
+    best = f"The best single one is {leading_name(model)}"
+    if found == model.best_estimator_._about:
+        return f"{best}: {found[0].lower()}{found[1:]}"
+    return f"{best}. {found}"
 
 
 # ---------------------------------------------------------------- hierarchical naive Bayes

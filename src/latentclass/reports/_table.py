@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,10 @@ class Rows:
         Name of each row.
     classes : list of str
         Names of the classes.
+    ids : list of str
+        Identifier of each row beside its name; empty if there are none.
+    id_name : str
+        What the identifiers are called.
     """
 
     X: Any
@@ -44,6 +48,8 @@ class Rows:
     codes: IndexArray
     names: list[str]
     classes: list[str]
+    ids: list[str] = field(default_factory=list)
+    id_name: str = "id"
 
     @property
     def n_rows(self) -> int:
@@ -106,7 +112,7 @@ class Rows:
         return out
 
 
-def read_rows(model: Any, X: Any, y: Any, index: Any) -> Rows:
+def read_rows(model: Any, X: Any, y: Any, index: Any, ids: Any = None) -> Rows:
     """Read the table of a report with the schema of its model."""
     X = listed_to_array(X)
     table = model.schema_.encode(X, owner="report")
@@ -117,9 +123,15 @@ def read_rows(model: Any, X: Any, y: Any, index: Any) -> Rows:
         raise ValueError(
             f"index has {len(names)} names, but X has {table.n_rows} rows. Pass one name per row."
         )
+    given = [] if ids is None else [plain(one) for one in ids]
+    if ids is not None and len(given) != table.n_rows:
+        raise ValueError(
+            f"ids has {len(given)} values, but X has {table.n_rows} rows. Pass one id per row."
+        )
     codes = class_codes(model, y, table.n_rows)
     classes = [plain(label) for label in model.classes_.tolist()]
-    return Rows(X, model.schema_, table, codes, names, classes)
+    id_name = plain(getattr(ids, "name", None) or "id")
+    return Rows(X, model.schema_, table, codes, names, classes, given, id_name)
 
 
 def fewest_decimals(values: FloatArray, most: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from latentclass.reports._summary import (
+from latentclass.reports._findings import (
     Finding,
     GroupProfile,
     GroupsFinding,

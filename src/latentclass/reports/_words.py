@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from latentclass.reports._findings import Structure
 from latentclass.reports._structure import untried_candidates
-from latentclass.reports._summary import Data, Importance, Quality, Rows, Score, Structure, Subject
+from latentclass.reports._summary import Data, Importance, Quality, Rows, Score, Subject
 from latentclass.reports._text import cut, listed, loss, percent, plural, points
 
 MUCH_MISSING, OFF, DOMINANT, ODD, WEAK = 0.5, 0.1, 0.6, 0.01, 0.7
@@ -200,9 +201,14 @@ def _of_quality(quality: Quality, searched: bool) -> list[str]:
     elif others and _gap(others[0]) <= 0:
         found.append("By log-loss the model is not clearly better than the plain class shares.")
     better = [one.name.lower() for one in others[1:] if _gap(one) < 0]
-    weak = min((one.recall for one in quality.per_class if one.recall is not None), default=1.0)
+    known = [(one.recall, one.name) for one in quality.per_class if one.recall is not None]
+    weak = min((recall for recall, _ in known), default=1.0)
     if weak < WEAK:
-        found += [f"{_weakest(quality)[0]} {_named_class(quality)}"]
+        name = class_word(min(known, key=lambda one: one[0])[1])
+        found.append(
+            f"The model finds only {percent(weak)} of the rows that are {name}. "
+            f"{_named_class(quality)}"
+        )
     if better:
         verb = "predicts" if len(better) == 1 else "predict"
         other = "give the search more time or families" if searched else "try AutoLatentClassifier"

@@ -55,7 +55,8 @@
 
   // ------------------------------------------------------------------ find a row
   const data = JSON.parse(document.getElementById("row-data").textContent);
-  const places = new Map(data.rows.map((row, place) => [row[0], place]));
+  // by identifier or by name, and a name comes first
+  const places = new Map([7, 0].flatMap((at) => data.rows.map((row, place) => [row[at], place])));
   const found = document.getElementById("found-row");
   const input = document.getElementById("find");
   const make = (tag, text, kind) => {
@@ -102,10 +103,11 @@
       found.append(make("p", `There is no row “${name.slice(0, 80)}” here.${some}`));
       return;
     }
-    const [, label, predicted, probability, unseen, unusual, cells] = data.rows[place];
+    const [ownName, label, predicted, probability, unseen, unusual, cells, id] = data.rows[place];
     const word = data.unusual.find(([bound]) => unusual < bound)[1];
     const odd = unusual === null ? "" : `${word}: ${percent(unusual)} ${data.made_up}`;
-    found.append(make("h4", `Row ${name}`));
+    const beside = id === undefined ? "" : ` (${data.id_name} ${id})`;
+    found.append(make("h4", `Row ${ownName}${beside}`));
     const judged = (said) => (label < 0 ? "." : said === label ? ": right." : ": wrong.");
     const own = `${data.classes[predicted]} (${percent(probability)})`;
     const known = label >= 0 ? `Class ${data.classes[label]}. ` : "";

@@ -115,7 +115,14 @@ def make_model(work: Work, size: tuple[int, int]) -> BinaryLCMClassifier:
             n_latent=size[0], n_components=size[1], random_state=0
         )
     return BinaryLCMClassifier(
-        *size, n_init=1, max_iter=40, tol=0.02, accelerate=False, calibrate=False, random_state=0
+        *size,
+        n_init=1,
+        discriminative=False,
+        max_iter=40,
+        tol=0.02,
+        accelerate=False,
+        calibrate=False,
+        random_state=0,
     )
 
 

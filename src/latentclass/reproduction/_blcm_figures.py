@@ -79,7 +79,7 @@ def make_model(work: Work, n_latent: int, n_components: int) -> BinaryLCMClassif
         )
     return BinaryLCMClassifier(
         n_latent, n_components, n_init=2, select="likelihood", tol=0.05, random_state=0,
-        calibrate=False,
+        discriminative=False, calibrate=False,
     )  # fmt: skip
 
 

@@ -107,6 +107,12 @@ OTHERS: dict[str, tuple[str, Callable[[], tuple[pd.DataFrame, Any]]]] = {
 }
 """Package and loader of each."""
 
+QUICK_PAPERS = (
+    "heart-c", "glass2", "glass", "diabetes", "vote", "balance-scale",
+    "australian", "sonar", "vehicle", "segment", "credit-g", "kr-vs-kp",
+)  # fmt: skip
+"""The papers' tables in the profile "quick". Defaults of this library were chosen on them."""
+
 
 def others() -> list[str]:
     """Return the other tables that can be loaded here."""

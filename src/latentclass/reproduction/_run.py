@@ -89,7 +89,7 @@ def _collect(entry: Entry, work: Work) -> list[Record]:
     records: list[Record] = []
     try:
         for record in entry.run(work):
-            records.append(replace(record, profile=work.profile, date=date))
+            records.append(replace(record, profile=work.profile, date=record.date or date))
             write_records(path, records)
     except NotFinished as error:
         work.say(f"{entry.name} stops here: {error}")

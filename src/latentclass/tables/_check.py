@@ -70,10 +70,10 @@ SCORELESS = {"empty", "constant", "unreadable", "infinite"}
 NOT_FITTED = {"unreadable", "infinite", "one class", "no labels"}
 """Flags that a fit would end with."""
 
-DOUBTS = {"leak", "missing tells the class"}
+DOUBTS = {"leak", "missing tells the class", "numbers and words", "thousands"}
 """Flags that the verdict names, because they may make a model worthless."""
 
-BY_HAND = DOUBTS | {"padded numbers", "thousands"}
+BY_HAND = DOUBTS | {"padded numbers"}
 """Flags whose option is not among the ready ones, because a person must decide."""
 
 READY = ("--drop", "--categorical", "--continuous", "--decimal")
@@ -161,8 +161,9 @@ def check_table(X: Any, y: Any = None, *, target: str | None = None) -> TableChe
     row_check = _look_at_rows(rows, given, scorer)
     flags += _row_flags(row_check, rows.n_odd_duplicates(), given)
     options = _options(flags)
-    verdict = _verdict(flags, options, given)
-    return TableCheck(tuple(columns), tuple(flags), row_check, options, verdict)
+    obstacles = _obstacles(flags)
+    verdict = _verdict(flags, obstacles, options, given)
+    return TableCheck(tuple(columns), tuple(flags), row_check, options, not obstacles, verdict)
 
 
 # ------------------------------------------------------------------------------------- reading
@@ -518,11 +519,20 @@ def _options(flags: Sequence[TableFlag]) -> list[str]:
     return words
 
 
-def _verdict(flags: Sequence[TableFlag], options: Sequence[str], given: _Target | None) -> str:
+def _obstacles(flags: Sequence[TableFlag]) -> list[TableFlag]:
+    """Flags that a fit with the ready options would end with."""
     dropped = {flag.column for flag in flags if flag.option == "--drop"}
-    ends = [flag for flag in flags if flag.kind in NOT_FITTED and flag.column not in dropped]
-    if ends:
-        return f"Cannot be fitted yet: {ends[0]}"
+    return [flag for flag in flags if flag.kind in NOT_FITTED and flag.column not in dropped]
+
+
+def _verdict(
+    flags: Sequence[TableFlag],
+    obstacles: Sequence[TableFlag],
+    options: Sequence[str],
+    given: _Target | None,
+) -> str:
+    if obstacles:
+        return f"Cannot be fitted yet: {obstacles[0]}"
     if any(flag.kind == "numeric target" for flag in flags):
         return "The target looks like a quantity, not like classes."
     verdict = "Ready to fit with these options" if options else "Ready to fit"

@@ -303,8 +303,10 @@ def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) ->
     n_numbers = int(weights[np.array(numbers)].sum())
     if n_numbers < NUMBER_SHARE * weights.sum() or sum(numbers) <= FEW_RARE_LEVELS:
         return None
-    beside = f" beside {_some(words)}" if words else ""
-    return Fault("numbers as text", f"holds numbers stored as text{beside}.", "--continuous")
+    if words:  # no way to read the file makes numbers of them
+        sentence = f"holds numbers beside {_some(words)}, and is read as categories. Leave such "
+        return Fault("numbers and words", sentence + "cells empty.")
+    return Fault("numbers as text", "holds numbers stored as text.", "--continuous")
 
 
 def thousands_mark(text: str) -> str | None:
@@ -334,7 +336,7 @@ def _thousands(texts: Sequence[str]) -> Fault | None:
         return Fault("thousands", sentence + f"Write them without, and leave {_some(words)} empty.")
     if mark != ",":
         return Fault("thousands", sentence + "Write them without.")
-    sentence += "If the comma marks thousands, read the file with a decimal point."
+    sentence += "If the comma marks thousands, read the file with a decimal point (--decimal .)."
     return Fault("thousands", sentence, "--decimal .")
 
 

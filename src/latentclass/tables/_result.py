@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
+from latentclass._show import aligned
 from latentclass.tables._shown import plain
 
 MOST_COLUMNS = 60
@@ -122,6 +123,8 @@ class TableCheck:
     options : list of str
         Options of the command line, word by word, that fix what can be fixed automatically. What
         a person must decide, such as a leak suspect, is not among them.
+    can_be_fitted : bool
+        False if a fit with these options would end with an error.
     verdict : str
         One sentence.
     """
@@ -130,6 +133,7 @@ class TableCheck:
     flags: tuple[TableFlag, ...]
     rows: RowCheck
     options: list[str]
+    can_be_fitted: bool
     verdict: str
 
     @property
@@ -163,7 +167,7 @@ def _to_text(check: TableCheck) -> str:
     if check.rows.majority is None:
         place = TITLES.index("alone")
         table = [row[:place] + row[place + 1 :] for row in table]
-    lines += _aligned(table)
+    lines += aligned(table, [title in RIGHT for title in table[0]])
     lines += [f"... and {left:,} more columns" for left in _left(check.columns, MOST_COLUMNS)]
     if check.flags:
         lines += ["", *(f"- {remark}" for remark in _remarks(check))]
@@ -248,18 +252,6 @@ def _cells(column: ColumnCheck) -> list[str]:
 
 def _example(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else plain(value, EXAMPLE_WIDTH)
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    right = [title in RIGHT for title in table[0]]
-    return [
-        "  ".join(
-            cell.rjust(width) if side else cell.ljust(width)
-            for cell, width, side in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in table
-    ]
 
 
 def _left(items: Sequence[Any], most: int) -> list[int]:

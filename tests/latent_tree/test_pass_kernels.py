@@ -10,7 +10,7 @@ from kernel_entry import entry
 from numpy.testing import assert_allclose
 from tree_reference import random_rows, random_tables
 
-from latentclass.latent_tree import _kernels as kernels
+from latentclass.latent_tree import _pass_kernels as kernels
 from latentclass.latent_tree._expected_counts import messages, plan_rows
 from latentclass.latent_tree._row_patterns import group_rows
 from latentclass.latent_tree._schedule import (
@@ -141,23 +141,6 @@ def test_shift(value, exponent):
 
 def at(*offsets):
     return [np.uint64(offset) for offset in offsets]
-
-
-@pytest.mark.parametrize("k", range(1, 8))
-def test_sums_in_parts_of_three(k):
-    rng = np.random.default_rng(k)
-    own, share = rng.random((k, 20)), rng.random(2 * k)
-    out = np.full(22, np.nan)
-    zero, one, two, n, states = at(0, 1, 2, 20, k)
-    entry(kernels._mix)(out, one, share, zero, two, own.ravel(), zero, n, states, n)
-    assert_allclose(out[1:-1], share[::2] @ own, rtol=1e-14)
-    assert np.isnan(out[[0, -1]]).all()
-    places = rng.integers(0, 4, 20).astype(np.uint32)
-    numbers = np.concatenate([np.full(4 * k, np.nan), own.ravel()])
-    below, first = at(0, 4 * k)
-    entry(kernels._add_up)(numbers, below, np.uint64(4), first, places, zero, states, n)
-    assert_allclose(numbers[: 4 * k].reshape(k, 4), own @ np.eye(4)[places], rtol=1e-14)
-    assert np.array_equal(numbers[4 * k :], own.ravel())
 
 
 @pytest.mark.parametrize("k_parent", [1, 2, 3, 4])
