@@ -1,12 +1,14 @@
 """The contest of sizes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier
 from latentclass.estimator._tuning import mean_and_error
-from latentclass.lcm._auto_size import Sizes
+from latentclass.lcm._auto_size import Contest, HeldRows, Sizes, compare
 
 SIZES = Sizes((5, 1), (((2, 1), ()), ((10, 1), ()), ((5, 3), ()), ((10, 3), ((10, 1), (5, 3)))))
 
@@ -92,3 +94,33 @@ def test_a_grid_keeps_sizes_small():
 def test_other_words_than_auto_are_refused(name):
     with pytest.raises(ValueError, match=rf'^{name}=.many. must be "auto" or a whole number\.$'):
         HybridLCMClassifier(**{name: "many"}).fit([[1.0], [2.0]], [0, 1])
+
+
+class TestContest:
+    """`Contest.losses` with fits whose losses are given."""
+
+    def held(self, losses):
+        return [HeldRows(np.reshape(one, (1, -1)), np.ones(len(one))) for one in losses]
+
+    def test_losses_have_the_best_settings_of_all_folds_together(self):
+        weight = np.array([1.0, 3.0])
+        old = [HeldRows(np.array([[4.0, 4.0], [2.0, 2.0]]), weight)] * 2
+        # the first setting is better on the first fold, the second one on both together
+        new = [
+            HeldRows(np.array([[1.0, 1.0], [1.5, 1.5]]), weight),
+            HeldRows(np.array([[3.0, 3.0], [1.0, 1.0]]), weight),
+        ]
+        gain, error = compare(old, new)
+        gains = np.repeat([0.5, 1.0], [4, 4])
+        assert_allclose(gain, gains.mean(), rtol=1e-9)
+        assert_allclose(error, gains.std(ddof=1) / np.sqrt(8), rtol=1e-9)
+
+    @pytest.mark.parametrize(("worse", "n_folds"), [(0.5, 2), (0.1, 5), (-0.5, 5)])
+    def test_a_fit_that_is_clearly_worse_has_no_further_folds(self, worse, n_folds, monkeypatch):
+        usual = self.held(np.tile([1.0, 2.0], (5, 1)))
+        # the standard error of the difference after two folds is 0.29
+        rest = iter(self.held(np.tile([1.0 + worse - 0.5, 2.0 + worse + 0.5], (5, 1))))
+        fit = SimpleNamespace(shortened=lambda *_: None)
+        monkeypatch.setattr(Contest, "_hold_out", lambda *_: next(rest))
+        contest = Contest(dealer=None, shares=np.zeros((5, 2)), n_steps=0)
+        assert len(contest.losses(fit, usual)) == n_folds

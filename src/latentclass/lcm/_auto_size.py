@@ -3,7 +3,8 @@
 Every candidate is fitted with few starts, few iterations and few gradient steps, without the rows
 held out. That is enough to see that a size is much too small or too large. A table with few rows
 cannot tell sizes apart, and a large model may look good on it by chance. So the usual size is kept
-unless another one is better by more than the standard error of the difference.
+unless another one is better by more than the standard error of the difference, and a candidate
+that is worse by as much after two folds has no further ones.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ N_STEPS = 40
 
 SPACING = 10
 """Steps between two looks at the held-out rows."""
+
+LEAST_FOLDS = 2
+"""Folds of a candidate before it can be dropped for being worse."""
 
 N_ROWS = 1000.0
 """About the weight of the rows that a candidate learns from, at most."""
@@ -111,13 +115,13 @@ def choose_fit(
     fit, losses = choose_size(fit, sizes, contest)
     for way in ways[:-1]:
         other = replace(fit, measured=way)
-        found = contest.losses(other)
-        if contest.compare(losses, found)[0] > 0:
+        found = contest.losses(other, losses)
+        if compare(losses, found)[0] > 0:
             fit, losses = other, found
     return fit
 
 
-def choose_size(fit: F, sizes: Sizes, contest: Contest) -> tuple[F, FloatArray]:
+def choose_size(fit: F, sizes: Sizes, contest: Contest) -> tuple[F, list[HeldRows]]:
     """The fit of the best size, and its losses."""
     usual = contest.losses(fit)
     best = fit, usual
@@ -127,13 +131,38 @@ def choose_size(fit: F, sizes: Sizes, contest: Contest) -> tuple[F, FloatArray]:
         if needs and not any(gains.get(need, 0.0) > 0 for need in needs):
             continue
         sized = replace(fit, settings=fit.settings.sized(pair))
-        losses = contest.losses(sized)
-        gains[pair], error = contest.compare(usual, losses)
+        losses = contest.losses(sized, usual)
+        gains[pair], error = compare(usual, losses)
         # rounded, since last digits depend on the order of sums
         merit = round(gains[pair] - ERRORS * error, 9)
         if merit > most:
             best, most = (sized, losses), merit
     return best
+
+
+class HeldRows(NamedTuple):
+    """Log-losses of the rows of one fold, by look, temperature and label noise, and their weight.
+
+    `loss` has one line for each of these settings, and one column for each row.
+    """
+
+    loss: FloatArray
+    weight: FloatArray
+
+
+def compare(old: list[HeldRows], new: list[HeldRows]) -> tuple[float, float]:
+    """Gain of the new losses over the old ones on the folds of both, and its standard error.
+
+    Each has the settings of its lowest mean. The gain is rounded.
+    """
+    folds = min(len(old), len(new))
+    weight = np.concatenate([fold.weight for fold in old[:folds]])
+    first, second = (
+        losses[np.round(losses @ weight / weight.sum(), 9).argmin()]
+        for losses in (np.concatenate([f.loss for f in one[:folds]], axis=1) for one in (old, new))
+    )
+    gain, error = mean_and_error(first - second, weight)
+    return round(gain, 9), error
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,37 +182,28 @@ class Contest:
     shares: FloatArray
     n_steps: int
 
-    def losses(self, fit: SteppedFit[P]) -> FloatArray:
-        """Log-loss of each held-out row, by short fits to the others."""
-        return held_row_losses(fit, self.dealer, self.shares, self.n_steps)
+    def losses(self, fit: SteppedFit[P], against: list[HeldRows] | None = None) -> list[HeldRows]:
+        """Log-losses of held-out rows, by short fits to the others, fold by fold.
 
-    def compare(self, old: FloatArray, new: FloatArray) -> tuple[float, float]:
-        """Gain of the new losses over the old ones, rounded, and its standard error."""
-        held = [self.dealer.take(share).weight for share in self.shares]
-        gain, error = mean_and_error(old - new, np.concatenate(held))
-        return round(gain, 9), error
+        A fit that is worse than another one by more than the standard error has no further folds.
+        """
+        fit = fit.shortened(N_STARTS, N_ITER)
+        found: list[HeldRows] = []
+        for share in self.shares:
+            found.append(self._hold_out(fit, share))
+            if against is not None and len(found) >= LEAST_FOLDS:
+                gain, error = compare(against, found)
+                if gain + ERRORS * error < 0:
+                    break
+        return found
 
-
-def held_row_losses(
-    fit: SteppedFit[P], dealer: RowDealer, shares: FloatArray, n_steps: int
-) -> FloatArray:
-    """Log-loss of each held-out row, by a short fit to the others.
-
-    The number of steps, the temperature and the label noise are those of the lowest mean.
-    """
-    fit = fit.shortened(N_STARTS, N_ITER)
-    parts, weights = [], []
-    for share in shares:
-        held = dealer.take(share)
-        keep = dealer.beside(share, N_ROWS)
-        path = climb_rows(fit, dealer, keep, fit.learn(dealer.take(keep)))
+    def _hold_out(self, fit: SteppedFit[P], share: FloatArray) -> HeldRows:
+        held = self.dealer.take(share)
+        keep = self.dealer.beside(share, N_ROWS)
+        path = climb_rows(fit, self.dealer, keep, fit.learn(self.dealer.take(keep)))
         looks = []
-        for params in islice(path, 0, n_steps + 1, SPACING):
+        for params in islice(path, 0, self.n_steps + 1, SPACING):
             model = fit.model(params)
             evidence = model.evidence(held.table, fit.n_jobs)
             looks.append(row_losses(evidence, held.y, model.log_prior, fit.label_noises))
-        parts.append(np.stack(looks))
-        weights.append(held.weight)
-    losses, weight = np.concatenate(parts, axis=-1), np.concatenate(weights)
-    means = np.round(losses @ weight / weight.sum(), 9)
-    return np.asarray(losses.reshape(-1, len(weight))[int(means.argmin())])
+        return HeldRows(np.stack(looks).reshape(-1, len(held.y)), held.weight)

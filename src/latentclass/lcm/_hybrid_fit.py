@@ -13,6 +13,7 @@ from latentclass._validation import check_memory
 from latentclass.engine._em import EMResult, run_restarts, take_starts
 from latentclass.engine._logspace import log_sum_exp
 from latentclass.engine._parallel import map_blocks
+from latentclass.engine._small import compiled_always
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._gaussian_model import Measured, measure
 from latentclass.estimator._reading import Training
@@ -85,6 +86,7 @@ class HybridFit:
         q = self.settings.n_latent
         return self.settings.n_components * self.columns.n_cells * (q + 1) * (q + 2) // 2
 
+    @compiled_always()
     def fit(
         self,
         training: Training,

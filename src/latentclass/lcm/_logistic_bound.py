@@ -41,8 +41,8 @@ Single = npt.NDArray[np.float32]
 FEW, FEW_ROWS = 2**17, 100
 """Up to so many numbers, of so many rows, NumPy takes a few milliseconds at most.
 
-To load the compiled loops takes a second, and ten if they must be compiled first. A fit has more
-rows and thousands of passes: there the compiled loops take half the time or less.
+To load the compiled loops takes a second, and ten if they must be compiled first. That is for
+prediction. A fit makes thousands of passes, and uses the compiled loops for any number of rows.
 """
 
 LEAST_XI = 1e-3
