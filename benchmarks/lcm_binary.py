@@ -105,7 +105,7 @@ def compare_prediction(run: Run, what: str, bits: np.ndarray, y: np.ndarray, q: 
     iterate, params = make_iteration(problem, 15)
     learned = params[0]
     conditional = ConditionalProblem(problem.data, PRIOR, 0.0)
-    xi = conditional.start_xi(learned)
+    xi = conditional.begin(learned)
 
     def predict() -> None:
         for block in problem.data.blocks:
