@@ -10,7 +10,6 @@ from sklearn.naive_bayes import BernoulliNB
 
 from latentclass.engine._class_components import gather_rows
 from latentclass.engine._em import run_restarts
-from latentclass.lcm import _discriminative
 from latentclass.lcm._ascent import climb
 from latentclass.lcm._discriminative import ConditionalProblem
 from latentclass.lcm._em import LCMProblem, Prior
@@ -250,35 +249,6 @@ def test_gradient_steps_raise_the_conditional_bound():
         conditional.gradient(one, conditional.begin(one))[1] for one in (path[0], path[-1])
     )
     assert np.all(after > before + 0.01)
-
-
-def test_classes_that_are_far_too_improbable_change_nothing(monkeypatch):
-    problem, _ = make_problem(n_rows=60, n_classes=4, holes=0.1, n_blocks=3, n_components=2)
-    params = starts_of(problem)
-    for _ in range(3):
-        params = problem.m_step(problem.e_step(params)[0])
-    apart = 20.0 * np.arange(4)[:, None]
-    params = params._replace(latent_mean=params.latent_mean + apart)
-    conditional = ConditionalProblem(problem.data, PRIOR, 0.1)
-
-    def walk(hopeless):
-        monkeypatch.setattr(_discriminative, "HOPELESS", hopeless)
-        kept, found = conditional.begin(params), []
-        n_left = []
-        for _ in range(_discriminative.REVIEW + 3):  # beyond a look at all of them
-            slopes, objective, kept = conditional.gradient(params, kept)
-            found.append((*slopes, objective))
-            n_left.append(sum(len(one.rows) for near in kept.near for one in near))
-        return found, n_left
-
-    every, n_all = walk(np.inf)
-    some, n_some = walk(30.0)
-    assert set(n_all) == {60 * 4}
-    assert max(n_some) < 0.8 * 60 * 4
-    assert min(n_some) >= 60  # a row's own class always counts
-    for one, other in zip(every, some, strict=True):
-        for mine, theirs in zip(one, other, strict=True):
-            assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
 def test_statistics_of_blocks_add_up():

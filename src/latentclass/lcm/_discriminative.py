@@ -12,9 +12,6 @@ which each class component of a row is weighted by how much it should be raised 
 Every class of a row has its own xi: a bound that is loose for the less probable classes would make
 the labels look easier than they are. The xi follow the parameters, one update per step.
 
-A class that is far too improbable for a row changes nothing, so it is left out, and looked at again
-every few steps. Of ten digits, seven or eight are left out for most images.
-
 The number of steps is chosen on held-out rows (`_steps`).
 """
 
@@ -26,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from latentclass._types import BoolArray, FloatArray, IndexArray
+from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.engine._parallel import map_blocks
 from latentclass.lcm._ascent import even_slopes
@@ -57,12 +54,6 @@ from latentclass.lcm._soft_max_bound import soft_pseudo
 WARM_STEPS = 3
 """Updates of xi before the first gradient."""
 
-HOPELESS = 30.0
-"""A class whose bound is this far below that of a row's best class is left out."""
-
-REVIEW = 20
-"""Gradients after which all classes of all rows are looked at again."""
-
 
 class Slopes(NamedTuple):
     """Parameters, or slopes, in the form that Adam uses: variances by their logarithms."""
@@ -72,36 +63,6 @@ class Slopes(NamedTuple):
     log_noise: FloatArray
     latent_mean: FloatArray
     log_variance: FloatArray
-
-
-class ClassRows(NamedTuple):
-    """The rows of a block that a class counts for, and their xi, (S, M, cells, rows)."""
-
-    rows: IndexArray
-    xi: FloatArray
-
-    def take(self, chosen: BoolArray) -> ClassRows:
-        """Return some of them."""
-        if chosen.all():
-            return self
-        return ClassRows(self.rows[chosen], np.compress(chosen, self.xi, axis=-1))
-
-
-class Kept(NamedTuple):
-    """What is kept with the rows between two steps.
-
-    Attributes
-    ----------
-    xi : list of array (Y, S, M, cells, R)
-        Of all rows of each block, from the last look at all of them.
-    near : list of list of ClassRows
-        By block and class.
-    n_steps : int
-    """
-
-    xi: list[FloatArray]
-    near: list[list[ClassRows]]
-    n_steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +82,7 @@ class ConditionalProblem:
     prior: Prior
     share: float
 
-    def begin(self, params: HybridParams) -> Kept:
+    def begin(self, params: HybridParams) -> list[FloatArray]:
         """Return xi for the rows of each block, near their best values."""
         design = params_design(params)
         latent = params.latent_mean, params.latent_variance
@@ -137,69 +98,50 @@ class ConditionalProblem:
                     xi[...] = best_xi(design, moments, seen)
             return out
 
-        xi = list(map_blocks(visit, self.data.blocks, self.data.n_jobs))
-        return Kept(xi, [[] for _ in xi])
+        return list(map_blocks(visit, self.data.blocks, self.data.n_jobs))
 
-    def gradient(self, params: HybridParams, kept: Kept) -> tuple[Slopes, FloatArray, Kept]:
-        """Return the slopes per row, the objective per row (S,), and what is kept now."""
+    def gradient(
+        self, params: HybridParams, xi: list[FloatArray]
+    ) -> tuple[Slopes, FloatArray, list[FloatArray]]:
+        """Return the slopes per row, the objective per row (S,), and the next xi."""
         design = params_design(params)
-        review = kept.n_steps % REVIEW == 0
 
-        def visit(number: int) -> tuple[FloatArray, HybridStats, list[ClassRows], FloatArray]:
-            block, near, xi = self.data.blocks[number], kept.near[number], kept.xi[number]
-            if review:
-                near = _every_row(xi, near)
-            value, stats, near, hope = self._visit(params, design, block, near)
-            if review:
-                xi = np.stack([one.xi for one in near])
-            near = [one.take(mine[one.rows]) for one, mine in zip(near, hope, strict=True)]
-            return value, stats, near, xi
+        def visit(number: int) -> tuple[FloatArray, HybridStats, FloatArray]:
+            return self._visit(params, design, self.data.blocks[number], xi[number])
 
         objective = log_prior(params, self.prior, self.data)
         total: HybridStats | None = None
-        xi, near = [], []
+        moved = []
         numbers = list(range(len(self.data.blocks)))
-        for value, stats, rows, own in map_blocks(visit, numbers, self.data.n_jobs):
+        for value, stats, new in map_blocks(visit, numbers, self.data.n_jobs):
             objective = objective + value
             total = stats if total is None else add_stats(total, stats)
-            xi.append(own)
-            near.append(rows)
+            moved.append(new)
         assert total is not None
         weight = self.data.total_weight
         slopes = self._slopes(params, total)
-        moved = Kept(xi, near, kept.n_steps + 1)
         return even_slopes(slopes, weight), objective / weight, moved
 
     def _visit(
-        self, params: HybridParams, design: Design, block: HybridBlock, near: list[ClassRows]
-    ) -> tuple[FloatArray, HybridStats, list[ClassRows], BoolArray]:
-        """Return the objective and statistics of a block, its next xi, and which classes count.
-
-        The last are whether a class counts for a row, (Y, R).
-        """
+        self, params: HybridParams, design: Design, block: HybridBlock, xi: FloatArray
+    ) -> tuple[FloatArray, HybridStats, FloatArray]:
+        """Return the objective and the statistics of a block, and its next xi."""
         seen, n_rows = read_rows(block.rows), block.rows.n_rows
-        n_starts, n_classes, n_components = params.log_weight.shape
-        joint = np.full((n_starts, n_components, n_classes, n_rows), -np.inf)
-        factors, moved = [], []
-        for y, (rows, xi) in enumerate(near):
-            part = seen.take(rows)
-            sums = sum_factors(design, part, xi)
-            moments, bound = solve(design, sums, np.full(len(rows), y))
-            joint[:, :, y, rows] = bound + params.log_weight[:, y, :, None]
-            moved.append(ClassRows(rows, best_xi(design, moments, part)))
-            factors.append((part, sums, moments))
+        joint = np.empty((*xi.shape[1:3], len(xi), n_rows))
+        factors = []
+        moved = np.empty_like(xi)
+        for y, mine in enumerate(xi):
+            sums = sum_factors(design, seen, mine)
+            moments, bound = solve(design, sums, np.full(n_rows, y))
+            joint[:, :, y] = bound + params.log_weight[:, y, :, None]
+            moved[y] = best_xi(design, moments, seen)
+            factors.append((sums, moments))
         value, share = self._shares(joint, block.label, block.weight)
-        total = np.zeros((n_starts, n_components, design.table.shape[2], n_rows))
-        for y, (rows, _) in enumerate(near):
-            moments = factors[y][2]
-            moments *= np.take(share[:, :, y, None], rows, axis=-1)
-            total[..., rows] += moments
-        by_class = np.stack([moments.sum(axis=-1) for _, _, moments in factors], axis=-1)
-        stats = collect_stats(seen, total, factors, by_class, params.coefficient.shape[2])
-        best = joint.max(axis=1)  # (S, Y, R)
-        hope = (best >= best.max(axis=1, keepdims=True) - HOPELESS).any(axis=0)
-        hope[block.label, np.arange(n_rows)] = True
-        return value, stats, moved, hope
+        for y, (_, moments) in enumerate(factors):
+            moments *= share[:, :, y, None]
+        by_class = np.stack([moments.sum(axis=-1) for _, moments in factors], axis=-1)
+        n_columns = params.coefficient.shape[2]
+        return value, collect_stats(seen, factors, by_class, n_columns), moved
 
     def _shares(
         self, joint: FloatArray, y: IndexArray, weight: FloatArray
@@ -279,12 +221,3 @@ class ConditionalProblem:
             latent_mean=place.latent_mean,
             latent_variance=np.maximum(np.exp(place.log_variance), LATENT_FLOOR),
         )
-
-
-def _every_row(xi: FloatArray, near: list[ClassRows]) -> list[ClassRows]:
-    """Return all rows of a block for all classes, with the latest xi of each."""
-    latest = xi.copy()
-    for mine, one in zip(latest, near, strict=False):  # none before the first step
-        mine[..., one.rows] = one.xi
-    every = np.arange(xi.shape[-1])
-    return [ClassRows(every, mine) for mine in latest]

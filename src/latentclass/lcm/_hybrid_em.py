@@ -185,8 +185,7 @@ class HybridProblem:
         else:
             raised = blend(found.moments, share)
             by_class = sum_classes(found.moments, share)
-        factors = [(seen, sums, raised)]
-        stats = collect_stats(seen, raised, factors, by_class, params.coefficient.shape[2])
+        stats = collect_stats(seen, [(sums, raised)], by_class, params.coefficient.shape[2])
         offset = params.coefficient[:, :, len(seen.values) :, 0]
         stats = stats._replace(offset=offset, place=params.place)
         return stats, log_total @ block.weight, xi
@@ -464,21 +463,18 @@ def sum_classes(moments: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def collect_stats(
-    seen: Seen,
-    total: FloatArray,
-    factors: list[tuple[Seen, Sums, FloatArray]],
-    by_class: FloatArray,
-    n_columns: int,
+    seen: Seen, factors: list[tuple[Sums, FloatArray]], by_class: FloatArray, n_columns: int
 ) -> HybridStats:
     """Return the statistics of some rows (see `HybridStats`), with `offset` and `place` left empty.
 
-    Each of `factors` has some of the rows, their factors, and moments of z, (S, M, f, R), times the
-    weight of each row in each component. Their sums count: `total` (S, M, f, R) over the factors of
-    each row, and `by_class` (S, M, f, Y) over the rows of each class.
+    Each of `factors` has the factors of the rows and moments of z, (S, M, f, R), times the weight
+    of each row in each component; their sums count. `by_class` (S, M, f, Y) are the sums of the
+    moments over the rows of each class.
     """
     n_starts, _, n_features, _ = by_class.shape
     q = round(float(np.sqrt(2 * n_features + 0.25)) - 1.5)
     n_gaussian, direct = len(seen.values), seen.n_direct
+    total = np.asarray(sum(raised for _, raised in factors))
     turned = np.swapaxes(total, 2, 3)
     near = turned[..., : q + 1]
     last = n_gaussian + direct + sum(seen.soft)  # of those that all rows answer
@@ -491,13 +487,13 @@ def collect_stats(
         by_row = np.ascontiguousarray(near.transpose(2, 0, 1, 3)).reshape(near.shape[2], -1)
         pulls = seen.answers(n_columns - n_gaussian).T @ by_row
         cross[:, :, n_gaussian:] += pulls.reshape(-1, *cross.shape[:2], q + 1).transpose(1, 2, 0, 3)
-    for part, sums, raised in factors:
+    for sums, raised in factors:
         moments = np.swapaxes(raised, 2, 3)
         gram[:, :, n_gaussian:last] += sums.rho[:, :, n_gaussian:last] @ moments
-        if part.soft:
+        if seen.soft:
             cross[:, :, n_gaussian + direct : last] += sums.kappa @ moments[..., : q + 1]
-        if len(part.asked):
-            loops(sums.rho).count_asked(part.asked, sums.rho, raised, n_gaussian, gram)
+        if len(seen.asked):
+            loops(sums.rho).count_asked(seen.asked, sums.rho, raised, n_gaussian, gram)
     diagonal = 1 + q + np.concatenate([[0], np.cumsum(np.arange(q, 1, -1))]).astype(np.intp)
     return HybridStats(
         np.swapaxes(by_class[:, :, 0], 1, 2),

@@ -36,6 +36,7 @@ from latentclass.lcm._hybrid_posterior import (
     log_bounds_given_class,
     raise_bounds,
     spread_points,
+    take_seen,
 )
 from latentclass.lcm._logistic_bound import HybridRows, read_rows
 from latentclass.lcm._model import BestStart, LatentModel
@@ -331,7 +332,7 @@ class HybridModel(LatentModel):
             if points is None:
                 draws = gaussian_draws(near, drawn)
             else:
-                draws = one.draws(seen.take(mine), near, points)
+                draws = one.draws(take_seen(seen, mine), near, points)
             by_point = np.exp(log_normalise(draws.log_weight))[..., None]
             a = draws.z @ one.weights.T + one.offset
             means = self._mean_values(a[..., :n_gaussian], by_point, one.noise, hidden[mine])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentclass._types import BoolArray, FloatArray
+from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.engine._gaussian import LOG_2PI
 from latentclass.engine._logspace import log_normalise, log_sum_exp
 from latentclass.lcm._hybrid_em import HybridParams, params_design
@@ -131,7 +131,7 @@ def _raise_class(
             square, past, found, fell = (
                 np.take(array, on, axis=-1) for array in (square, past, found, fell)
             )
-            part, moving = part.take(on), moving[on]
+            part, moving = take_seen(part, on), moving[on]
         best = best_squares(design, found, part)
         _extrapolate(square, best, part, fell, past, first=step == 0)
 
@@ -168,6 +168,17 @@ def _common_xi(params: HybridParams, seen: Seen) -> FloatArray:
     for _ in range(COMMON_STEPS):
         xi = best_xi(design, infer(design, seen, nobody, xi)[0], seen)
     return xi
+
+
+def take_seen(seen: Seen, rows: IndexArray) -> Seen:
+    """Return some of the rows."""
+    if len(rows) == seen.kappa.shape[1]:
+        return seen
+    # `take` keeps rows on the last axis of memory too, unlike an index
+    values, kappa, gaussian = (np.take(part, rows, axis=-1) for part in seen[:3])
+    logistic = None if seen.logistic is None else np.take(seen.logistic, rows, axis=-1)
+    asked = np.take(seen.asked, rows, axis=-1) if len(seen.asked) else seen.asked
+    return Seen(values, kappa, gaussian, logistic, seen.soft, asked)
 
 
 def log_bounds_given_class(params: HybridParams, log_bound: FloatArray) -> FloatArray:
@@ -322,6 +333,6 @@ def integrate(
         one = ClassComponent.of(params, s, y, m)
         for first in range(0, rows.n_rows, size):
             span = np.arange(first, min(first + size, rows.n_rows))
-            draws = one.draws(seen.take(span), moments[s, y, m][:, span], points)
+            draws = one.draws(take_seen(seen, span), moments[s, y, m][:, span], points)
             out[s, y, m, span] = log_sum_exp(draws.log_weight)
     return out

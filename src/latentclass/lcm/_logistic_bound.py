@@ -191,16 +191,6 @@ class Seen(NamedTuple):
         """Number of logistic cells that are columns, but no categories of soft-max columns."""
         return self.n_plain - len(self.asked)
 
-    def take(self, rows: IndexArray) -> Seen:
-        """Return some of the rows."""
-        if len(rows) == self.kappa.shape[1]:
-            return self
-        # `np.take` keeps rows on the last axis of memory too, unlike an index
-        values, kappa, gaussian = (np.take(part, rows, axis=-1) for part in self[:3])
-        logistic = None if self.logistic is None else np.take(self.logistic, rows, axis=-1)
-        asked = np.take(self.asked, rows, axis=-1) if len(self.asked) else self.asked
-        return Seen(values, kappa, gaussian, logistic, self.soft, asked)
-
     def answers(self, n_questions: int) -> sp.csr_array:
         """Half signs of the last cells by their questions, (R, n_b), 0 for all others."""
         depth, n_rows = self.asked.shape
