@@ -236,6 +236,13 @@ def test_thousands(tmp_path):
     assert ended.code == 0
     assert "separator ',', thousands ','" in ended.err
     assert latentclass.load(tmp_path / "m.lc").schema_.kinds["visits"] == "continuous"
+    # later commands read their files in the same way, unless they are told otherwise
+    predict = ["predict", tmp_path / "m.lc", path, "--json"]
+    told, plain = run(*predict, "--decimal", "."), run(*predict)
+    assert plain.out == told.out
+    assert plain.err == told.err
+    other = run(*predict, "--decimal", ",")
+    assert other.out != told.out
 
 
 def test_weights(customers, tmp_path):

@@ -21,7 +21,7 @@ def test_the_page_is_that_of_the_function(fitted, customers, tmp_path):
     model = load(fitted())
     table = open_table(customers, text=["zone"]).read()
     X = ColumnsByName(model.schema_, table.column_names).select(table, 0, "")
-    command = f"latentclass report {fitted()} {customers} -o {output}"
+    command = f"latentclass report {fitted()} {customers} -o {output} --force"
     same = report(
         model, X, table.column("churn"), target="churn", index=range(1, 121), command=command
     )
@@ -86,13 +86,13 @@ def test_the_command_on_the_page_recreates_it(tmp_path):
     assert ended.code == 0, ended.err
     page = output.read_text(encoding="utf-8")
     words = command_of(page)
-    assert words == ["report", str(model), str(data), "-o", str(output), *reading]
-    output.unlink()
+    assert words == ["report", str(model), str(data), "-o", str(output), "--force", *reading]
+    output.write_text("something else", encoding="utf-8")
     ended = run(*words)
     assert ended.code == 0, ended.err
     assert output.read_text(encoding="utf-8") == page
 
-    ended = run(*words, "--force", "--target", "churn", "--title", "Who leaves")
+    ended = run(*words, "--target", "churn", "--title", "Who leaves")
     assert ended.code == 0, ended.err
     page = output.read_text(encoding="utf-8")
     assert command_of(page) == [*words, "--target", "churn", "--title", "Who leaves"]

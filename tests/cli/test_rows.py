@@ -33,7 +33,10 @@ def test_explain_in_words(fitted, new):
     assert header.split() == ["column", "value", "weight", "of", "evidence"]
     assert 1 <= len(cells) <= 4
     ended = run("explain", fitted(), new, "--row", "31")
-    assert ended.err == f"Error: {str(new)!r} has 30 rows, so there is no row 31.\n"
+    assert ended.err == (
+        f"Error: {str(new)!r} has 30 rows, so there is no row 31. Pass --row with a number from 1 "
+        "to 30.\n"
+    )
     assert run("explain", fitted(), new, "--row", "0").code == 2
 
 

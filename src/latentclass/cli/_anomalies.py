@@ -15,9 +15,8 @@ from latentclass.cli._input import (
     chunks,
     load_classifier,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._output import check_output, force_option, output_option, row_writer
 from latentclass.cli._predict import shown
@@ -47,7 +46,7 @@ def anomalies(
     check_output(output, force)
     check_input(data)
     fitted, about = load_classifier(model)
-    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    file = open_rows(data, about, [fitted.schema_], **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, noted_columns(about))
     found: list[tuple[float, float, int, tuple[str, ...]]] = []
     with Progress(out, "scoring") as progress:

@@ -15,9 +15,8 @@ from latentclass.cli._input import (
     chunks,
     load_model,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._output import check_output, force_option, output_option, row_writer
 from latentclass.cli._progress import Progress
@@ -50,7 +49,7 @@ def complete(
     fitted, about = load_model(model)
     if not hasattr(fitted, "complete"):
         raise CommandError(f"{model!r} ({type(fitted).__name__}) cannot complete rows.")
-    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    file = open_rows(data, about, [fitted.schema_], **options)
     by_name = ColumnsByName(fitted.schema_, list(file.names))
     by_name.tell(out, data, noted_columns(about))
     # a column of a Parquet or Feather file has one type, and whole numbers may get a mean

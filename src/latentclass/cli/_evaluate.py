@@ -18,9 +18,8 @@ from latentclass.cli._input import (
     load_classifier,
     need_column,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._progress import Progress
 
@@ -48,7 +47,7 @@ def evaluate(model: str, data: str, target: str | None, **options: Any) -> None:
     if target is None:
         raise click.UsageError("The model file names no target: give --target COLUMN.",
                                click.get_current_context())  # fmt: skip
-    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    file = open_rows(data, about, [fitted.schema_], **options)
     if given is not None:
         need_column(target, file.names, data)
     elif target not in file.names:

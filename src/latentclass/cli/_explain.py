@@ -16,9 +16,8 @@ from latentclass.cli._input import (
     chunks,
     load_classifier,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._predict import cell_of, shown
 
@@ -43,7 +42,7 @@ def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any
     out = console()
     check_input(data)
     fitted, about = load_classifier(model)
-    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    file = open_rows(data, about, [fitted.schema_], **options)
     ColumnsByName(fitted.schema_, list(file.names)).tell(out, data, noted_columns(about))
     wanted = sorted(set(rows))
     unseen = UnseenCells(fitted.schema_)
@@ -58,7 +57,10 @@ def explain(model: str, data: str, rows: Sequence[int], top: int, **options: Any
         if n_rows >= wanted[-1]:
             break
     else:
-        raise CommandError(f"{data!r} has {n_rows:,} rows, so there is no row {wanted[-1]:,}.")
+        raise CommandError(
+            f"{data!r} has {n_rows:,} rows, so there is no row {wanted[-1]:,}. "
+            f"Pass --row with a number from 1 to {n_rows:,}."
+        )
     unseen.tell(out)
     for one in told:
         if out.json:

@@ -197,7 +197,7 @@ def fit(
         score_itself(out, model, estimator, job)
     compare_with_peers(out, job, seed or 0)
 
-    about = note(job, fitted, target, data, left_out, weights, seed)
+    about = note(job, fitted, target, data, left_out, weights, seed, options["decimal"])
     import latentclass
 
     latentclass.save(fitted, output, about=about, reproducible=seed is not None)
@@ -405,6 +405,7 @@ def note(
     left_out: Sequence[str],
     weights: str | None,
     seed: int | None,
+    decimal: str | None,
 ) -> dict[str, Any]:
     """What the model file keeps for later commands."""
     from latentclass.cli._training_rows import mark_rows, note_rows
@@ -419,6 +420,8 @@ def note(
         "seed": seed or 0,
         "training_rows": note_rows(mark_rows(fitted, job.X, job.y.tolist())),
     }
+    if decimal is not None:
+        about["decimal"] = decimal
     if job.scores:
         about["held_out"] = {
             "folds": len(job.folds),

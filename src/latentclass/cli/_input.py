@@ -94,6 +94,18 @@ def text_columns(schema: Any) -> list[str]:
     ]
 
 
+def open_rows(path: str, about: dict[str, Any], schemas: Sequence[Any], **options: Any) -> Any:
+    """Open a table file with rows for models, to be read as the table of the fit was.
+
+    Codes that were learned as text stay text, and the decimal sign that `fit` was told counts
+    unless there is another one among the options.
+    """
+    text = sorted({name for schema in schemas for name in text_columns(schema)})
+    if options.get("decimal") is None and about.get("decimal") in (".", ","):
+        options["decimal"] = about["decimal"]
+    return open_file(path, text=text, **options)
+
+
 def need_column(name: str, names: Sequence[str], path: str) -> None:
     """Refuse a column that a file does not have."""
     if name not in names:

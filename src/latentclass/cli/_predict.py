@@ -17,9 +17,8 @@ from latentclass.cli._input import (
     load_classifier,
     need_column,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._output import check_output, force_option, output_option, row_writer
 from latentclass.cli._progress import Progress
@@ -61,7 +60,7 @@ def predict(
     check_input(data)
     with Progress(out, "loading the model"):
         fitted, about = load_classifier(model)
-    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    file = open_rows(data, about, [fitted.schema_], **options)
     names = list(file.names)
     for name in keep:
         need_column(name, names, data)

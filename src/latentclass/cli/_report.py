@@ -18,9 +18,8 @@ from latentclass.cli._input import (
     load_classifier,
     need_column,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._output import check_output, force_option
 from latentclass.cli._progress import Progress
@@ -62,7 +61,7 @@ def report(
     fitted, about = load_classifier(model)
     shown = {**options, "target": target, "title": title}
     target = target or about.get("target")
-    file = open_file(data, text=text_columns(fitted.schema_), **options)
+    file = open_rows(data, about, [fitted.schema_], **options)
     if target is not None and target not in file.names and target == about.get("target"):
         out.warn(f"{data!r} has no column {target!r}, so there are no scores.")
         target = None
@@ -121,7 +120,7 @@ def make_page(
     """
     from latentclass import report
 
-    words = ["latentclass", "report", model, data, "-o", output]
+    words = ["latentclass", "report", model, data, "-o", output, "--force"]  # the page is there
     words += ["--new-rows"] * new_rows + (["--folds", str(folds)] if folds != 5 else [])
     for name, value in options.items():
         words += [] if value is None else [f"--{name}", value]

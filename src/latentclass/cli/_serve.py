@@ -15,9 +15,8 @@ from latentclass.cli._input import (
     load_classifier,
     need_column,
     noted_columns,
-    open_file,
+    open_rows,
     table_options,
-    text_columns,
 )
 from latentclass.cli._progress import Progress
 from latentclass.cli._report import known_labels
@@ -88,8 +87,7 @@ def _session(
     if data is not None:
         check_input(data)
         schemas = [one.schema_ for one in (fitted, other) if one is not None]
-        text = sorted({name for schema in schemas for name in text_columns(schema)})
-        file = open_file(data, text=text, **options)
+        file = open_rows(data, about, schemas, **options)
         known = {name for schema in schemas for name in schema.names}
         by_name = ColumnsByName(fitted.schema_, list(file.names))
         by_name.tell(out, data, [target or "", *noted_columns(about), *known])
