@@ -116,6 +116,11 @@ FIRES = {
     ],
     "empty": [("x", [None] * N), ("x", np.full(N, np.nan))],
     "free text": [("x", [" ".join(RNG.choice(LOREM, 7)) for _ in range(N)])],
+    "spellings": [
+        ("x", RNG.choice(["basic", "Basic", "plus"], N)),
+        ("x", RNG.choice(["part time", "Part-Time", "part_time", "full"], N)),
+        ("x", pd.Categorical(RNG.choice(["a b", "a  b ", "c"], N))),
+    ],
     "rare levels": [("x", [f"make {i}" for i in RNG.integers(0, 150, N)])],
     "infinite": [("x", np.where(np.arange(N) == 7, np.inf, NUMBERS))],
     "unreadable": [("x", [[1, 2]] * N), ("x", [1, "a"] * (N // 2))],
@@ -146,6 +151,7 @@ def test_a_flag_is_raised(kind, name, column, y):
         ("x", pd.Categorical(RNG.choice(["1", "2", "3"], N))),
         ("x", RNG.choice(["90-100", "80-89", "lt-80"], N)),  # ranges are not dates
         ("x", RNG.choice(["april", "may", "june"], N)),
+        ("x", RNG.choice(["A", "A+", "A-", "<5", ">5", "-5"], N)),  # signs have a meaning
         ("zip", [f"{i:05}" for i in RNG.integers(0, 15, N)]),  # zeros in front: text on purpose
         ("x", RNG.choice(["very long name of one category", "and of another"], N)),
         ("x", RNG.choice([True, False], N)),
@@ -157,6 +163,28 @@ def test_a_flag_is_raised(kind, name, column, y):
 @pytest.mark.parametrize("y", [None, Y], ids=["no labels", "labels"])
 def test_no_flag_is_raised(name, column, y):
     assert kinds_of(column, y, name) == []
+
+
+def test_spellings_of_categories_and_classes():
+    rng = np.random.default_rng(0)
+    plan = rng.choice(["basic", "Basic", "BASIC", "plus"], N)
+    y = rng.choice(["yes", "Yes", "no"], N, p=[0.5, 0.2, 0.3])
+    check = check_table(pd.DataFrame({"plan": plan, "x": OTHERS}), y)
+    assert [(flag.column, flag.kind, flag.sentence) for flag in check.flags] == [
+        (
+            "plan",
+            "spellings",
+            "has categories that differ only in case or spaces, such as 'BASIC' and 'Basic'. Write "
+            "them alike if they mean the same.",
+        ),
+        (
+            "",
+            "spellings",
+            "There are classes that differ only in case or spaces, such as 'yes' and 'Yes'. Write "
+            "them alike if they mean the same.",
+        ),
+    ]
+    assert check.options == []
 
 
 def test_few_rows_are_no_sign_of_an_identifier():

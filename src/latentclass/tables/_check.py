@@ -17,6 +17,7 @@ from latentclass.tables._facts import (
     look_at,
     may_be_codes,
     named_like_codes,
+    same_words,
     unreadable,
 )
 from latentclass.tables._result import ColumnCheck, RowCheck, TableCheck, TableFlag
@@ -480,6 +481,11 @@ def _label_flags(rows: RowCheck, given: _Target) -> list[TableFlag]:
     if odd:
         sentence = f"The label {shown(odd[0])} is text and counts as a class. If it means that the "
         flags.append(TableFlag("", "label nan", sentence + "label is missing, write None or NaN."))
+    alike = same_words(words)
+    if alike:
+        pair = " and ".join(map(shown, alike[0][:2]))
+        sentence = f"There are classes that differ only in case or spaces, such as {pair}. Write "
+        flags.append(TableFlag("", "spellings", sentence + "them alike if they mean the same."))
     if not words and n_classes > MANY_CLASSES:
         sentence = f"The target has {n_classes:,} distinct numbers: it looks like a quantity. Cut "
         return [*flags, TableFlag("", "numeric target", sentence + "it into ranges, or use a "

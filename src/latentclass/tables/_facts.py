@@ -94,6 +94,10 @@ THOUSANDS = re.compile(
 Those with a decimal comma are looked for by `COMMA_NUMBER`."""
 
 
+JOINT = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
+"""What joins words: 'part time', 'part-time' and 'part_time' are the same words."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """Something about a column: what it is, a sentence, and the option that fixes it."""
@@ -272,7 +276,7 @@ def _label_faults(name: str, column: Labels, counts: IndexArray, used: IndexArra
     share = NAMED_IDENTIFIER_SHARE if has_identifier_name(name) else IDENTIFIER_SHARE
     if n >= FEW_ROWS and n_distinct >= share * n:
         return [_identifier(f"{n_distinct:,} distinct values in {n:,} rows")]
-    return _rare_levels(counts[used])
+    return _spellings(texts) + _rare_levels(counts[used])
 
 
 def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) -> Fault | None:
@@ -346,6 +350,23 @@ def _some(words: Sequence[str]) -> str:
 
 def _comma_or_whole(text: str) -> Any:
     return COMMA_NUMBER.fullmatch(text) or WHOLE_NUMBER.fullmatch(text)
+
+
+def same_words(texts: Sequence[str]) -> list[list[str]]:
+    """Groups of texts that differ only in case, in spaces, or in what joins their words."""
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        groups.setdefault(JOINT.sub(" ", text.strip()).casefold(), []).append(text)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _spellings(texts: Sequence[str]) -> list[Fault]:
+    groups = same_words(texts)
+    if not groups:
+        return []
+    alike = " and ".join(map(shown, groups[0][:2]))
+    sentence = f"has categories that differ only in case or spaces, such as {alike}. Write them "
+    return [Fault("spellings", sentence + "alike if they mean the same.")]
 
 
 def _are_long(texts: Sequence[str]) -> bool:
