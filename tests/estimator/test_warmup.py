@@ -44,18 +44,18 @@ def test_afterwards_other_sessions_compile_nothing(tmp_path):
     assert int(run(COUNT)) > 0
 
 
-def test_loops_that_only_larger_tables_need_are_compiled_too(monkeypatch):
+def test_loops_that_only_many_rows_need_in_prediction_are_compiled_too(monkeypatch):
     called = []
-    kernel = _logistic_kernels.find_posteriors
+    kernel = _logistic_kernels.extrapolate_cells
 
-    def find_posteriors(*args):
+    def extrapolate_cells(*args):
         called.append(len(args))
         kernel(*args)
 
-    monkeypatch.setattr(_logistic_kernels, "find_posteriors", find_posteriors)
+    monkeypatch.setattr(_logistic_kernels, "extrapolate_cells", extrapolate_cells)
     model = BinaryLCMClassifier(2, n_init=1, discriminative=False, random_state=0)
     X, y = [["a", "b"], ["b", "b"], ["a", "a"], ["b", "a"]] * 5, [0, 1, 1, 0] * 5
-    model.fit(X, y)
+    model.fit(X, y).predict(X)
     assert not called
     warmup(model)
     assert called
