@@ -156,13 +156,17 @@ def compare(old: list[HeldRows], new: list[HeldRows]) -> tuple[float, float]:
     Each has the settings of its lowest mean. The gain is rounded.
     """
     folds = min(len(old), len(new))
-    weight = np.concatenate([fold.weight for fold in old[:folds]])
-    first, second = (
-        losses[np.round(losses @ weight / weight.sum(), 9).argmin()]
-        for losses in (np.concatenate([f.loss for f in one[:folds]], axis=1) for one in (old, new))
-    )
-    gain, error = mean_and_error(first - second, weight)
+    old, new = old[:folds], new[:folds]
+    weight = np.concatenate([fold.weight for fold in old])
+    gain, error = mean_and_error(_best_losses(old, weight) - _best_losses(new, weight), weight)
     return round(gain, 9), error
+
+
+def _best_losses(folds: list[HeldRows], weight: FloatArray) -> FloatArray:
+    """Log-loss of each row with the settings of the lowest mean."""
+    losses = np.concatenate([fold.loss for fold in folds], axis=1)
+    means = np.round(losses @ weight / weight.sum(), 9)
+    return np.asarray(losses[means.argmin()])
 
 
 @dataclass(frozen=True, eq=False)
