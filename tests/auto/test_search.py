@@ -29,9 +29,10 @@ class Slow:
 
     head_start = 1.0
 
-    def __init__(self, clock, name, seconds, error=None, on=1, cheaper=None):
+    def __init__(self, clock, name, seconds, error=None, on=1, cheaper=None, once=False):
         self.clock, self.name, self.seconds, self.cheaper = clock, name, seconds, cheaper
         self.error, self.on, self.n_fits, self.n_rows = error, on, 0, []
+        self.once, self.known = once, []
 
     def learn(self, training):
         self.n_fits += 1
@@ -40,6 +41,15 @@ class Slow:
         if self.error is not None and self.n_fits >= self.on:
             raise self.error
         return NaiveBayes()._fit_model(training, None)
+
+    def chooses_once(self, training):
+        return self.once
+
+    def learn_again(self, learned, part):
+        """A tenth of the time: nothing is chosen."""
+        self.known.append(learned)
+        self.clock.now += 0.1 * self.seconds * len(part.y) / 120
+        return NaiveBayes()._fit_model(part, None)
 
 
 @pytest.fixture
@@ -136,6 +146,38 @@ def test_what_takes_no_less_than_another_is_not_begun(clock):
     assert (longer.n_fits, hopeless.n_fits) == (0, 0)
     assert search.trials[3].reason.startswith("it needs about 24.0 s more")
     assert search.trials[4].reason == "slow was too slow, and this takes no less"
+
+
+def test_the_folds_keep_what_a_fit_to_all_rows_chose(clock):
+    _search.WARM.add("once")
+    search = make_search(60)
+    once = Slow(clock, "once", 30, once=True)  # 150 s if every fold chose for itself
+    often = Slow(clock, "often", 30)
+    search.run([Slow(clock, "first", 0.0), once, often])
+    assert statuses(search) == ["done", "done", "too slow"]
+    trial = search.trials[1]
+    assert once.n_rows == [120]
+    assert once.known == [trial.whole] * 5
+    assert trial.fit_seconds == pytest.approx(30)
+    assert trial.seconds == pytest.approx(30 + 5 * 0.1 * 30 * 0.8)
+    assert search.trials[2].whole is None
+
+
+def test_a_fit_to_all_rows_that_takes_too_long_ends_its_candidate(clock, monkeypatch):
+    ends = []
+
+    @contextmanager
+    def noted(end):
+        ends.append(end)
+        yield
+
+    monkeypatch.setattr(_search, "time_limit", noted)
+    search = make_search(100)
+    late = Slow(clock, "late", 0, TimeUpError(), on=2, once=True)
+    search.run([Slow(clock, "first", 0), late])
+    assert ends[-1] == pytest.approx(BEGIN + 60)
+    assert statuses(search) == ["done", "too slow"]
+    assert search.trials[1].whole is None
 
 
 def test_of_many_rows_some_tell_the_cost(clock):

@@ -360,6 +360,10 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
 
     def _fitted_to_all(self, trial: Trial, training: Training, search: Search) -> list[Learned]:
         """The candidate fitted to all rows; after Ctrl-C, at once, its models of the folds."""
+        if trial.whole is not None:
+            for one in trial.warnings:
+                warn_user(str(one.message), one.category)
+            return [trial.whole]
         if not search.interrupted:
             try:
                 return [trial.candidate.learn(training)]

@@ -14,13 +14,18 @@ from latentclass.discrete._tan import TAN
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import Training
+from latentclass.estimator._tuning import ENOUGH_TESTED
 from latentclass.estimator._unlabelled import weigh_unlabelled
 from latentclass.hnb._classifier import HNBClassifier
 from latentclass.latent_tree._classifier import LatentTreeClassifier
+from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._classifier_cv import LCMClassifierCV
 from latentclass.lcm._hybrid_classifier import HybridLCMClassifier
 from latentclass.mixture._classifier import LatentVariableClassifier
 from latentclass.naive_bayes._naive_bayes import NaiveBayes
+
+MANY_LABELLED = 1.25 * ENOUGH_TESTED
+"""Labelled rows that are enough for a choice that the folds keep: a fold learns from 4 of 5."""
 
 WITH_UNLABELLED = ", unlabelled rows"
 """What the name of such a candidate ends with."""
@@ -47,10 +52,24 @@ class Family:
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows; the estimator itself does not change."""
+        return self.estimator._fit_model(self._weighed(training), None)
+
+    def chooses_once(self, training: Training) -> bool:
+        """Whether the folds keep what a fit to all these rows chose, such as its size.
+
+        That is a number or two, chosen on held-out rows. So with many rows the folds are hardly
+        flattered by it.
+        """
+        n_labelled = float(training.weight[training.labelled].sum())
+        return isinstance(self.estimator, LatentClassifier) and n_labelled >= MANY_LABELLED
+
+    def learn_again(self, learned: Learned, part: Training) -> Learned:
+        """Fit it to some of the rows with what that fit chose."""
+        return self.estimator._fit_again(learned, self._weighed(part))
+
+    def _weighed(self, training: Training) -> Training:
         factor = self.estimator.unlabelled_weight
-        if not isinstance(factor, str):
-            training = weigh_unlabelled(training, float(factor))
-        return self.estimator._fit_model(training, None)
+        return training if isinstance(factor, str) else weigh_unlabelled(training, float(factor))
 
     def with_and_without_unlabelled(self, factor: float) -> list[Family]:
         """Two candidates, without and with the rows that have no label; one if it is decided."""
@@ -148,11 +167,11 @@ CHEAPEST_FIRST = (
     "LatentVariableClassifier, boosting",
     "LatentTreeClassifier",
     "LatentVariableClassifier, trees",
-    "LatentVariableClassifier, forest",
     "HybridLCMClassifier, small",
-    "LCMClassifierCV, EM",
-    "HNBClassifier",
     "HybridLCMClassifier",
+    "LatentVariableClassifier, forest",
+    "HNBClassifier",
+    "LCMClassifierCV, EM",
     "LCMClassifierCV",
 )
 """The candidates in the order in which "auto" tries them."""

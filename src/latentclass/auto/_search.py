@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
+from warnings import WarningMessage
 
 import numpy as np
 
@@ -32,6 +33,12 @@ WARM_ROWS = 100
 
 PATIENCE = 1.2
 """Shares of the time that is left, dealt evenly, that one fold may take."""
+
+FIRST_SHARE = 0.6
+"""Share of the time left that a fit to all rows may take if the folds keep what it chose.
+
+Each of them takes a tenth of its time, or less.
+"""
 
 NO_TIME = "no time was left"
 """Why a candidate was not started, if it was for lack of time."""
@@ -74,6 +81,12 @@ class Candidate(Protocol):
     def learn(self, training: Training) -> Learned:
         """Fit it to rows."""
 
+    def chooses_once(self, training: Training) -> bool:
+        """Whether the folds keep what a fit to all these rows chose, such as its size."""
+
+    def learn_again(self, learned: Learned, part: Training) -> Learned:
+        """Fit it to some of the rows with what that fit chose."""
+
 
 @dataclass(eq=False)
 class Trial:
@@ -88,6 +101,10 @@ class Trial:
         Why it is not done.
     learned : list of Learned
         One for each fold.
+    whole : Learned or None
+        A fit to all rows, where the folds keep what it chose.
+    warnings : list of warnings
+        Those of that fit, which the user gets if the candidate has weight.
     probabilities : array of shape (n_tests, n_classes)
         Held-out class probabilities.
     class_prior : array of shape (n_classes,)
@@ -98,13 +115,17 @@ class Trial:
     hits : array of shape (n_folds,)
         Accuracy of each fold.
     fit_seconds, predict_seconds : float
-        For one fold, in the mean.
+        For one fold, in the mean; a fit to all rows, where there is one.
+    seconds : float
+        Of everything, with a fit to all rows.
     """
 
     candidate: Candidate
     status: str = "not started"
     reason: str = ""
     learned: list[Learned] = field(default_factory=list)
+    whole: Learned | None = None
+    warnings: list[WarningMessage] = field(default_factory=list)
     probabilities: FloatArray | None = None
     class_prior: FloatArray = field(default_factory=lambda: np.empty(0))
     temperature: float = 1.0
@@ -112,6 +133,7 @@ class Trial:
     hits: FloatArray = field(default_factory=lambda: np.empty(0))
     fit_seconds: float = 0.0
     predict_seconds: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(eq=False)
@@ -252,7 +274,7 @@ class Search:
         except Exception as error:  # whatever is wrong with one candidate, the others can do
             trial.status, trial.reason = "failed", f"{type(error).__name__}: {error}"
         if trial.status != "done":
-            trial.learned = []
+            trial.learned, trial.whole = [], None
 
     def _left(self, limited: bool) -> float:
         """Seconds that a candidate may take, those for the fit of the average kept back."""
@@ -261,7 +283,7 @@ class Search:
         refit = sum(
             trial.fit_seconds
             for trial, weight in zip(self.done, self.weights(), strict=True)
-            if weight > 0
+            if weight > 0 and trial.whole is None
         )
         return self.end - time.monotonic() - refit
 
@@ -273,8 +295,7 @@ class Search:
             if other.status == "too slow":
                 name = name_in_words(other.candidate.name)
                 raise TimeUpError(f"{name} was too slow, and this takes no less")
-            each = other.fit_seconds + other.predict_seconds
-            self._refuse_if_slow(each * (self.folds.n_folds + 1), left)
+            self._refuse_if_slow(other.seconds, left)
 
     def _is_cold(self, trial: Trial) -> bool:
         """Whether its first fit may compile kernels, which says nothing about the others."""
@@ -291,7 +312,8 @@ class Search:
         began = time.monotonic()
         self._learn(trial, part)
         each = (time.monotonic() - began) * n_rows / len(part.y)
-        self._refuse_if_slow(each * (self.folds.n_folds + 1), left)
+        once = trial.candidate.chooses_once(self.training)
+        self._refuse_if_slow(each * (1 if once else self.folds.n_folds + 1), left)
 
     def _some_rows(self, n: int) -> Training:
         # the rows are in an order by content: every k-th one is as good as drawn
@@ -302,11 +324,13 @@ class Search:
         folds, training = self.folds, self.training
         evidence = np.zeros((len(folds.row), training.n_classes))
         fits, predictions = [], []
+        first = self._learn_whole(trial, limited)
         cold = int(self._is_cold(trial))
+        n_after = int(trial.whole is None)  # the fit to all rows
         for number in range(folds.n_folds):
-            still = folds.n_folds - number  # the folds to come, with the fit to all rows
+            still = folds.n_folds - number + n_after
             began = time.monotonic()
-            share = self._left(limited) / (still + 1)
+            share = self._left(limited) / still
             timed = np.isfinite(share) and number >= cold
             with time_limit(began + PATIENCE * share if timed else None):
                 learned = self._learn(trial, folds.training_part(training, number))
@@ -318,10 +342,24 @@ class Search:
             predictions.append(time.monotonic() - began - fits[-1])
             if number >= cold:
                 each = float(np.mean(fits[cold:]) + np.mean(predictions[cold:]))
-                self._refuse_if_slow(each * still, self._left(limited))
-        trial.fit_seconds = float(np.mean(fits[cold:]))
+                self._refuse_if_slow(each * (still - 1), self._left(limited))
+        trial.fit_seconds = float(np.mean(fits[cold:])) if first is None else first
         trial.predict_seconds = float(np.mean(predictions[cold:]))
+        trial.seconds = each * folds.n_folds + trial.fit_seconds
         self._judge(trial, evidence)
+
+    def _learn_whole(self, trial: Trial, limited: bool) -> float | None:
+        """Fit to all rows first if the folds keep what that chose. Returns the seconds."""
+        if not trial.candidate.chooses_once(self.training):
+            return None
+        if self._is_cold(trial):
+            self._learn(trial, self._some_rows(WARM_ROWS))
+        began = time.monotonic()
+        share = FIRST_SHARE * self._left(limited)
+        end = began + share if np.isfinite(share) else None
+        with time_limit(end), recorded_warnings() as trial.warnings:
+            trial.whole = trial.candidate.learn(self.training)
+        return time.monotonic() - began
 
     def _judge(self, trial: Trial, evidence: FloatArray) -> None:
         """Temperature, held-out probabilities and scores, from the evidence of the tested rows."""
@@ -343,8 +381,9 @@ class Search:
         trial.hits = np.bincount(folds.fold, folds.weight * hit) / total
 
     def _learn(self, trial: Trial, part: Training) -> Learned:
-        with recorded_warnings():  # of a fold: the user is told what the whole fit says
-            learned = trial.candidate.learn(part)
+        candidate, whole = trial.candidate, trial.whole
+        with recorded_warnings():  # of a fold: the user is told what a fit to all rows says
+            learned = candidate.learn(part) if whole is None else candidate.learn_again(whole, part)
         WARM.add(trial.candidate.name)
         return learned
 

@@ -13,10 +13,14 @@ from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, chec
 from latentclass._warn import warn_user
 from latentclass.data._schema import Schema
 from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._fitted import Learned
 from latentclass.estimator._latent_names import NamedLatents
+from latentclass.estimator._reading import Training
+from latentclass.estimator._tuning import ENOUGH_TESTED
 from latentclass.exceptions import TableWarning
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
+from latentclass.lcm._steps import choice_of
 
 
 class LatentClassifier(NamedLatents, GenerativeClassifier):
@@ -102,6 +106,13 @@ class LatentClassifier(NamedLatents, GenerativeClassifier):
             self.relative_tol,
             self.accelerate,
         )
+
+    def _fit_again(self, learned: Learned, part: Training) -> Learned:
+        choice = choice_of(learned)
+        if choice is None or float(part.weight[part.labelled].sum()) < ENOUGH_TESTED:
+            return super()._fit_again(learned, part)
+        again: Learned = self._unfitted_copy(learned)._fit_model(part, None, choice)
+        return again
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))

@@ -20,6 +20,7 @@ from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
 from latentclass.lcm._fit import LCMFit, fit_data
 from latentclass.lcm._folds import FoldedRows, fit_folds
 from latentclass.lcm._parted_fit import fit_lcm_parts
+from latentclass.lcm._steps import Choice
 
 FOLD_STARTS = 3
 """Starts of a fit to a fold of `calibrate="auto"`: the folds together then cost about as much as
@@ -290,7 +291,9 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
 
     # -------------------------------------------------------------------- fit
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+    def _fit_model(
+        self, training: Training, progress: FitProgress | None, choice: Choice | None = None
+    ) -> Learned:
         settings = self._settings(self.n_latent, self.n_components)
         fit = LCMFit(measure(training, self.n_jobs), settings, self._draw_seed, self.n_jobs)
         step = None if progress is None else progress.step
@@ -300,6 +303,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             sizes=Sizes((self.n_latent, self.n_components)),
             power_transform=self.power_transform,
             discriminative=self.discriminative,
+            choice=choice,
         )
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:

@@ -137,6 +137,7 @@ class LCMFit:
         sizes: Sizes,
         power_transform: bool | str,
         discriminative: bool,
+        choice: Choice | None = None,
     ) -> Learned:
         """Choose what is to be chosen, run EM, take gradient steps if `discriminative`."""
         ways = bent_or_not(self.measured, training, power_transform)
@@ -145,7 +146,7 @@ class LCMFit:
         fit = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
         learned = fit.run_em(training, on_iteration)
         if dealer is not None and discriminative:
-            learned = fit.take_steps(dealer, learned)
+            learned = fit.take_steps(dealer, learned, choice)
         return learned.with_attributes(**fit.settings.attributes(fit.measured.scaling))
 
     def take_steps(

@@ -22,6 +22,7 @@ from latentclass.lcm._flag_reader import FlagReader
 from latentclass.lcm._hybrid_fit import fit_columns
 from latentclass.lcm._hybrid_model import MOST_GRID, check_predict_method
 from latentclass.lcm._hybrid_parted_fit import fit_columns_parts
+from latentclass.lcm._steps import Choice
 
 SIZES = Sizes(
     (5, 1),
@@ -85,7 +86,13 @@ class MixedClassifier(FlagReader, LatentClassifier):
 
     # -------------------------------------------------------------------- fit
 
-    def _fit_sizes(self, training: Training, sizes: Sizes, progress: FitProgress | None) -> Learned:
+    def _fit_sizes(
+        self,
+        training: Training,
+        sizes: Sizes,
+        progress: FitProgress | None,
+        choice: Choice | None = None,
+    ) -> Learned:
         """Learn a model of the best of some sizes."""
         return fit_columns(
             training,
@@ -99,6 +106,7 @@ class MixedClassifier(FlagReader, LatentClassifier):
             bound_steps=self.bound_steps,
             n_jobs=self.n_jobs,
             on_iteration=None if progress is None else progress.step,
+            choice=choice,
         )
 
     def _fit_sizes_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
@@ -117,8 +125,10 @@ class MixedClassifier(FlagReader, LatentClassifier):
             on_iteration=progress.step,
         )
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
-        return self._fit_sizes(training, self._sizes(training), progress)
+    def _fit_model(
+        self, training: Training, progress: FitProgress | None, choice: Choice | None = None
+    ) -> Learned:
+        return self._fit_sizes(training, self._sizes(training), progress, choice)
 
     def _sizes(self, training: Training) -> Sizes:
         """The sizes to choose from."""

@@ -42,7 +42,7 @@ from latentclass.lcm._hybrid_posterior import log_bounds_given_class, raise_boun
 from latentclass.lcm._hybrid_sample import MANY, RowDealer
 from latentclass.lcm._model import LatentModel
 from latentclass.lcm._soft_max import SoftMax, learn_soft_max
-from latentclass.lcm._steps import JOINT_SHARE, share_prior, take_steps
+from latentclass.lcm._steps import JOINT_SHARE, Choice, share_prior, take_steps
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking
 
 
@@ -95,6 +95,7 @@ class HybridFit:
         sizes: Sizes,
         power_transform: bool | str,
         discriminative: bool,
+        choice: Choice | None = None,
     ) -> Learned:
         """Choose what is to be chosen, run EM, take gradient steps if `discriminative`."""
         self._check_memory(len(training.y))  # before what is chosen beside held-out rows
@@ -105,7 +106,7 @@ class HybridFit:
         fit = choose_fit(self, sizes, ways, dealer, discriminative=discriminative)
         learned, params = fit.run(training, dealer, on_iteration)
         if dealer is not None and discriminative:
-            learned = take_steps(fit, dealer, learned, params)
+            learned = take_steps(fit, dealer, learned, params, choice)
         return learned.with_attributes(**fit.settings.attributes(fit.measured.scaling))
 
     def run(
@@ -263,10 +264,12 @@ def fit_columns(
     bound_steps: int,
     n_jobs: int | None,
     on_iteration: Step | None,
+    choice: Choice | None = None,
 ) -> Learned:
     """Fit the model of mixed columns, or that of Gaussian columns if nothing is discrete.
 
-    The size is chosen first, then the power transform, then the number of gradient steps.
+    The size is chosen first, then the power transform, then the number of gradient steps, unless
+    `choice` has it.
     """
     questions = learn_questions(training, nominal)
     measured = measure(training, n_jobs)
@@ -281,6 +284,7 @@ def fit_columns(
         sizes=sizes,
         power_transform=power_transform,
         discriminative=discriminative,
+        choice=choice,
     )
 
 

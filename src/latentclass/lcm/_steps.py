@@ -115,6 +115,15 @@ class Choice(NamedTuple):
         return {**found, "label_noise_": self.label_noise}
 
 
+def choice_of(learned: Learned) -> Choice | None:
+    """What an earlier fit chose on held-out rows; None if it took no steps."""
+    found = learned.attributes
+    if "n_steps_" not in found:
+        return None
+    noise, losses = found["label_noise_"], found["held_out_"]
+    return Choice(found["n_steps_"], learned.temperature, noise, losses)
+
+
 def take_steps(
     fit: SteppedFit[P],
     dealer: RowDealer,
