@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from latentclass import BinaryLCMClassifier, HybridLCMClassifier
+from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifierCV
 from latentclass.estimator._tuning import mean_and_error
+from latentclass.lcm import _steps
 from latentclass.lcm._auto_size import Contest, HeldRows, Sizes, compare
 
 SIZES = Sizes((5, 1), (((2, 1), ()), ((10, 1), ()), ((5, 3), ()), ((10, 3), ((10, 1), (5, 3)))))
@@ -124,3 +125,31 @@ class TestContest:
         monkeypatch.setattr(Contest, "_hold_out", lambda *_: next(rest))
         contest = Contest(dealer=None, shares=np.zeros((5, 2)), n_steps=0)
         assert len(contest.losses(fit, usual)) == n_folds
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("estimator", [HybridLCMClassifier, LCMClassifierCV])
+def test_a_fit_to_many_of_the_rows_keeps_size_and_steps(estimator, binary, few_steps, monkeypatch):
+    X, y = parity(240) if binary else moons(240)
+    if binary and estimator is LCMClassifierCV:
+        X = X + np.random.default_rng(0).normal(size=X.shape)
+    model = estimator(n_init=2, max_iter=20, random_state=0)
+    training = model._read_training(X, y, None)
+    learned = model._fit_model(training, None)
+    few = training.take(np.arange(240) < 150)
+    chosen = []
+    choose = _steps.learn_steps
+    monkeypatch.setattr(
+        _steps, "learn_steps", lambda *given: chosen.append(given) or choose(*given)
+    )
+    again = model._fit_again(learned, training)
+    assert not chosen
+    names = ("n_latent_", "n_components_", "power_transform_", "n_steps_", "label_noise_")
+    for name in names:
+        assert again.attributes[name] == learned.attributes[name]
+    assert again.temperature == learned.temperature
+    evidence, expected = (one.model.evidence(training.table, None) for one in (again, learned))
+    assert_allclose(evidence, expected, rtol=1e-6, atol=1e-6)
+    part = model._fit_again(learned, few)
+    assert len(chosen) == 1
+    assert part.attributes["n_latent_"] == learned.attributes["n_latent_"]

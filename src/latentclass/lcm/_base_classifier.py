@@ -108,10 +108,11 @@ class LatentClassifier(NamedLatents, GenerativeClassifier):
         )
 
     def _fit_again(self, learned: Learned, part: Training) -> Learned:
+        # the same size; of many rows the same number of gradient steps, too
         choice = choice_of(learned)
         if choice is None or float(part.weight[part.labelled].sum()) < ENOUGH_TESTED:
             return super()._fit_again(learned, part)
-        again: Learned = self._unfitted_copy(learned)._fit_model(part, None, choice)
+        again: Learned = self._unfitted_copy(learned)._fit_steps(part, choice)
         return again
 
     def _draw_seed(self) -> int:

@@ -291,9 +291,13 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
 
     # -------------------------------------------------------------------- fit
 
-    def _fit_model(
-        self, training: Training, progress: FitProgress | None, choice: Choice | None = None
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        return self._fit_steps(training, None, progress)
+
+    def _fit_steps(
+        self, training: Training, choice: Choice | None, progress: FitProgress | None = None
     ) -> Learned:
+        """A fit that takes the gradient steps that an earlier one chose, if one did."""
         settings = self._settings(self.n_latent, self.n_components)
         fit = LCMFit(measure(training, self.n_jobs), settings, self._draw_seed, self.n_jobs)
         step = None if progress is None else progress.step

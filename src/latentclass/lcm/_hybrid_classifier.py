@@ -125,10 +125,12 @@ class MixedClassifier(FlagReader, LatentClassifier):
             on_iteration=progress.step,
         )
 
-    def _fit_model(
-        self, training: Training, progress: FitProgress | None, choice: Choice | None = None
-    ) -> Learned:
-        return self._fit_sizes(training, self._sizes(training), progress, choice)
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+        return self._fit_sizes(training, self._sizes(training), progress)
+
+    def _fit_steps(self, training: Training, choice: Choice) -> Learned:
+        """A fit that takes the gradient steps that an earlier one chose."""
+        return self._fit_sizes(training, self._sizes(training), None, choice)
 
     def _sizes(self, training: Training) -> Sizes:
         """The sizes to choose from."""
