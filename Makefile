@@ -33,7 +33,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-test: lint types tests docs wheel
+# the last two use one core each
+test: lint types tests
+	$(MAKE) --no-print-directory -j2 docs wheel
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
