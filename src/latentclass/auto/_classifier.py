@@ -157,6 +157,9 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     densities. `complete` weighs the members by how probable they find the row. `transform` gives
     the latent variables of all members side by side.
 
+    With at least 250 labelled rows, the hybrid LCM and the LCM choose their size, their scaling and
+    their number of gradient steps once, in a fit to all rows. The folds keep them.
+
     The weights are chosen on the same held-out rows that the leaderboard shows, so the score of the
     average there is a little too good. For an honest one, cross-validate the whole classifier.
 

@@ -404,5 +404,5 @@ def _tell(trial: Trial) -> str:
         return f"{trial.status}, {trial.reason}"
     return (
         f"held-out log-loss {trial.losses.mean():.4f}, accuracy {100 * trial.hits.mean():.1f} %, "
-        f"{trial.fit_seconds:.2f} s per fold"
+        f"{trial.fit_seconds:.2f} s for a fit"
     )
