@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # mkdocs-material advertises its successor on every build
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help demo test install lint types tests coverage docs wheel bench pages test-oldest release-check lock format hooks clean
+.PHONY: help demo test install lint types tests kernels pytest coverage docs wheel bench pages test-oldest release-check lock format hooks clean
 
 help:
 	@echo "make demo     fit, compare, print a table, write demo-report.html"
@@ -33,8 +33,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-# the last two use one core each
-test: lint types tests
+# Side by side what uses one core each. The tests themselves use two.
+test: $(STAMP)
+	$(MAKE) --no-print-directory -j2 lint types kernels
+	$(MAKE) --no-print-directory pytest
 	$(MAKE) --no-print-directory -j2 docs wheel
 
 lint: $(STAMP)
@@ -44,8 +46,13 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-tests: $(STAMP)
+tests: kernels pytest
+
+# Before the tests: otherwise each of their processes would compile.
+kernels: $(STAMP)
 	$(BIN)/python tests/compile_kernels.py
+
+pytest: $(STAMP)
 	# the variable lets scikit-learn run its array-API check too
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 $(MEASURE)
 
