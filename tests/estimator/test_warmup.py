@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
-from latentclass import BinaryLCMClassifier, HNBClassifier, LatentMixture, warmup
+from latentclass import (
+    BinaryLCMClassifier,
+    HNBClassifier,
+    LatentMixture,
+    LatentTreeClassifier,
+    warmup,
+)
+from latentclass.latent_tree import _predict_kernels
 from latentclass.lcm import _logistic_kernels
 
 COUNT = """
@@ -56,6 +63,20 @@ def test_loops_that_only_many_rows_need_in_prediction_are_compiled_too(monkeypat
     model = BinaryLCMClassifier(2, n_init=1, discriminative=False, random_state=0)
     X, y = [["a", "b"], ["b", "b"], ["a", "a"], ["b", "a"]] * 5, [0, 1, 1, 0] * 5
     model.fit(X, y).predict(X)
+    assert not called
+    warmup(model)
+    assert called
+
+
+def test_the_pass_over_many_rows_of_latent_trees_is_compiled_too(monkeypatch):
+    called = []
+    kernel = _predict_kernels.upward
+    monkeypatch.setattr(
+        _predict_kernels, "upward", lambda *args: called.append(len(args)) or kernel(*args)
+    )
+    model = LatentTreeClassifier(search="fast", n_cuts=1, random_state=0)
+    model.fit([["a", "b"], ["b", "b"], ["a", "a"], ["b", "a"]] * 5, [0, 1, 1, 0] * 5)
+    model.predict([["a", "b"]])
     assert not called
     warmup(model)
     assert called

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
+from latentclass.engine._small import is_small
 from latentclass.latent_tree._predict_program import LOW, RESCALE, PredictProgram, make_program
 from latentclass.latent_tree._row_patterns import PlaceArray
 from latentclass.latent_tree._tree import Tree
@@ -53,7 +54,7 @@ def class_log_likelihood(trees: Sequence[Tree], codes: CodeArray) -> FloatArray:
     places = np.ascontiguousarray(np.where(codes < 0, levels, codes).T, dtype=np.uint32)
     n_messages = sum(len(table) for tree in trees for table in tree.tables)
     upward = _upward
-    if n_messages * len(codes) > FEW:
+    if not is_small(n_messages * len(codes), FEW):
         from latentclass.latent_tree._predict_kernels import upward
     for number, tree in enumerate(trees):
         upward(make_program(tree), places, out[:, number])
