@@ -50,13 +50,10 @@ REPEATS = ("common", "test_sklearn.py", "test_weka.py", "test_papers.py", "test_
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the pages, which take longest, and switch coverage off for `REPEATS`.
+    """Switch coverage off for `REPEATS`: it would double their time.
 
-    At the end a long test would leave the other process without work. With coverage, `REPEATS` take
-    twice as long. What they run is covered by the tests of each module, and the report then counts
-    only those.
+    What they run is covered by the tests of each module, and the report then counts only those.
     """
-    items.sort(key=lambda item: item.path.name != "test_docs.py")
     for item in items:
         of_hypothesis = hasattr(getattr(item, "obj", None), "hypothesis")
         if of_hypothesis or not set(REPEATS).isdisjoint(item.path.parts):
