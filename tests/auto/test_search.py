@@ -60,6 +60,20 @@ def clock(monkeypatch):
     return clock
 
 
+@pytest.fixture
+def ends(monkeypatch):
+    """When each limited computation must end; None for no limit."""
+    ends = []
+
+    @contextmanager
+    def noted(end):
+        ends.append(end)
+        yield
+
+    monkeypatch.setattr(_search, "time_limit", noted)
+    return ends
+
+
 def make_search(budget, n_rows=120):
     rng = np.random.default_rng(0)
     y = np.arange(n_rows) % 2
@@ -118,15 +132,7 @@ def test_the_first_fold_of_a_process_does_not_count(clock):
     assert search.trials[1].fit_seconds == pytest.approx(0.8)
 
 
-def test_a_fold_may_not_take_much_more_than_its_share(clock, monkeypatch):
-    ends = []
-
-    @contextmanager
-    def noted(end):
-        ends.append(end)
-        yield
-
-    monkeypatch.setattr(_search, "time_limit", noted)
+def test_a_fold_may_not_take_much_more_than_its_share(clock, ends):
     search = make_search(60)
     search.run([Slow(clock, "first", 0), Slow(clock, "second", 0)])
     assert ends[:6] == [None] * 6  # the first candidate has no limit
@@ -163,15 +169,7 @@ def test_the_folds_keep_what_a_fit_to_all_rows_chose(clock):
     assert search.trials[2].whole is None
 
 
-def test_a_fit_to_all_rows_that_takes_too_long_ends_its_candidate(clock, monkeypatch):
-    ends = []
-
-    @contextmanager
-    def noted(end):
-        ends.append(end)
-        yield
-
-    monkeypatch.setattr(_search, "time_limit", noted)
+def test_a_fit_to_all_rows_that_takes_too_long_ends_its_candidate(clock, ends):
     search = make_search(100)
     late = Slow(clock, "late", 0, TimeUpError(), on=2, once=True)
     search.run([Slow(clock, "first", 0), late])
