@@ -16,6 +16,7 @@ import numpy as np
 from _record import Run, make_parser, read_records
 from latentclass import AutoLatentClassifier
 from latentclass.auto._families import MANY_LABELLED
+from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.reproduction import _field_tables as tables
 
 LIMIT = 1.1
@@ -25,8 +26,11 @@ SETS = (
     "breast_cancer", "attrition", "churn", "credit", "ionosphere", "phoneme",
 )  # fmt: skip
 SHORT = {"wine": (1, 5)}
-CHOOSE_ONCE = ("HybridLCMClassifier", "LCMClassifierCV")
-"""Candidates that are fitted to all rows first, if these are many, and not again at the end."""
+
+
+def fitted_first(candidate: object, n_rows: int) -> bool:
+    """Whether it was fitted to all rows before its folds, and not again at the end."""
+    return isinstance(candidate, LatentClassifier) and n_rows >= MANY_LABELLED
 
 
 def measure(run: Run, name: str, budget: int) -> None:
@@ -42,7 +46,7 @@ def measure(run: Run, name: str, budget: int) -> None:
     last_fit = sum(
         row.fit_seconds
         for row in model.leaderboard_
-        if row.weight and not (len(train) >= MANY_LABELLED and row.family.startswith(CHOOSE_ONCE))
+        if row.weight and not fitted_first(model.plan_.families[row.family], len(train))
     )
     what = f"{name}, {budget} s"
     run.add(what, "log-loss", float(-np.log(np.maximum(true, 1e-15)).mean()))

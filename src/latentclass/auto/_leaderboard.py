@@ -26,7 +26,7 @@ class LeaderboardRow:
     weight : float
         Its weight in the average.
     fit_seconds, predict_seconds : float
-        For one fold, on average. Of a candidate that chooses its size, the fit to all rows.
+        For one fold, on average; if all rows were fitted first, for that fit.
     status : {"done", "not started", "too slow", "failed"}
     reason : str
         Why it is not done.
