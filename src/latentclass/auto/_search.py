@@ -171,6 +171,7 @@ class Search:
     trials: list[Trial] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
     interrupted: bool = False
+    _weights: FloatArray = field(default_factory=lambda: np.empty(0), init=False)
 
     @property
     def done(self) -> list[Trial]:
@@ -217,14 +218,20 @@ class Search:
 
     def weights(self) -> FloatArray:
         """Weights of those that are done."""
-        if len(self.done) == 1:
+        done = self.done
+        # asked for before every fold, to know how long the last fit takes
+        if len(done) != len(self._weights):
+            self._weights = self._weigh(done)
+        return self._weights
+
+    def _weigh(self, done: list[Trial]) -> FloatArray:
+        if len(done) == 1:
             return np.ones(1)
         if self.one_only:
             best = self.best()
-            return np.array([float(trial is best) for trial in self.done])
-        head_start = np.array([trial.candidate.head_start for trial in self.done])
-        stacked = np.stack([_probabilities(one) for one in self.done])
-        return self.metric.weights(stacked, head_start)
+            return np.array([float(trial is best) for trial in done])
+        head_start = np.array([trial.candidate.head_start for trial in done])
+        return self.metric.weights(np.stack([_probabilities(one) for one in done]), head_start)
 
     def best(self) -> Trial:
         """The one with the best score."""
