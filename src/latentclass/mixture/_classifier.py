@@ -19,13 +19,14 @@ from latentclass.engine import _product as product
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._calibration import HeldOutRows
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.mixture._clarity import measure_clarity
-from latentclass.mixture._classifier_fit import ClassifierFit, LabelledRows
+from latentclass.mixture._classifier_fit import ClassifierFit, LabelledRows, left_out_rows
 from latentclass.mixture._classifier_model import LatentVariableModel
 from latentclass.mixture._component_classifiers import FittedClassifiers, check_estimator
 from latentclass.mixture._searches import SEARCHES, Rule, check_temperatures
@@ -36,9 +37,18 @@ N_REFITS = 1
 
 @dataclass(frozen=True, eq=False)
 class SearchRecord(FitRecord):
-    """How a search went; `traces` has the objective at each iteration of every start."""
+    """How a search went.
+
+    Attributes
+    ----------
+    traces : list of list of float
+        The objective at each iteration of every start.
+    left_out : HeldOutRows or None
+        Cross-fitted evidence about the labelled rows, where all of them have it.
+    """
 
     traces: list[list[float]]
+    left_out: HeldOutRows | None = None
 
 
 class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
@@ -352,6 +362,10 @@ classifier or None, default="kernel_logistic_regression"
 
     _few_folds = 2
 
+    def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
+        assert isinstance(learned.record, SearchRecord)
+        return learned.record.left_out
+
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         seed = int(check_random_state(self.random_state).randint(2**31))
         numeric, codes = training.table.block(slice(None))
@@ -380,6 +394,7 @@ classifier or None, default="kernel_logistic_regression"
             result.restarts,
             found.objective * float(data.weight.sum()) - float(penalty),
             result.histories,
+            left_out_rows(found, distinct.y, distinct.weight),
         )
         attributes = {
             "log_losses_": log_losses,
@@ -448,6 +463,7 @@ classifier or None, default="kernel_logistic_regression"
             rule=Rule(self.search, (float(first), float(last))),
             average=self.average,
             n_refits=self._n_refits,
+            held_out=self.calibrate == "auto",
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,

@@ -32,16 +32,16 @@ class Found:
     objective : float
         Log-likelihood plus log-prior of the model, per row.
     model : LatentVariableModel
-    loss : array of shape (n_rows,)
-        Log-loss of each row, times its weight, by classifiers that have not seen it; 0 if they were
-        not cross-fitted.
+    held_out : array of shape (n_rows, n_classes) or None
+        P(y | x) of each row by classifiers that have not seen it, NaN where it was not asked for;
+        None if the classifiers were not cross-fitted.
     """
 
     recipe: Recipe
     best: EMResult[Any]
     objective: float
     model: LatentVariableModel
-    loss: FloatArray
+    held_out: FloatArray | None = None
 
 
 def fewest_components(losses: Sequence[tuple[Recipe, FloatArray]]) -> int:

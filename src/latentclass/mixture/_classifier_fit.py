@@ -14,6 +14,7 @@ from latentclass.engine._content_folds import DistinctRows, assign_folds
 from latentclass.engine._em import take_starts
 from latentclass.engine._mixture_rows import MixtureRows
 from latentclass.engine._product_mixture import flat_params
+from latentclass.estimator._calibration import HeldOutRows
 from latentclass.mixture._classifier_choice import Found, Recipe, fewest_components
 from latentclass.mixture._classifier_em import ClassifierSearch
 from latentclass.mixture._classifier_model import (
@@ -28,7 +29,11 @@ from latentclass.mixture._component_classifiers import (
     FittedClassifiers,
     MatrixCoder,
 )
-from latentclass.mixture._component_refits import refit_classifiers, stand_in_shares
+from latentclass.mixture._component_refits import (
+    refit_classifiers,
+    stand_in_shares,
+    weighted_losses,
+)
 from latentclass.mixture._plain_conversion import to_plain
 from latentclass.mixture._searches import Chance, Rule, SearchResult, Step, run_search
 from latentclass.naive_bayes._components import ProductComponents
@@ -101,6 +106,8 @@ class ClassifierFit:
     average : bool
     n_refits : int or None
         How often the classifiers are refitted after the search; None: in all its iterations.
+    held_out : bool
+        Whether cross-fitted probabilities of all rows are wanted, where there are any.
     n_init : int
     max_iter : int
     tol : float
@@ -114,6 +121,7 @@ class ClassifierFit:
     rule: Rule
     average: bool
     n_refits: int | None
+    held_out: bool
     n_init: int
     max_iter: int
     tol: float
@@ -145,21 +153,26 @@ class ClassifierFit:
         open_choice = isinstance(self.estimator, str) and self.estimator == "auto"
         most = self.max_components if self.n_components == "auto" else int(self.n_components)
         least = 1 if self.n_components == "auto" else most
+        every = self._compares or (self.held_out and len(rows.y) <= MOST_COMPARED)
         tried: list[Found] = []
+        losses: list[tuple[Recipe, FloatArray]] = []
         for estimator in PRESETS if open_choice else [self.estimator]:
             for k in range(least, most + 1):
                 recipe = Recipe(estimator, k)
-                tried.append(self._search(rows, recipe, on_iteration, compare=self._compares))
-                if k > least and tried[-1].loss.sum() >= tried[-2].loss.sum():
+                tried.append(self._search(rows, recipe, on_iteration, every=every))
+                if not self._compares:
+                    return tried[0], {}
+                assert tried[-1].held_out is not None
+                loss = weighted_losses(tried[-1].held_out, rows.y, rows.data.weight)
+                losses.append((recipe, loss))
+                if k > least and loss.sum() >= losses[-2][1].sum():
                     break
-        if len(tried) == 1:
-            return tried[0], {}
         total = float(rows.data.weight[rows.y != UNLABELLED].sum())
         log_losses = {
-            (found.recipe if open_choice else found.recipe.n_components): found.loss.sum() / total
-            for found in tried
+            (recipe if open_choice else recipe.n_components): loss.sum() / total
+            for recipe, loss in losses
         }
-        return tried[fewest_components([(one.recipe, one.loss) for one in tried])], log_losses
+        return tried[fewest_components(losses)], log_losses
 
     def _choose_size(
         self, rows: LabelledRows, distinct: DistinctRows
@@ -194,11 +207,11 @@ class ClassifierFit:
         recipe: Recipe,
         on_iteration: Step | None,
         *,
-        compare: bool = False,
+        every: bool = False,
     ) -> Found:
         """The best start, and the model: the best found and those that it is averaged with.
 
-        `compare` asks for the cross-fitted log-loss of every row.
+        `every` asks for the cross-fitted probabilities of every row.
         """
         n_components = recipe.n_components
         n_starts = self.n_init if n_components > 1 else 1
@@ -219,10 +232,10 @@ class ClassifierFit:
                 return self._found(recipe, self._run(own, rngs, on_iteration), rows, coder)
             found = self._run(naive, rngs, on_iteration).best
             share = stand_in_shares(naive, found.params)
-            params, loss = refit_classifiers(own, share, self.n_refits, compare=compare)
+            params, held_out = refit_classifiers(own, share, self.n_refits, every=every)
             objective = float(own.assign(params, Chance(True, 1.0, []))[1][0])
         best = replace(found, params=params)
-        return Found(recipe, best, objective, fitted_model(params, rows, coder), loss)
+        return Found(recipe, best, objective, fitted_model(params, rows, coder), held_out)
 
     def _run(
         self, problem: Any, rngs: list[np.random.Generator], on_iteration: Step | None
@@ -256,7 +269,23 @@ class ClassifierFit:
         chosen = [found.best.params, *visited[:N_VISITED]]
         params = type(found.best.params)(*(np.concatenate(a) for a in zip(*chosen, strict=True)))
         model, objective = fitted_model(params, rows, coder), found.best.history[-1]
-        return Found(recipe, found.best, objective, model, np.zeros(len(rows.y)))
+        return Found(recipe, found.best, objective, model)
+
+
+def left_out_rows(found: Found, y: IndexArray, weight: FloatArray) -> HeldOutRows | None:
+    """Cross-fitted evidence about the labelled rows; None if some of them lack it."""
+    known = np.flatnonzero(y != UNLABELLED)
+    if found.held_out is None or len(found.held_out) < len(y) or found.model.n_classes < 2:
+        return None
+    held_out = found.held_out[known]
+    if np.isnan(held_out).any():
+        return None
+    log_prior = np.tile(found.model.log_prior, (len(known), 1))
+    possible = np.isfinite(log_prior)
+    with np.errstate(divide="ignore"):
+        log_proba = np.log(held_out)
+    evidence = np.subtract(log_proba, log_prior, out=np.zeros_like(log_prior), where=possible)
+    return HeldOutRows(evidence, y[known], weight[known], log_prior)
 
 
 def make_coder(estimator: Any, rows: LabelledRows) -> Coder:

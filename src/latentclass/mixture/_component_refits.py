@@ -54,11 +54,12 @@ def stand_in_shares(search: ClassifierSearch, params: ClassifierParams) -> Float
 
 
 def refit_classifiers(
-    problem: EstimatorSearch, share: FloatArray, n_refits: int, *, compare: bool = True
+    problem: EstimatorSearch, share: FloatArray, n_refits: int, *, every: bool = True
 ) -> tuple[EstimatorParams, FloatArray]:
     """Refine the shares of the rows in the components, and fit the classifiers to them.
 
-    Returns the parameters, and the cross-fitted log-loss of each row, times its weight.
+    Returns the parameters, and the cross-fitted P(y | x) of each row, shape (n_rows, n_classes). It
+    is NaN for rows that were not asked for.
 
     Parameters
     ----------
@@ -67,28 +68,44 @@ def refit_classifiers(
         P(c | x, y), from another classifier.
     n_refits : int
         How often the shares are computed anew with cross-fitted classifiers.
-    compare : bool
-        Whether the log-loss of every row is needed, to compare it with other fits.
+    every : bool
+        Whether P(y | x) of every labelled row is needed.
     """
     fold = deal_rows(problem.y)
     asked = np.flatnonzero(problem.y >= 0)
-    if share.shape[1] == 1 and not compare:
+    if share.shape[1] == 1 and not every:
         # all shares are 1, and some of the rows are enough for the draw
         asked = asked[fold[asked] == 0]
-    least, loss = problem.draw(share.shape[1]), np.zeros(len(problem.y))
+    labels, weight = problem.y[asked], problem.data.weight[asked]
+    least = problem.draw(share.shape[1])
+    held_out = np.full((len(problem.y), problem.n_classes), np.nan)
     for _ in range(max(n_refits, 1)):
         mixture, shares = problem.estimate_mixture(EstimatorStats(share[None]))
         joint = log_component(mixture, problem.data.rows, problem.data.layout)[:, 0]
+        within = np.exp(log_normalise(joint[asked]))
         own = cross_fitted(problem, share, shares[0], fold, asked)
-        typical = shares[0][:, problem.y[asked]].T
-        draw, loss[asked] = best_draw(
-            np.exp(log_normalise(joint[asked])), own, typical, problem.data.weight[asked], least
-        )
+        draw = best_draw(within, label_part(own, labels), shares[0][:, labels].T, weight, least)
+        own = (1.0 - draw) * own + draw * shares[0]
+        held_out[asked] = np.einsum("nk,nky->ny", within, own)
         if n_refits:
             with np.errstate(divide="ignore"):
-                joint[asked] += np.log((1.0 - draw) * own + draw * typical)
+                joint[asked] += np.log(label_part(own, labels))
             share = np.exp(log_normalise(joint))
-    return problem.m_step(EstimatorStats(share[None]), draw), loss
+    return problem.m_step(EstimatorStats(share[None]), draw), held_out
+
+
+def label_part(proba: FloatArray, labels: IndexArray) -> FloatArray:
+    """The probabilities of the labels, from those of all classes, which are the last axis."""
+    return np.asarray(proba[np.arange(len(labels)), ..., labels])
+
+
+def weighted_losses(held_out: FloatArray, y: IndexArray, weight: FloatArray) -> FloatArray:
+    """Log-loss of each row, times its weight; 0 where P(y | x) is not known."""
+    known = np.flatnonzero(~np.isnan(held_out[:, 0]))
+    of_label = label_part(held_out[known], y[known])
+    loss = np.zeros(len(y))
+    loss[known] = -weight[known] * np.log(np.maximum(of_label, LEAST_PROBABILITY))
+    return loss
 
 
 def deal_rows(y: IndexArray) -> IndexArray:
@@ -107,42 +124,39 @@ def cross_fitted(
     fold: IndexArray,
     asked: IndexArray,
 ) -> FloatArray:
-    """P(y | c, x) of the labels of the rows `asked`, shape (n_asked, K).
+    """P(y | c, x) of the rows `asked`, shape (n_asked, K, n_classes).
 
     Each row is left out of the classifiers that it is asked of. Where the other rows of a component
     are too few, P(y | c).
     """
     known = problem.y >= 0
-    out = np.empty((len(asked), share.shape[1]))
+    out = np.empty((len(asked), *shares.shape))
     for part in np.unique(fold[asked]):
         mine = np.flatnonzero(fold[asked] == part)
         rows = asked[mine]
         for c in range(share.shape[1]):
-            out[mine, c] = shares[c, problem.y[rows]]
+            out[mine, c] = shares[c]
             others = np.where(fold == part, 0.0, problem.own_share(share, c))
             if not np.any(others[known] > LEAST_SHARE):
                 continue
             classifier = problem.fit_classifier(others, shares[c], 0.0)
             if not classifier.failure:  # else it is that of all rows
-                proba = np.exp(classifier.log_proba(problem.matrix[rows]))
-                out[mine, c] = proba[np.arange(len(rows)), problem.y[rows]]
+                out[mine, c] = np.exp(classifier.log_proba(problem.matrix[rows]))
     return out
 
 
 def best_draw(
     weights: FloatArray, own: FloatArray, typical: FloatArray, amount: FloatArray, least: float
-) -> tuple[float, FloatArray]:
+) -> float:
     """The part of P(y | c) in P(y | c, x) with the lowest log-loss, at least `least`.
 
     `weights` has P(c | x), `own` the P(y | c, x) and `typical` the P(y | c) of the labels, all of
-    shape (n_rows, K), and `amount` the weights of the rows. Also returns the log-loss of each row,
-    times its weight.
+    shape (n_rows, K), and `amount` the weights of the rows.
     """
     candidates = [draw for draw in DRAWS if draw > least] or [least]
     clear, mixed = (weights * own).sum(axis=1), (weights * typical).sum(axis=1)
     losses = [
-        -amount * np.log(np.maximum((1.0 - draw) * clear + draw * mixed, LEAST_PROBABILITY))
+        -float(amount @ np.log(np.maximum((1.0 - draw) * clear + draw * mixed, LEAST_PROBABILITY)))
         for draw in candidates
     ]
-    best = int(np.argmin([loss.sum() for loss in losses]))
-    return candidates[best], losses[best]
+    return candidates[int(np.argmin(losses))]
