@@ -105,6 +105,36 @@ def mean_over_sets(records: list[Record]) -> str:
     return _join(titles, lines) + _versions(records)
 
 
+def one_line_per_budget(records: list[Record]) -> str:
+    """Make a table of means over the data sets for `auto.py`, with a line for each budget."""
+    newest = {(record.what, record.figure): record for record in records}
+    found: dict[int, dict[str, list[Record]]] = {}
+    for (what, figure), record in newest.items():
+        budget = int(what.rsplit(", ", 1)[1].split()[0])
+        found.setdefault(budget, {}).setdefault(figure, []).append(record)
+    lines = []
+    for budget, figures in sorted(found.items()):
+        loss, hits, used = (
+            [float(record.value) for record in figures[figure]]
+            for figure in ("log-loss", "accuracy", "seconds / budget")
+        )
+        limit = float(figures["seconds / budget"][-1].limit)
+        kept = f"{sum(one <= limit for one in used)} of {len(used)}"
+        dates = sorted({record.date for group in figures.values() for record in group})
+        means = [f"{fmean(loss):.4f}", f"{100 * fmean(hits):.1f} %", f"{fmean(used):.2f}"]
+        lines.append([f"{budget} s", *means, f"{max(used):.2f}", kept, dates[-1]])
+    titles = [
+        "budget",
+        "log-loss",
+        "accuracy",
+        "seconds / budget",
+        "at most",
+        "budgets kept",
+        "date",
+    ]
+    return _join(titles, lines) + _versions(records)
+
+
 def _seconds_and_memory(newest: dict[tuple[str, str], Record], what: str, name: str) -> str:
     fit, memory = newest.get((what, name)), newest.get((what, name + MEMORY))
     if fit is None or not fit.unit:
@@ -167,6 +197,7 @@ PAGES: dict[Path, tuple[Path, Callable[[list[Record]], str]]] = {
 
 SPECIAL = {
     "growth": one_table_per_curve,
+    "auto": one_line_per_budget,
     "few_labels": mean_over_sets,
     "first_call": one_line_per_case,
     "files": one_line_per_case,

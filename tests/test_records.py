@@ -208,3 +208,22 @@ def test_few_labels_has_means_over_sets_and_counts_those_not_worse():
         "| TAN, all | 0.300 (2) |  | 1 of 2 |\n"
         "| Forest, labelled |  | 0.300 (1) |  |\n"
     )
+
+
+def test_budgets_have_the_newest_means_and_say_how_many_were_kept():
+    records = [
+        make_record("0.9", what="iris, 5 s", figure="log-loss"),
+        make_record("0.1", what="iris, 5 s", figure="log-loss"),
+        make_record("0.9", what="iris, 5 s", figure="accuracy"),
+        make_record("1.2", what="iris, 5 s", figure="seconds / budget", limit="1.1"),
+        make_record("0.2", what="wine, 5 s", figure="log-loss"),
+        make_record("0.8", what="wine, 5 s", figure="accuracy"),
+        make_record("1.0", what="wine, 5 s", figure="seconds / budget", limit="1.1"),
+    ]
+    header, _, line, *_ = _pages.one_line_per_budget(records).splitlines()
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert [cell.strip() for cell in header.strip("|").split("|")][4:6] == [
+        "at most",
+        "budgets kept",
+    ]
+    assert cells[:6] == ["5 s", "0.1500", "85.0 %", "1.10", "1.20", "1 of 2"]

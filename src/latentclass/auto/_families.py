@@ -180,6 +180,7 @@ The forest comes late for its cost: beside the extra trees it seldom adds much.
 """
 
 CHEAPER = {
+    "LatentVariableClassifier, forest": "LatentVariableClassifier, trees",
     "HybridLCMClassifier": "HybridLCMClassifier, small",
     "LCMClassifierCV": "LCMClassifierCV, EM",
 }
