@@ -229,7 +229,8 @@ classifier or None, default="kernel_logistic_regression"
     rows: the rows are split into three parts, by their values. Trees memorise the labels that they
     have learned, so their own probabilities of training rows would not divide them well. The same
     probabilities decide how much of P(y | c) is mixed into P(y | c, x), so that no class is too
-    improbable, and with `calibrate="auto"` they give the temperature (up to 5,000 rows). `history_` and `traces_` are those of the search, by naive Bayes.
+    improbable, and with `calibrate="auto"` they give the temperature (up to 5,000 rows).
+    `history_` and `traces_` are those of the search, by naive Bayes.
 
     A component without rows is moved to a row drawn at random and gets the classifier of all rows.
     A component with rows of one class predicts that class, apart from what `alpha` adds. Another
