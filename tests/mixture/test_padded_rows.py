@@ -1,6 +1,7 @@
 """The layout of rows for compiled loops: nothing is lost, and the padding adds nothing."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +40,12 @@ def test_blocks_are_joined(data):
     spans = [slice(0, 11), slice(11, len(data.weight))]
     for one, other in zip(pad_rows(data.problem(2, spans)), pack(data), strict=True):
         assert_array_equal(one, other)
+
+
+def test_the_order_in_memory_is_always_the_same(data):
+    # another order would be another signature, and compile the loops once more
+    turned = replace(data, rows=data.rows._replace(numeric=np.asfortranarray(data.rows.numeric)))
+    assert all(part.flags.c_contiguous for part in pack(turned) if isinstance(part, np.ndarray))
 
 
 def test_columns_with_missing_cells_are_told_apart(data):

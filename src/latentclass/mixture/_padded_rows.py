@@ -89,7 +89,7 @@ def pad_rows(mixture: MixtureProblem) -> PaddedRows:
         holed=np.flatnonzero(holes),
         levels=_by_run(levels, int(offsets[-1])),
         levels_by_row=np.ascontiguousarray(levels),
-        powers=np.hstack(powers),
+        powers=np.ascontiguousarray(np.hstack(powers)),
         shift=shift,
         weight=weight,
         plain=bool(np.all(weight == 1.0)),
