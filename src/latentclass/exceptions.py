@@ -35,3 +35,7 @@ class TableWarning(UserWarning):
     To silence all of these warnings:
     `warnings.filterwarnings("ignore", category=latentclass.exceptions.TableWarning)`.
     """
+
+
+class UnseenValueWarning(TableWarning):
+    """A column holds a value that was not seen in `fit`; it counts as missing."""

@@ -446,8 +446,8 @@ def test_test_rows_are_predicted_as_by_the_classifier_itself(blobs, model):
 @pytest.mark.parametrize("model", [TableClassifier(GaussianNB()), NaiveBayes()])
 def test_test_rows_are_read_once(blobs, monkeypatch, model):
     tables = []
-    kind, read = type(model), type(model)._read
-    monkeypatch.setattr(kind, "_read", lambda self, X: tables.append(X) or read(self, X))
+    kind, encode = type(model), type(model)._encode
+    monkeypatch.setattr(kind, "_encode", lambda self, X: tables.append(X) or encode(self, X))
     comparison = compare([model], blobs[:1], cv=3)
     assert not comparison.failures
     assert len(tables) == 3

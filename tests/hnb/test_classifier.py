@@ -543,3 +543,12 @@ def test_folds_that_leave_rows_out_are_refused():
     y = np.arange(40) % 2
     with pytest.raises(ValueError, match="leaves rows out of both parts of a fold"):
         HNBClassifier(cv=TimeSeriesSplit(3)).fit(X, y)
+
+
+def test_rules_that_a_variable_passes_on_are_listed_once():
+    a, b, c, d = np.random.default_rng(0).integers(0, 2, (4, 200))
+    X = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str)
+    model = HNBClassifier(random_state=0).fit(X, a ^ b)
+    assert model.latent_children_ == {"L1": ("b", "a"), "L2": ("L1", "c")}  # c tells nothing
+    assert model.rules()["latent"].tolist() == ["L2", "L2"]
+    assert set(model.rules()["rule"]) == {"b = a", "b != a"}

@@ -18,6 +18,7 @@ from latentclass.hnb._rules import (
     Same,
     length,
     part_that_holds,
+    shorten,
     truth,
     write,
 )
@@ -83,6 +84,51 @@ def test_rules_are_short():
     nested = nested.join(2, 3, np.array([[0, 0], [0, 1]], dtype=np.int32))
     assert text(nested, 4, 1) == "C=1 and A=1 and B=1"
     assert text(nested, 4, 0) == "C=0 or A=0 or B=0"
+
+
+def some_proposition(rng, depth):
+    kind = rng.integers(0, 4) if depth else rng.integers(0, 2)
+    if kind == 0:
+        return Same(1, 3, bool(rng.integers(0, 2)))
+    if kind == 1:
+        variable = int(rng.integers(0, 4))
+        n_named = int(rng.integers(1, N_LEVELS[variable] + 1))
+        return In(variable, tuple(sorted(rng.permutation(N_LEVELS[variable])[:n_named].tolist())))
+    n_parts = int(rng.integers(0, 4))
+    return (All, Any)[kind - 2](tuple(some_proposition(rng, depth - 1) for _ in range(n_parts)))
+
+
+N_LEVELS = (3, 4, 2, 4)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_shortened_proposition_holds_for_the_same_rows(seed):
+    proposition = some_proposition(np.random.default_rng(seed), 4)
+    whole = every_row(N_LEVELS)
+    shorter = shorten(proposition, N_LEVELS)
+    assert np.array_equal(holds(shorter, whole), holds(proposition, whole))
+    assert length(shorter) <= length(proposition)
+    assert shorten(shorter, N_LEVELS) == shorter
+
+
+a, b, c = In(0, (0,)), In(1, (0, 1)), In(2, (1,))
+not_a = In(0, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("proposition", "shorter"),
+    [
+        (Any((a, All((b, Any((a, c)))))), Any((a, All((b, c))))),
+        (Any((a, All((not_a, b)))), Any((a, b))),
+        (All((a, Any((not_a, b)))), All((a, b))),
+        (Any((All((a, b)), All((a, c)))), All((a, Any((b, c))))),
+        (Any((All((a, b)), All((a, b, c)))), All((a, b))),
+        (Any((b, In(1, (2,)), In(1, (3,)))), TRUE),
+        (All((a, not_a, c)), FALSE),
+    ],
+)
+def test_nothing_is_said_twice(proposition, shorter):
+    assert shorten(proposition, N_LEVELS) == shorter
 
 
 def test_rules_that_are_always_or_never_true():

@@ -18,7 +18,12 @@ from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
 from latentclass.auto._search import NO_TIME
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
-from latentclass.reports._structure import best_words, describe_structure, leading_name
+from latentclass.reports._structure import (
+    _rule_lines,
+    best_words,
+    describe_structure,
+    leading_name,
+)
 from latentclass.reports._table import read_rows
 from latentclass.reports._trees import group_words
 
@@ -82,12 +87,12 @@ def test_a_rule_that_several_latent_variables_hold_has_one_line():
     a, b, c, d = np.random.default_rng(0).integers(0, 2, (4, 200))
     X, y = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str), a ^ b
     model = HNBClassifier(random_state=0).fit(X, y)
-    lines = describe_structure(model, read_rows(model, X, y, None)).findings[-1].rows
-    assert len(model.rules()) == 4
-    states = model.rules().set_index(["rule", "latent"])["state"]
+    frame = model.rules()
+    twice = pd.concat([frame, frame.assign(latent="L9")])
+    lines = _rule_lines(model, read_rows(model, X, y, None), twice, several=False)
     assert {line[0]: line[-1].replace("\u00a0", " ") for line in lines} == {
-        rule: f"L1 = {states[rule, 'L1']}, L2 = {states[rule, 'L2']}"
-        for rule in ("b = a", "b != a")
+        rule: f"L2 = {state}, L9 = {state}"
+        for rule, state in zip(frame["rule"], frame["state"], strict=True)
     }
 
 

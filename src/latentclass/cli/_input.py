@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ import click
 
 from latentclass.cli._app import CommandError, unknown
 from latentclass.cli._console import Console
+from latentclass.exceptions import UnseenValueWarning
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,6 +184,7 @@ class UnseenCells:
     def __init__(self, schema: Any) -> None:
         self._schema = schema
         self._found: dict[str, tuple[Any, int]] = {}
+        warnings.simplefilter("ignore", UnseenValueWarning)  # of each part, until the command ends
 
     def add(self, X: Any) -> None:
         """Count the cells of some rows; the columns are the model's."""
@@ -193,14 +196,10 @@ class UnseenCells:
 
     def tell(self, console: Console) -> None:
         """Say once for each column what was found."""
+        from latentclass.data._unseen import tell_unseen
+
         for name, (example, count) in self._found.items():
-            console.warn(
-                f"{name}: {count:,} cells hold values that the model has not seen, such as "
-                f"{example!r}; they count as missing."
-                if count > 1
-                else f"{name}: 1 cell holds {example!r}, which the model has not seen; it counts "
-                "as missing."
-            )
+            console.warn(tell_unseen(name, example, count))
 
 
 def type_of(column: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from latentclass.data._numbers import NumberCoder, label_codes
-from latentclass.data._read import Numbers, RawColumn, read_raw
-from latentclass.data._schema import Column, Schema
+from latentclass.data._read import Numbers, RawColumn, RawTable, column_holes, read_raw
+from latentclass.data._schema import Column, Schema, Table
 
 
 def unseen_values(schema: Schema, X: Any, *, owner: str = "model") -> dict[str, dict[Any, int]]:
@@ -39,6 +39,43 @@ def unseen_values(schema: Schema, X: Any, *, owner: str = "model") -> dict[str, 
         if counts:
             found[column.name] = dict(sorted(counts.items(), key=lambda pair: -pair[1]))
     return found
+
+
+def unseen_examples(schema: Schema, raw: RawTable, table: Table) -> dict[str, tuple[Any, int]]:
+    """An unseen value of each column that holds some, and the number of its unseen cells.
+
+    Parameters
+    ----------
+    schema : Schema
+    raw : RawTable
+        Its columns are those of the schema, in their order.
+    table : Table
+        The same rows, encoded by the schema.
+    """
+    found: dict[str, tuple[Any, int]] = {}
+    if not isinstance(table.codes, np.ndarray):
+        return found  # a sparse table of zeros and ones, where other values are an error
+    for j, empty in zip(schema.discrete, (table.codes < 0).sum(axis=0), strict=True):
+        column = schema.columns[j]
+        if not empty or column.marks or not column.observed:
+            continue
+        cells = raw.read_column(j)
+        if empty > column_holes(cells).sum():
+            counts = _count_unseen(cells, column)
+            found[column.name] = max(counts, key=lambda value: counts[value]), sum(counts.values())
+    return found
+
+
+def tell_unseen(name: str, example: Any, count: int) -> str:
+    """A sentence about the cells of a column whose values were not seen in `fit`."""
+    if count == 1:
+        return (
+            f"{name}: 1 cell holds {example!r}, which the model has not seen; it counts as missing."
+        )
+    return (
+        f"{name}: {count:,} cells hold values that the model has not seen, such as {example!r}; "
+        "they count as missing."
+    )
 
 
 def _count_unseen(raw: RawColumn, column: Column) -> dict[Any, int]:

@@ -29,8 +29,9 @@ from latentclass.data._read import (
 )
 from latentclass.data._schema import Schema, Table, join_tables, learn_schema
 from latentclass.data._suspects import ENOUGH_ROWS, IDENTIFIER_SHARE, is_identifier
+from latentclass.data._unseen import tell_unseen, unseen_examples
 from latentclass.estimator._pickling import VersionedPickle
-from latentclass.exceptions import TableWarning
+from latentclass.exceptions import TableWarning, UnseenValueWarning
 
 LARGEST = 1e205
 """Largest number in a column. Standardised values are cut off at 1e100, so what a model makes of
@@ -164,6 +165,13 @@ class TableReader(VersionedPickle):
         return Training(table, codes, weight, schema, classes, row_numbers, n_rows, columns)
 
     def _read(self, X: Any) -> Table:
+        """Read rows for a fitted model, and say which of their values it does not know."""
+        raw, table = self._encode(X)
+        for name, (example, count) in unseen_examples(self.schema_, raw, table).items():
+            warn_user(tell_unseen(name, example, count), UnseenValueWarning)
+        return table
+
+    def _encode(self, X: Any) -> tuple[RawTable, Table]:
         check_is_fitted(self)
         owner = type(self).__name__
         if isinstance(X, np.ndarray | list | tuple) and not are_records(X):
@@ -174,7 +182,7 @@ class TableReader(VersionedPickle):
                     "data: X.reshape(1, -1) if it is one row, X.reshape(-1, 1) if it is one column."
                 )
         raw = self._match(X, read_raw(X, owner=owner))
-        return self.schema_.encode_raw(raw, self.handle_unknown)
+        return raw, self.schema_.encode_raw(raw, self.handle_unknown)
 
     def _match(self, X: Any, raw: RawTable) -> RawTable:
         """The table with the columns of `fit` in their order, or an error."""

@@ -28,6 +28,7 @@ from latentclass.evaluation._metrics import SECONDS, Predictions
 from latentclass.evaluation._problem import Problem
 from latentclass.evaluation._store import Record
 from latentclass.evaluation._table_classifier import TableClassifier, read_numbers
+from latentclass.exceptions import UnseenValueWarning
 
 CODES = np.int32
 PROBABILITIES = np.float32
@@ -64,7 +65,11 @@ def run_task(task: Task) -> Record:
             outcome = {"error": None, **_fit_and_predict(task)}
         except (Exception, SystemExit) as error:
             outcome = _failure(error)
-    seen = dict.fromkeys(f"{entry.category.__name__}: {entry.message}" for entry in caught)
+    seen = dict.fromkeys(
+        f"{entry.category.__name__}: {entry.message}"
+        for entry in caught
+        if not issubclass(entry.category, UnseenValueWarning)  # folds part rare values
+    )
     return _heading(task) | outcome | {"warnings": list(seen)}
 
 

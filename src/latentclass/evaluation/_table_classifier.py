@@ -135,7 +135,7 @@ class TableClassifier(TableReader, MetaEstimatorMixin, ClassifierMixin, BaseEsti
 def read_numbers(model: TableClassifier, X: Any) -> FloatArray:
     """Return a table as the matrix that the wrapped classifier of a fitted model reads."""
     limit = VALUE_LIMIT if model.scale else np.inf
-    return to_numbers(model._read(X), model.schema_, model.mean_, model.scale_, limit)
+    return to_numbers(model._encode(X)[1], model.schema_, model.mean_, model.scale_, limit)
 
 
 def to_numbers(

@@ -486,6 +486,8 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
     def rules(self, max_length: int | None = MAX_LENGTH) -> Any:
         """Every state of every latent variable as a rule over the columns.
 
+        A latent variable is left out if the one above it has the same rules.
+
         Parameters
         ----------
         max_length : int or None, default=300

@@ -81,14 +81,24 @@ class HierarchyReader:
 
         n = len(self.hierarchy.n_levels)
         shares = [f"P({label})" for label in labels]
+        texts = [
+            [self.rule(n + t, state, max_length) for state in range(latent.n_states)]
+            for t, latent in enumerate(self.hierarchy.latents)
+        ]
+        # where the second child makes no difference, the first one would say the same once more
+        repeated = {
+            child
+            for latent, own in zip(self.hierarchy.latents, texts, strict=True)
+            for child in latent.children
+            if child >= n and set(texts[child - n]) == set(own)
+        }
         rows = []
-        for t, ((name, n_states), counts) in enumerate(
-            zip(self.n_states.items(), self.model.support, strict=True)
-        ):
-            for state in range(n_states):
+        for t, (name, counts) in enumerate(zip(self.n_states, self.model.support, strict=True)):
+            if n + t in repeated:
+                continue
+            for state, rule in enumerate(texts[t]):
                 total = counts[state].sum()
                 share = counts[state] / total if total > 0 else np.full(len(shares), np.nan)
-                rule = self.rule(n + t, state, max_length)
                 rows.append((name, state, rule, float(total), *share))
         frame = pd.DataFrame(rows, columns=["latent", "state", "rule", "support", *shares])
         if not rows:

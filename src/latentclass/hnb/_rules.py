@@ -94,7 +94,7 @@ class RuleFinder:
         known = self._known
         key = (variable, states)
         if key not in known:
-            known[key] = self._find(variable, states)
+            known[key] = shorten(self._find(variable, states), self.hierarchy.sizes)
         return known[key]
 
     def _find(self, variable: int, states: frozenset[int]) -> Proposition:
@@ -133,19 +133,19 @@ class RuleFinder:
             ]
             covered = np.zeros_like(region)
             covered[np.ix_(a, b)] = True
-            proposition: Proposition = parts[0] if len(parts) == 1 else _flat(All, parts)
+            proposition: Proposition = _joined(All, parts)
             rectangles.append((covered, proposition, length(proposition)))
         chosen = _shortest_cover(region, [(covered, cost) for covered, _, cost in rectangles])
         parts = [rectangles[i][1] for i in chosen]
-        return parts[0] if len(parts) == 1 else _flat(Any, parts)
+        return _joined(Any, parts)
 
 
-def _flat(kind: type[All] | type[Any], parts: list[Proposition]) -> Proposition:
-    """Join parts; parts of the same kind are opened."""
+def _flat(kind: type[All] | type[Any], parts: Sequence[Proposition]) -> list[Proposition]:
+    """Open the parts that are of the same kind."""
     out: list[Proposition] = []
     for part in parts:
         out += part.parts if isinstance(part, kind) else [part]
-    return kind(tuple(out))
+    return out
 
 
 def _maximal_rectangles(
@@ -193,6 +193,77 @@ def _shortest_cover(region: BoolArray, rectangles: list[tuple[BoolArray, float]]
     return sorted(chosen_list)
 
 
+def shorten(proposition: Proposition, sizes: Sequence[int]) -> Proposition:
+    """A proposition that holds for the same rows and says less twice.
+
+    `sizes` has the number of levels of each variable.
+    """
+    while True:
+        shorter = _given(proposition, {}, sizes)
+        if length(shorter) >= length(proposition):
+            return proposition
+        proposition = shorter
+
+
+def _given(
+    proposition: Proposition, known: dict[int, frozenset[int]], sizes: Sequence[int]
+) -> Proposition:
+    """What is left to say where some variables are known to have one of some levels."""
+    if isinstance(proposition, Same):
+        return proposition
+    if isinstance(proposition, In):
+        possible = known.get(proposition.variable, frozenset(range(sizes[proposition.variable])))
+        left = possible.intersection(proposition.levels)
+        return TRUE if left == possible else proposition if left else FALSE
+    kind: type[All] | type[Any] = type(proposition)
+    other: type[All] | type[Any] = Any if kind is All else All
+    parts = [
+        _given(part, known, sizes) if isinstance(part, In) else part
+        for part in _join_levels(kind, proposition.parts)
+    ]
+    inside = dict(known)
+    for part in parts:
+        # beside "a and ...", a holds; beside "a or ...", it does not
+        if isinstance(part, In):
+            possible = inside.get(part.variable, frozenset(range(sizes[part.variable])))
+            levels = frozenset(part.levels)
+            inside[part.variable] = possible & levels if kind is All else possible - levels
+    parts = [part if isinstance(part, In) else _given(part, inside, sizes) for part in parts]
+    if other(()) in parts:
+        return other(())
+    return _factored(kind, other, _flat(kind, parts))
+
+
+def _join_levels(kind: type[All] | type[Any], parts: Sequence[Proposition]) -> list[Proposition]:
+    """Open parts of the same kind, and join what they say about the same variable."""
+    out: dict[object, Proposition] = {}
+    for part in _flat(kind, parts):
+        before = out.get(part.variable) if isinstance(part, In) else None
+        if isinstance(part, In) and isinstance(before, In):
+            first, second = frozenset(before.levels), frozenset(part.levels)
+            levels = first & second if kind is All else first | second
+            part = In(part.variable, tuple(sorted(levels)))
+        out[part.variable if isinstance(part, In) else part] = part
+    return list(out.values())
+
+
+def _factored(
+    kind: type[All] | type[Any], other: type[All] | type[Any], parts: Sequence[Proposition]
+) -> Proposition:
+    """Join parts, without those that say nothing more; what all of them share is said once."""
+    opened = [part.parts if isinstance(part, other) else (part,) for part in parts]
+    each = list({frozenset(own): own for own in opened}.values())
+    each = [own for own in each if not any(set(rest) < set(own) for rest in each)]
+    shared = [one for one in each[0] if all(one in own for own in each)] if len(each) > 1 else []
+    rest = [_joined(other, [one for one in own if one not in shared]) for own in each]
+    return _joined(other, [*shared, _joined(kind, rest)])
+
+
+def _joined(kind: type[All] | type[Any], parts: Sequence[Proposition]) -> Proposition:
+    """One proposition of its parts; a single part is itself."""
+    return parts[0] if len(parts) == 1 else kind(tuple(_flat(kind, parts)))
+
+
 def truth(proposition: Proposition, levels: Sequence[int]) -> bool | None:
     """Whether a proposition holds for a row; None if missing levels, -1, leave it open."""
     if isinstance(proposition, In):
@@ -214,7 +285,7 @@ def part_that_holds(proposition: Proposition, levels: Sequence[int]) -> Proposit
     It is the whole proposition where missing levels leave open which part holds.
     """
     if isinstance(proposition, All):
-        return _flat(All, [part_that_holds(part, levels) for part in proposition.parts])
+        return _joined(All, [part_that_holds(part, levels) for part in proposition.parts])
     if isinstance(proposition, Any):
         held = [part for part in proposition.parts if truth(part, levels)]
         if held:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, MOST_STARTS, check_number, check_option
 from latentclass._warn import warn_user
+from latentclass.data._read import RawTable
 from latentclass.data._schema import Schema, Table, learn_schema
 from latentclass.data._write import build_table
 from latentclass.engine._content_folds import DistinctRows
@@ -504,9 +505,9 @@ class LatentMixture(
 
     # ------------------------------------------------------ the fitted mixture
 
-    def _read(self, X: Any) -> Table:
+    def _encode(self, X: Any) -> tuple[RawTable, Table]:
         refuse_sparse(X)
-        return super()._read(X)
+        return super()._encode(X)
 
     def _shares(self) -> dict[Any, float]:
         names = [name if is_own(name) else k for k, name in enumerate(self.latent_names_)]

@@ -128,7 +128,7 @@ def _read(model: Any, X: Any) -> _Rows:
     """Read a table as the model does; unseen values are missing, whatever the model would do."""
     reader = copy(model)
     reader.handle_unknown = "missing"
-    table = reader._read(X)
+    _, table = reader._encode(X)  # without a warning: the summary names them
     return _Rows(table, unseen_values(model.schema_, X, owner=type(model).__name__))
 
 

@@ -171,7 +171,7 @@ TABLES = tuple(
     )
 )
 
-MINUTES = {
+MINUTES: dict[str, dict[str, float]] = {
     "lvc-table-1": {"quick": 0.6},
     "lvc-table-2": {"quick": 0.2},
     "lvc-table-3": {"quick": 0.2},
