@@ -83,7 +83,7 @@ def one_table_per_curve(records: list[Record]) -> str:
 def mean_over_sets(records: list[Record]) -> str:
     """Make a table of mean log-loss by labels a class for `few_labels.py`, with a line per model.
 
-    The last column counts the sets on which rows without label do not raise the mean log-loss.
+    The last column counts the sets on which rows without a label do not raise the mean log-loss.
     """
     newest = {(record.what, record.figure): float(record.value) for record in records}
     losses: dict[str, dict[int, list[float]]] = {}

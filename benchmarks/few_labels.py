@@ -88,7 +88,7 @@ if importlib.util.find_spec("catboost"):
 SELF_TRAINING = prepared(SelfTrainingClassifier(LogisticRegression(max_iter=1000)))
 
 Cell = tuple[str, int, int, str, bool]
-"""A set, labels a class, a draw, the name of a model, and whether it sees rows without label."""
+"""A set, labels a class, a draw, the name of a model, and whether it sees rows without a label."""
 
 
 def load(name: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -102,7 +102,7 @@ def load(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def split(y: np.ndarray, n_labels: int, draw: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labelled rows, rows without label, and test rows, which are the same in all draws."""
+    """Labelled rows, rows without a label, and test rows, which are the same in all draws."""
     order = np.random.default_rng(1).permutation(len(y))
     test, rest = np.split(order, [min(len(y) // 3, MOST_TEST)])
     rest = np.random.default_rng(100 + draw).permutation(rest)

@@ -3,7 +3,7 @@
     python tests/fuzz.py --minutes 60
     python tests/fuzz.py --seed 4711 --only TAN    # one table again
 
-Each table is odd in some way: holes, rows without label, constant or huge columns, labels of all
+Each table is odd in some way: holes, rows without a label, constant or huge columns, labels of all
 types, rows that weigh nothing. An estimator passes if it refuses the table in one sentence, or if
 all its answers keep the promises below. A failure prints the command that shows it again.
 """

@@ -46,7 +46,7 @@ SHARED = {
     "cv": (
         "Number of folds, stratified by class and assigned by what the rows hold; or a "
         "scikit-learn splitter, or a list of (training, test) row numbers in which no row is "
-        "tested twice, which are used as they are. Rows without label are always learned from.",
+        "tested twice, which are used as they are. Rows without a label are always learned from.",
     ),
     "discriminative": (
         "After EM, raise the probability of the labels given the columns by gradient steps. "
@@ -151,7 +151,7 @@ SHARED = {
     "temperatures": ('The first and the last temperature of "anneal".',),
     "tol": ("EM stops when the objective per row gains no more than this.",),
     "unlabelled_weight": (
-        "Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the "
+        "Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the "
         'others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that '
         "gives all of them together 0.3 times the weight of the labelled rows.",
     ),
@@ -201,7 +201,7 @@ SHARED = {
     "n_candidates_": ("Number of candidates tried.",),
     "n_features_in_": ("Number of columns seen in `fit`.",),
     "n_iter_": ("Number of M-steps of the kept start.",),
-    "n_unlabelled_": ("Number of rows without label that were learned from.",),
+    "n_unlabelled_": ("Number of rows without a label that were learned from.",),
     "parents_": ("Parents of each column, apart from the class.",),
     "restart_histories_": ("`history_` of every start.",),
     "restarts_": ("One entry per start: start, objective, n_iter, converged, reseeded, kept.",),
@@ -211,7 +211,7 @@ SHARED = {
         "Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that "
         "`discriminative` held out, found a better one.",
     ),
-    "unlabelled_weight_": ("Factor of the weight of rows without label that was used.",),
+    "unlabelled_weight_": ("Factor of the weight of rows without a label that was used.",),
     "held_out_": (
         "With `discriminative=True`: log-loss of the held-out rows after every fifth step, by "
         "temperature (1, 1.5, 2, 3, 5). It ends when eight evaluations brought no improvement.",

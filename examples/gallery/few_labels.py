@@ -1,7 +1,7 @@
 """Few labels and many rows.
 
 Large marks are means over four draws of the labelled wines. With two or four labels for each
-grower, the rows without label raise the share of right answers. With eight they no longer do.
+grower, the rows without a label raise the share of right answers. With eight they no longer do.
 On other tables they may not help at all.
 """
 

@@ -37,6 +37,14 @@ def test_help_loads_nothing_heavy():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_no_command_shows_the_help():
+    ended = run()
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Usage: latentclass [OPTIONS] COMMAND")
+    assert "Error" not in ended.err
+    assert "See:" not in ended.err
+
+
 def test_an_unknown_command_gets_a_hint():
     ended = run("prdict")
     assert ended.code == 2

@@ -77,7 +77,7 @@ class FailureError(Exception):
 
 
 def make_table(model, seed):
-    """36 rows of two numbers, a flag and text, with holes and rows without label if they may."""
+    """36 rows of two numbers, a flag and text, with holes and rows without a label if they may."""
     rng = np.random.default_rng(seed)
     y = np.arange(36) % 2
     X = pd.DataFrame({"length": rng.normal(y, 1.0), "width": rng.normal(size=36)})

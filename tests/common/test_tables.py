@@ -163,7 +163,7 @@ cells = st.one_of(st.floats(-1e6, 1e6, width=32), st.just(np.nan))
     "ignore:EM was stopped",
     "ignore:y has a single class",
     "ignore:LCMClassifier.* describes numbers",
-    "ignore:The rows without label moved",
+    "ignore:The rows without a label moved",
 )
 def test_any_table_with_holes_gives_probabilities(prototype, numbers, words, y):
     if all(label is None for label in y):

@@ -1,4 +1,4 @@
-"""How much rows without label count, for every generative classifier."""
+"""How much rows without a label count, for every generative classifier."""
 
 import re
 
@@ -95,7 +95,7 @@ def test_impossible_factors_are_refused(model, table, factor, message):
 
 
 def test_class_shares_that_drift_far_are_told():
-    """Two balanced labelled classes; nearly all rows without label are of the second."""
+    """Two balanced labelled classes; nearly all rows without a label are of the second."""
     from latentclass.baselines import NaiveBayes
 
     rng = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def test_class_shares_that_drift_far_are_told():
     X = rng.normal(4 * y[:, None], 1.0, (440, 2))
     labels = np.where(np.arange(440) < 40, y, np.nan)
     words = (
-        r"^The rows without label moved the class shares from 0.50 / 0.50 \(labelled rows\) to "
+        r"^The rows without a label moved the class shares from 0.50 / 0.50 \(labelled rows\) to "
         "0.05 / 0.95. If that cannot be right, lower unlabelled_weight, or pass priors in "
         "prediction.$"
     )

@@ -22,7 +22,7 @@ def held_shares(*table):
 
 
 def make_table(n_rows=120, seed=0):
-    """Two continuous and two discrete columns, three classes, some rows without label."""
+    """Two continuous and two discrete columns, three classes, some rows without a label."""
     rng = np.random.default_rng(seed)
     numeric = np.round(rng.normal(size=(n_rows, 2)), 1)
     codes = rng.integers(-1, N_LEVELS, (n_rows, 2)).astype(np.int32)

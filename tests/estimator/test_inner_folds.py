@@ -178,7 +178,7 @@ class TestGiven:
 
 
 class TestSample:
-    """Of 1,000 rows, 900 of class 0, 60 of class 1, 40 without label."""
+    """Of 1,000 rows, 900 of class 0, 60 of class 1, 40 without a label."""
 
     X = np.random.default_rng(3).normal(size=(1000, 2))
     Y = np.repeat([0, 1, -1], [900, 60, 40])

@@ -33,7 +33,7 @@ def test_the_text_has_a_line_for_each_fact(table):
     found = model.summary()
     assert str(found).splitlines() == [
         "NaiveBayes: The columns are independent given the class.",
-        "  rows     40, 4 of them without label",
+        "  rows     40, 4 of them without a label",
         "  columns  1 continuous (size), 1 binary (town), 1 nominal (band)",
         "  classes  "
         + ", ".join(

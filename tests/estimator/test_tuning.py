@@ -176,7 +176,7 @@ def test_without_a_seed_the_folds_are_always_the_same():
 def test_rows_without_label_count_if_they_help_by_more_than_some_errors(
     monkeypatch, better, worse, errors, counts
 ):
-    """With rows without label, evidence is better on two thirds of the rows, worse on others."""
+    """With rows without a label, evidence is better on two thirds of the rows, worse on others."""
     monkeypatch.setattr(NaiveBayes, "_unlabelled_errors", errors)
     training, fits = deal(60, hidden=0.2)
     plain = fits.held_out(0.0)

@@ -114,8 +114,8 @@ def em_step(rows, y, weight, model, xi, prior):
     """One iteration: objective at the model and the next xi, the next model, and that xi.
 
     `model` holds log_weight[y][m], columns[m], mu[y], gamma[y]; `xi` is indexed [row][m]; y is None
-    without label. `prior` holds loading, alpha (of two-valued columns), noise, noise_level, latent.
-    Noise is tied.
+    without a label. `prior` holds loading, alpha (of two-valued columns), noise, noise_level,
+    latent. Noise is tied.
     """
     n_classes, n_components = len(model["mu"]), len(model["columns"])
     q, n = len(model["mu"][0]), len(rows[0])

@@ -288,7 +288,7 @@ def test_a_fifth_of_each_class_is_held_out_a_unit_of_weight_at_a_time(layout):
     held = share(rows, weight)
     assert 19 <= held[:50] @ weight[:50] <= 21
     assert 5 <= held[50:80].sum() <= 7
-    assert not held[80:].any()  # too small a class, and rows without label
+    assert not held[80:].any()  # too small a class, and rows without a label
     assert_allclose(held[0], 0.2, atol=0.02)
     # a unit of weight is not broken but where a row of more than one ends
     assert set(held[50:80]) == {0.0, 1.0}

@@ -71,7 +71,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     cv : int, splitter or iterable, default=5
         Number of folds, stratified by class and assigned by what the rows hold; or a scikit-learn
         splitter, or a list of (training, test) row numbers in which no row is tested twice, which
-        are used as they are. Rows without label are always learned from.
+        are used as they are. Rows without a label are always learned from.
     scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
         What the weights maximise on held-out rows.
     combine : {"weighted", "best"}, default="weighted"
@@ -83,7 +83,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         Learn a temperature for the average on the held-out rows, and keep it if it lowers their
         log-loss. The members have their own in any case.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. With "auto" every family is tried twice: with 0, and with a factor that gives all
         of them together 0.3 times the weight of the labelled rows.
     categorical_features : "from_dtype", None or list, default="from_dtype"
@@ -126,9 +126,9 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) of the average in prediction; 1 unless `calibrate` found a better
         one.

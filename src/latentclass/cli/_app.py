@@ -117,6 +117,9 @@ class App(click.Group):
             code = end.code if isinstance(end, Partial) else DONE
             if code == DONE:  # the reader of a pipe has seen enough, as `head` does
                 _close_output()
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            code = USAGE
         except click.UsageError as error:
             console.error(error.format_message())
             if error.ctx is not None and not console.quiet:

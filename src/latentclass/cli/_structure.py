@@ -100,7 +100,10 @@ def groups(model: str, label: str | None, top: int, output: str | None, force: b
             "No groups were found within a class: given the class, the columns look independent."
         )
     if set(columns.get("component", ())) == {0}:
-        console().say("The model has found no groups: the values are for all rows together.")
+        console().say(
+            "The model has one component, so these are the values of all rows together. To see "
+            "groups, fit it with --set n_components=2."
+        )
     _show(columns, output)
 
 

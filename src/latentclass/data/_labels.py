@@ -111,7 +111,7 @@ def place_labels(
 
 
 def marks_unlabelled(classes: npt.NDArray[Any]) -> bool:
-    """Whether the smallest label is a -1 that stands for rows without label."""
+    """Whether the smallest label is a -1 that stands for rows without a label."""
     return bool(classes.dtype.kind in "if" and classes[0] == -1 and len(classes) > 2)
 
 

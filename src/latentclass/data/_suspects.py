@@ -88,7 +88,7 @@ def repeats_labels(values: npt.NDArray[Any], y: IndexArray, n_classes: int) -> b
     """Whether each class has one value of a column, and each value one class.
 
     `values` are numbers or codes; missing cells (NaN, or below 0 if they are codes) and rows
-    without label (-1) do not count.
+    without a label (-1) do not count.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def lone_predictors(columns: FloatArray, y: IndexArray) -> BoolArray:
     columns : array of shape (n_rows, n_columns)
         Numbers or codes; NaN where missing.
     y : array of shape (n_rows,)
-        Class codes; -1 for a row without label.
+        Class codes; -1 for a row without a label.
     """
     found = np.zeros(columns.shape[1], dtype=bool)
     rows = some_labelled(y)

@@ -194,6 +194,6 @@ def _unknown(name: str, key: str) -> str:
             f"{name!r} looks like a file, but load_dataset takes the name of a data set. Read the "
             f"file with latentclass.read_table({name!r})."
         )
-    near = get_close_matches(key, [*known, *aliases()], n=3, cutoff=0.5)
+    near = get_close_matches(key, [*known, *aliases()], n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     return f"Unknown data set {name!r}. {hint}list_datasets() shows all."

@@ -1,4 +1,4 @@
-"""What classifiers of discrete columns share: parameters, coding, rows without label.
+"""What classifiers of discrete columns share: parameters, coding, rows without a label.
 
 `DiscreteClassifier` has the parameters `alpha`, `n_init`, `drop_starts`, `max_iter` and `tol`
 besides those of all classifiers, `cut_points_` and `_active_names`. A `_check_parameters` calls its
@@ -7,7 +7,7 @@ own.
 `CountClassifier` learns tables that are counts, from rows in one table or in parts. A subclass
 provides `_learn(rows, progress)`, which changes nothing in the estimator and returns `Learned`. A
 search looks at `rows.sample`; counts are sums over all rows (`rows.sum`). `self._run_em(...)`
-spreads rows without label over the classes, and `rows.log_likelihood(model)` is that of all rows.
+spreads rows without a label over the classes, and `rows.log_likelihood(model)` is that of all rows.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class CountClassifier(DiscreteClassifier):
         progress: FitProgress | None,
         known: FloatArray | None = None,
     ) -> CountFit:
-        """Parameters and counts of all rows, those without label spread over the classes."""
+        """Parameters and counts of all rows, those without a label spread over the classes."""
         return fit_counts(
             rows,
             layout,

@@ -138,7 +138,7 @@ class CodedRows(NamedTuple):
     codes, y, weight : arrays
         Levels of the active columns, class codes and weights of the labelled rows.
     unlabelled, unlabelled_weight : arrays
-        Levels and weights of the rows without label.
+        Levels and weights of the rows without a label.
     n_levels : tuple of int
         Levels of each active column.
     n_classes : int

@@ -61,7 +61,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label. They do not influence the cuts.
+        Number of rows without a label. They do not influence the cuts.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : array of str
@@ -123,7 +123,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         X : array or data frame of shape (n_samples, n_features)
             Missing cells (NaN, None, NA) are left out, each for its own column.
         y : array-like of shape (n_samples,)
-            Class labels; rows without label (None, NaN or -1) are left out.
+            Class labels; rows without a label (None, NaN or -1) are left out.
         sample_weight : array-like of shape (n_samples,), optional
             Weight 3 is three copies of the row, weight 0 no row.
 

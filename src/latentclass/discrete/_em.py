@@ -1,4 +1,4 @@
-"""EM for rows without label, for models that add up logarithms of tables.
+"""EM for rows without a label, for models that add up logarithms of tables.
 
 The classifiers of discrete columns differ in which entries of which tables a row shows (its
 features), and in how much each table counts. Their training criterion has one form,
@@ -7,7 +7,7 @@ features), and in how much each table counts. Their training criterion has one f
 
 where the theta of each distribution sum to 1. For a Bayesian network v = 1, and s is the log joint
 probability. For models that average several tables of one attribute v is below 1, and s is their
-geometric mean. A row without label adds log sum_k exp s_k to the objective, which EM raises: the
+geometric mean. A row without a label adds log sum_k exp s_k to the objective, which EM raises: the
 E-step spreads the row over the classes by exp s, and the M-step takes shares of the counts. A
 family with a missing value shows no entry, neither here nor in the counts.
 """
@@ -164,7 +164,7 @@ class CountProblem:
     features : callable
         From the codes of rows to the entries they show, shape (n_rows, m), -1 for none.
     blocks : list of (codes, weights)
-        The rows without label.
+        The rows without a label.
     known_weight : array of shape (K,)
         Weight of the labelled rows of each class.
     known : array of shape (K, F)
@@ -243,7 +243,7 @@ def expect_blocks(
     blocks: Blocks,
     n_jobs: int | None = None,
 ) -> tuple[CountStats, FloatArray]:
-    """Expected counts, and the criterion, of rows without label; `scored` as in `CountProblem`."""
+    """Expected counts and criterion of rows without a label; `scored` as in `CountProblem`."""
     n_starts, n_classes, n_entries = scored.log_theta.shape
     table = scored.log_theta.reshape(n_starts * n_classes, n_entries).T
 
@@ -293,7 +293,7 @@ def fit_counts(
     n_jobs: int | None,
     on_iteration: Callable[[int, float], bool] | None,
 ) -> CountFit:
-    """Learn from all rows, those without label spread over the classes by EM.
+    """Learn from all rows, those without a label spread over the classes by EM.
 
     `features` as in `CountProblem`; `count` gives the counts of labelled rows, shape (K, F), from
     their codes, classes and weights, and `known` those of all, if they are known already. The

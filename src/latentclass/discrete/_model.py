@@ -120,7 +120,7 @@ class DiscreteModel(FittedModel):
         return np.concatenate(parts) + self.log_prior
 
     def total_log_likelihood(self, rows: CodedRows, table: Table, weight: FloatArray) -> float:
-        """log p of all rows and their labels, weighted; rows without label by log p(x).
+        """log p of all rows and their labels, weighted; rows without a label by log p(x).
 
         `rows` are the coded rows of `table`, and `weight` the weights of the table's rows.
         """

@@ -54,7 +54,7 @@ class TAN(NetworkClassifier):
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=1
@@ -89,9 +89,9 @@ class TAN(NetworkClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict

@@ -98,11 +98,11 @@ class TrainingRows:
 
     @property
     def hidden_weight(self) -> float:
-        """Weight of the rows without label."""
+        """Weight of the rows without a label."""
         return float(self._tally[0][-1])
 
     def level_shares(self) -> list[FloatArray]:
-        """Share of each level of each active column among all rows, with or without label."""
+        """Share of each level of each active column among all rows, with or without a label."""
         weights = np.split(self._tally[1].sum(axis=0), level_offsets(self.n_levels)[1:-1])
         return [
             own / own.sum() if own.sum() > 0 else np.full(len(own), 1.0 / len(own))
@@ -118,7 +118,7 @@ class TrainingRows:
         return np.argsort(-np.round(self.class_information(), 12), kind="stable")
 
     def log_likelihood(self, model: DiscreteModel) -> float:
-        """log p of all rows and their labels, weighted; rows without label by log p(x)."""
+        """log p of all rows and their labels, weighted; rows without a label by log p(x)."""
         if isinstance(self.source, PartedTraining):
             return sum(self.source.map(partial(_part_log_likelihood, model)))
         table, weight = self.source.table, self.source.weight
@@ -128,7 +128,7 @@ class TrainingRows:
 def tally_levels(rows: CodedRows) -> tuple[FloatArray, FloatArray]:
     """Weight of all rows (K + 1,) and of those with each level (K + 1, L), by class.
 
-    The rows without label are in the last place.
+    The rows without a label are in the last place.
     """
     offsets = level_offsets(rows.n_levels)
     hidden = np.zeros(len(rows.unlabelled), dtype=np.intp)

@@ -173,7 +173,7 @@ def assign_folds(
     if in_turn:
         # rounded up, so that a class begins with a whole unit
         total = np.ceil(end[starts + lengths - 1] - 1e-9)
-        total[y[starts] < 0] = 0.0  # rows without label take no turn
+        total[y[starts] < 0] = 0.0  # rows without a label take no turn
         turn = np.lexsort((first, total))
         begin = np.empty(len(starts))
         begin[turn] = np.cumsum(total[turn]) - total[turn]

@@ -113,7 +113,7 @@ class GenerativeClassifier(
             Missing cells (NaN, None, NA) are integrated out. `Parts` are for rows that do not fit
             into memory; they hold the labels and weights too.
         y : array-like of shape (n_samples,)
-            Class labels; None, NaN or -1 marks a row without label (see
+            Class labels; None, NaN or -1 marks a row without a label (see
             `latentclass.data.encode_labels` for -1).
         sample_weight : array-like of shape (n_samples,), optional
             Weight 3 is three copies of the row, weight 0 no row.
@@ -193,7 +193,7 @@ class GenerativeClassifier(
         return parted.sample, replace(learned, attributes=facts), tuned
 
     def _choose_unlabelled_weight(self, training: Training) -> Tuned:
-        """How much the rows without label count, and what else held-out rows said about it."""
+        """How much the rows without a label count, and what else held-out rows said about it."""
         if not isinstance(self.unlabelled_weight, str):
             return Tuned(float(self.unlabelled_weight))
         if training.labelled.all():
@@ -291,7 +291,7 @@ class GenerativeClassifier(
     """Most folds of what is "auto" (temperature, unlabelled rows); fewer where a fit is costly."""
 
     _unlabelled_errors: ClassVar[float] = UNLABELLED_ERRORS
-    """Standard errors by which held-out rows must gain for rows without label to count."""
+    """Standard errors by which held-out rows must gain for rows without a label to count."""
 
     def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
         """Evidence about each row without the row itself, where that costs hardly more than a fit.

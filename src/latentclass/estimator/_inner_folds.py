@@ -111,8 +111,8 @@ def sample_rows(training: Training, most: int, seed: int) -> tuple[Training, Tra
     """All distinct rows, and a sample of at most about `most` if there are more of them.
 
     The sample depends on what the rows hold, and weight 2 is the row twice. It has the same share
-    of every class and of the rows without label, but no fewer than `LEAST_OF_CLASS` rows of a class
-    that has so many.
+    of every class and of the rows without a label, but no fewer than `LEAST_OF_CLASS` rows of a
+    class that has so many.
     """
     rows = _gather(training, seed)
     joined, _ = _join(training, rows.number)
@@ -135,7 +135,7 @@ def deal_folds(
     `codes` may number the categories in another way than the table, for the folds only.
 
     Every class, and all together, have the same weight in all folds, up to one unit (see
-    `assign_folds`). Rows without label are in every training part. Folds that would test nothing
+    `assign_folds`). Rows without a label are in every training part. Folds that would test nothing
     are left out, so there may be fewer of them.
 
     Returns
@@ -216,7 +216,7 @@ def given_folds(training: Training, cv: Any) -> InnerFolds:
     fold = np.full(len(y), -1, dtype=np.intp)
     labelled = training.labelled
     left_out = []
-    # a splitter that knows rows without label gets NaN there: it might warn of -1
+    # a splitter that knows rows without a label gets NaN there: it might warn of -1
     labels = np.where(labelled, y, np.nan) if getattr(cv, "reads_unlabelled", False) else y
     parts = check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), labels)
     for number, (train, test) in enumerate(parts):

@@ -89,7 +89,7 @@ class PartedTraining:
         return self.rows.map(visit if self.turn is None else partial(_turned, self.turn, visit))
 
     def weigh_unlabelled(self, factor: float) -> PartedTraining:
-        """The rows with the weight of those without label multiplied; with 0 they are left out."""
+        """The rows, the weight of those without a label multiplied; with 0 they are left out."""
         if factor == 1.0 or not self.n_unlabelled:
             return self
         weigh = partial(weigh_unlabelled, factor=factor)
@@ -249,7 +249,7 @@ class _Sampling(NamedTuple):
     Attributes
     ----------
     chance : array of shape (n_classes + 1,)
-        Of a row of each class, and of one without label.
+        Of a row of each class, and of one without a label.
     size : int
         How many distinct rows a summary keeps.
     seed : int

@@ -47,7 +47,7 @@ class Training:
     table : Table
         Coded rows of positive weight.
     y : array of shape (n_rows,)
-        Class codes, -1 for a row without label.
+        Class codes, -1 for a row without a label.
     weight : array of shape (n_rows,)
     schema : Schema
     classes : array of shape (n_classes,)

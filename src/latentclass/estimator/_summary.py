@@ -79,7 +79,7 @@ class ModelSummary:
         """Head and text of each line."""
         rows = "not known" if self.n_rows is None else f"{self.n_rows:,}"
         if self.n_unlabelled:
-            rows += f", {self.n_unlabelled:,} of them without label"
+            rows += f", {self.n_unlabelled:,} of them without a label"
         kinds = [
             f"{len(names)} {kind} ({_some(names)})" for kind, names in self.columns.items() if names
         ]

@@ -1,4 +1,4 @@
-"""What held-out rows decide in `fit`: the temperature, and how much rows without label count.
+"""What held-out rows decide in `fit`: the temperature, and how much rows without a label count.
 
 Both come from the same folds. Their number is small where rows are many, and of very many rows a
 sample is enough, because only one or two numbers are learned.
@@ -27,7 +27,7 @@ ERRORS = 1.0
 """Standard errors by which something else must be better for held-out rows than what is usual."""
 
 UNLABELLED_ERRORS, TRUSTING = 2.0, 0.5
-"""The same for rows without label: as a rule, and for models that they seldom mislead.
+"""The same for rows without a label: as a rule, and for models that they seldom mislead.
 
 On six sets with 5, 15 and 50 labels a class, half an error was best for TAN, AODE and LCM. Naive
 Bayes, HNB and latent trees lost by it: EM bends their simple classes to whatever groups there are.
@@ -44,7 +44,7 @@ class Tuned:
     Attributes
     ----------
     unlabelled_weight : float
-        Factor of the weight of the rows without label.
+        Factor of the weight of the rows without a label.
     temperature : float
         1 if none is better.
     calibration : dict
@@ -135,7 +135,7 @@ class HeldOutFits:
         Parameters
         ----------
         factor : float
-            Of the weight of the rows without label.
+            Of the weight of the rows without a label.
         log_prior : array of shape (n_classes,), optional
             log P(class) to judge the rows with; by default that of each fit, whose evidence is then
             divided by the temperature that the fit itself has found.
@@ -154,7 +154,7 @@ class HeldOutFits:
         return HeldOutRows(evidence, y, folds.weight * self.test_weight[y], priors)
 
     def _weighed(self, factor: float) -> tuple[Training, InnerFolds]:
-        """The rows with a factor for those without label, and the folds of them."""
+        """The rows with a factor for those without a label, and the folds of them."""
         training, folds = weigh_unlabelled(self.training, factor), self.folds
         if len(training.y) < len(self.training.y):  # only labelled rows are left
             place = np.cumsum(self.training.labelled) - 1
@@ -191,7 +191,7 @@ def learn_temperature_of(
 def choose_unlabelled_weight(
     estimator: Any, training: Training, learned: Learned, seed: int, calibrate: bool | str
 ) -> Tuned:
-    """The factor of the rows without label, and the temperature that goes with it.
+    """The factor of the rows without a label, and the temperature that goes with it.
 
     `learned` is a fit to the labelled rows alone. Few labelled rows can hardly tell which factor is
     better, so the others count only if that is better by more than some standard errors.
@@ -233,7 +233,7 @@ def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float
 
 
 def _sample(training: Training, seed: int) -> Training:
-    """The rows, or a sample of very many, in which rows without label keep their share."""
+    """The rows, or a sample of very many, in which rows without a label keep their share."""
     if len(training.y) <= MOST_ROWS:
         return training
     joined, part = sample_rows(training, MOST_ROWS, seed)

@@ -1,6 +1,6 @@
-"""How much rows without label count: their likelihood is weighted by a factor (EM-lambda).
+"""How much rows without a label count: their likelihood is weighted by a factor (EM-lambda).
 
-A model's assumptions never hold exactly. If there are many rows without label, EM fits their
+A model's assumptions never hold exactly. If there are many rows without a label, EM fits their
 density rather than the classes, and the classes drift. So the likelihood of these rows is
 multiplied by a factor from 0 (they are not there) on. Since the weight of a row multiplies its
 likelihood, that is the same as another `sample_weight`.
@@ -20,7 +20,7 @@ from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.estimator._reading import Training, check_weight
 
 SHARE = 0.3
-"""Weight of all rows without label that "auto" tries, as a share of that of the labelled rows.
+"""Weight of all rows without a label that "auto" tries, as a share of that of the labelled rows.
 
 So their number does not matter: many of them cannot outvote few labels. With 5, 15 and 50 labels a
 class TAN, AODE and LCM gained by it in the mean, and shares from 0.1 to 1 were about equal.
@@ -45,7 +45,7 @@ def check_unlabelled_weight(value: Any) -> None:
 
 
 def weigh_unlabelled(training: Training, factor: float) -> Training:
-    """The rows with the weight of those without label multiplied; with 0 they are left out."""
+    """The rows with the weight of those without a label multiplied; with 0 they are left out."""
     labelled = training.labelled
     if factor == 1.0 or labelled.all():
         return training
@@ -62,7 +62,7 @@ def usual_factor(training: Training) -> float:
 
 
 def weights_without_unlabelled(y: Any, sample_weight: Any) -> FloatArray:
-    """Weights of all rows, 0 for those without label."""
+    """Weights of all rows, 0 for those without a label."""
     labels = label_array(y)
     weight = check_weight(sample_weight, len(labels))
     _, codes = code_labels(labels, None if weight.all() else weight)
@@ -83,8 +83,9 @@ def warn_of_drift(training: Training, class_prior: FloatArray) -> None:
     moved = np.abs(class_prior - share)
     if np.any((moved > FAR_SHARE) & (moved > FAR_DEVIATIONS * deviation)):
         warn_user(
-            f"The rows without label moved the class shares from {_show(share)} (labelled rows) to "
-            f"{_show(class_prior)}. If that cannot be right, lower unlabelled_weight, or pass "
+            "The rows without a label moved the class shares from "
+            f"{_show(share)} (labelled rows) to {_show(class_prior)}. "
+            "If that cannot be right, lower unlabelled_weight, or pass "
             "priors in prediction."
         )
 

@@ -99,7 +99,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None

@@ -65,7 +65,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     cv : int, splitter or iterable, default=5
         Number of folds, stratified by class and assigned by what the rows hold; or a scikit-learn
         splitter, or a list of (training, test) row numbers in which no row is tested twice, which
-        are used as they are. Rows without label are always learned from.
+        are used as they are. Rows without a label are always learned from.
     prior : float or None, default=1.0
         Strength of the MAP prior: every weight has a normal prior with mean 0 and variance 1 /
         prior. None is maximum likelihood.
@@ -118,7 +118,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
         there are many rows, with a prior that expects the model to be too sure. The folds use the
         size that was found.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None

@@ -36,7 +36,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
 
         P(y) P(m | y) N(z; mu_y, diag gamma_y) N(x; L_m z + eta_m, diag theta_m)
 
-    Missing cells are integrated out exactly, and rows without label are learned from. Binary and
+    Missing cells are integrated out exactly, and rows without a label are learned from. Binary and
     nominal columns are treated as independent of all others given the class.
 
     Parameters
@@ -104,7 +104,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None
@@ -141,9 +141,9 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that
         `discriminative` held out, found a better one.

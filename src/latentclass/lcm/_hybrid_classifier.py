@@ -185,7 +185,7 @@ class HybridLCMClassifier(MixedClassifier):
 
     The likelihood of discrete columns has no closed form. EM maximises a lower bound (Jaakkola and
     Jordan's; for a soft-max, Boehning's), and by default it is also used to compare the classes.
-    Missing cells are integrated out exactly, and rows without label are learned from. With
+    Missing cells are integrated out exactly, and rows without a label are learned from. With
     continuous columns only, the model is `LCMClassifier`; with binary columns only, it is
     `BinaryLCMClassifier`. Both are followed by gradient steps if `discriminative`, and continuous
     columns are transformed in either case.
@@ -261,7 +261,7 @@ class HybridLCMClassifier(MixedClassifier):
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     random_state : int, RandomState or None, default=None
@@ -300,9 +300,9 @@ class HybridLCMClassifier(MixedClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate`, or the rows that
         `discriminative` held out, found a better one.

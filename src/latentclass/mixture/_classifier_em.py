@@ -6,8 +6,8 @@
 
 (Davidson 2004, equations 2 and 3.) The posterior of a training row over the components includes the
 factor P(y | c, x). The search turns the posteriors into responsibilities (see `_searches`), and the
-tables of all three factors are estimated from these. A row without label has the posterior of its x
-and counts in each class by P(y | c, x).
+tables of all three factors are estimated from these. A row without a label has the posterior of its
+x and counts in each class by P(y | c, x).
 
 The naive Bayes tables are estimated as naive Bayes does, not to maximise P(y | c, x). So the
 objective, log p(x, y), may fall, and the best parameters seen are kept.
@@ -122,7 +122,7 @@ def together(mixture: MixtureParams, within: MixtureParams) -> ClassifierParams:
 
 
 class LaidOutRows(NamedTuple):
-    """Rows for the compiled loops; the heavy ones are those without label.
+    """Rows for the compiled loops; the heavy ones are those without a label.
 
     `y` has the class codes, with -1 for added rows (see `PaddedRows`), and `free` the rows without
     label.
@@ -186,7 +186,7 @@ class ClassifierSearch:
     ----------
     data : MixtureRows
     y : array of int of shape (n_rows,)
-        Class codes, -1 for a row without label.
+        Class codes, -1 for a row without a label.
     n_classes : int
     mixture : MixtureProblem
         The mixture of the same rows, which makes starts and reseeds components.
@@ -251,7 +251,7 @@ class ClassifierSearch:
         return stats, total / self.data.weight.sum()
 
     def _posteriors(self, params: ClassifierParams) -> tuple[FloatArray, FloatArray]:
-        """log P(c) P(x | c) P(y | c, x), (S, n_rows, K), and P(y | c, x) of rows without label."""
+        """log P(c) P(x | c) P(y | c, x), (S, n_rows, K), and P(y | c, x) where y is unknown."""
         from latentclass.mixture._classifier_kernels import join_rows
 
         laid, n_starts = self._joined, len(params.log_weight)

@@ -96,7 +96,7 @@ def _sum_two(inner: FloatArray, top: FloatArray, total: FloatArray) -> None:
 
 @inner_loop
 def _divide_free(inner: FloatArray, y: CodeArray, total: FloatArray) -> None:
-    """Turn the shares of the classes of the rows without label into P(y | c, x)."""
+    """Turn the shares of the classes of the rows without a label into P(y | c, x)."""
     for r in range(RUN):
         if y[r] < 0:
             for k in range(len(inner)):
@@ -123,7 +123,7 @@ def _join_run(
     """Compute log P(c) P(x | c) P(y | c, x) of a run of rows as `joint` - log `norm`, (K, RUN).
 
     The logarithms are left to the caller, who seldom needs them. Unless all labels are known,
-    `inner`, (K Y, RUN), gets P(y | c, x) in the rows without label.
+    `inner`, (K Y, RUN), gets P(y | c, x) in the rows without a label.
     """
     n_classes = within.log_weight.shape[1] // len(joint)
     labels, log_class = y[first : first + RUN], within.log_weight[s]
@@ -179,15 +179,15 @@ def join_rows(
     log_joint: FloatArray,
     given: FloatArray,
 ) -> None:
-    """Compute log P(c) P(x | c) P(y | c, x) of all rows, and P(y | c, x) of those without label.
+    """Compute log P(c) P(x | c) P(y | c, x) of all rows, and P(y | c, x) of those without a label.
 
     Parameters
     ----------
     rows : PaddedRows
     y : array of shape (n_padded,)
-        Class codes, -1 for a row without label and for added rows.
+        Class codes, -1 for a row without a label and for added rows.
     free : array of shape (n_free,)
-        The rows without label.
+        The rows without a label.
     params, within : MixtureParams
         With an extra place in `log_prob` (see `with_place`); `constant` and `inner_constant` are
         their `log_constants`.
@@ -301,7 +301,7 @@ def _assign(
 
     If `soft`, all rows are heavy, and their weight in the class components goes to `amount`.
     Otherwise a component is drawn for each row. A row with label is written to `component` as its
-    class component. The heavy rows are those without label: their weight goes to `amount`.
+    class component. The heavy rows are those without a label: their weight goes to `amount`.
     """
     n_components, n_inner = params.log_weight.shape[1], within.log_weight.shape[1]
     n_classes = n_inner // n_components
@@ -429,7 +429,7 @@ def run_classifier_steps(
 ) -> int:
     """Run several iterations of start s and return how many, as `_iteration_kernels.run_steps`.
 
-    The heavy rows must be those without label; with `task.soft`, all rows, and `chance` has no
+    The heavy rows must be those without a label; with `task.soft`, all rows, and `chance` has no
     columns. `base` is the classifier of all rows, for components that are put elsewhere. A soft
     start ends when it has settled.
     """

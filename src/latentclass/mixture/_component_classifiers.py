@@ -248,7 +248,7 @@ class EstimatorSearch:
     matrix : array of shape (n_rows, n_columns)
         The rows as the classifiers take them.
     y : array of int of shape (n_rows,)
-        Class codes, -1 for a row without label.
+        Class codes, -1 for a row without a label.
     n_classes : int
     mixture : MixtureProblem
         The mixture of the same rows, which makes starts and reseeds components.

@@ -1,6 +1,6 @@
 """EM over all rows for naive Bayes some of whose columns are mixtures of Gaussians.
 
-Once the number of components of each column is chosen, the classes share the rows without label,
+Once the number of components of each column is chosen, the classes share the rows without a label,
 and one EM moves all parameters:
 
     p(x, y) = P(y) prod_j sum_m w_yjm N(x_j; mean_yjm, scale_yjm^2),

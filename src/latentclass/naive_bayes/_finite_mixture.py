@@ -40,7 +40,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     the states they are not, so columns may depend on each other within a class, and a continuous
     column need not be bell-shaped. This is the finite mixture augmented naive Bayes of Monti and
     Cooper [1]_, for continuous, binary and nominal columns. Missing cells are integrated out, and
-    EM learns from rows without label.
+    EM learns from rows without a label.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=4
@@ -113,9 +113,9 @@ class FiniteMixtureNaiveBayes(ProductClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict

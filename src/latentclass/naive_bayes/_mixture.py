@@ -34,7 +34,7 @@ class MixtureNaiveBayes(ProductClassifier):
     Given the class, the columns are independent, as in `NaiveBayes`. But a continuous column may
     have several modes, a long tail or a spike. The number of components is chosen by BIC on the
     labelled rows, for each column in each class. This is the NB/M of Langseth and Nielsen [1]_.
-    Missing cells are integrated out, and EM learns from rows without label.
+    Missing cells are integrated out, and EM learns from rows without a label.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class MixtureNaiveBayes(ProductClassifier):
         if it lowers the held-out log-loss. "auto": only as many folds as are enough, of a sample if
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=3
         Number of starts of each mixture. The first cuts the sorted values into even slices, the
-        others into slices drawn at random. Rows without label add no start.
+        others into slices drawn at random. Rows without a label add no start.
     drop_starts : bool, default=True
         Drop the worse half of the starts after 1, 2, 4, ... iterations, until one is left. If
         false, all run to the end before one is kept.
@@ -105,9 +105,9 @@ class MixtureNaiveBayes(ProductClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict

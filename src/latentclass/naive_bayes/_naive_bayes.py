@@ -31,7 +31,7 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
     nominal one has a probability for each category. It is fast (one pass over the table), needs
     little data, and every answer can be explained. Where columns depend on each other its
     probabilities are too sure, which `calibrate` corrects. Missing cells are integrated out; rows
-    without label are learned from by EM, with their class as the latent variable.
+    without a label are learned from by EM, with their class as the latent variable.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
         there are many rows, with a prior that expects the model to be too sure. It may change which
         class is most probable, since the class prior is left as it is.
     unlabelled_weight : "auto" or float, default="auto"
-        Factor of the weight of rows without label: 0 leaves them out, 1 counts them like the
+        Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
         all of them together 0.3 times the weight of the labelled rows.
     n_init : int, default=1
@@ -97,9 +97,9 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_unlabelled_ : int
-        Number of rows without label that were learned from.
+        Number of rows without a label that were learned from.
     unlabelled_weight_ : float
-        Factor of the weight of rows without label that was used.
+        Factor of the weight of rows without a label that was used.
     temperature_ : float
         Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.
     calibration_ : dict
@@ -219,7 +219,7 @@ class NaiveBayes(PartialFitMixin, ProductClassifier):
         *,
         hidden: bool,
     ) -> Learned:
-        """Learn from the labelled rows, known to both problems, and from those without label."""
+        """Learn from the labelled rows, known to both problems, and from those without a label."""
         # without unlabelled rows the first start is the answer, and the next step confirms it
         rngs = self._generators(self.n_init if hidden else 1)
         starts = labelled_starts(known, labelled, rngs)

@@ -31,7 +31,7 @@ Expected = Iterator[tuple[MixtureStats, FloatArray]]
 
 
 class LabelledSums(NamedTuple):
-    """Sums over rows: of the labelled ones by class, and of those without label."""
+    """Sums over rows: of the labelled ones by class, and of those without a label."""
 
     known_rows: FloatArray
     known: product.Stats

@@ -140,7 +140,7 @@ def serve(
     X : table with the columns of `fit`, optional
         Rows to look at. Without it there is only an empty row.
     y : array-like of shape (n_samples,), optional
-        Class labels; None, NaN or -1 marks a row without label.
+        Class labels; None, NaN or -1 marks a row without a label.
     beside : fitted classifier, optional
         A second model, shown next to the first for the same row.
     target : str, optional

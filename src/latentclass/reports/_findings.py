@@ -86,7 +86,7 @@ class SpaceFinding:
         Names of the two latent variables.
     classes : tuple of str
     points : tuple of (float, float, int)
-        Place and class of a row; -1 for a row without label.
+        Place and class of a row; -1 for a row without a label.
     centres, deviations : tuple of (float, float)
         Of each class in the model.
     n_left_out : int

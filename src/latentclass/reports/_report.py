@@ -110,7 +110,7 @@ def report(
     X : table with the columns of `fit`
         Ideally the rows of `fit`; for rows that the model has not seen, set `new_rows`.
     y : array-like of shape (n_samples,), optional
-        Class labels; None, NaN or -1 marks a row without label. Without labels there are no
+        Class labels; None, NaN or -1 marks a row without a label. Without labels there are no
         scores.
     target : str, optional
         Name of what is predicted; by default the name of `y`, if it has one.

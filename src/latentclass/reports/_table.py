@@ -31,7 +31,7 @@ class Rows:
     table : Table
         The coded cells.
     codes : array of shape (n_rows,)
-        Class of each row by its place in `classes_`; -1 without label.
+        Class of each row by its place in `classes_`; -1 without a label.
     names : list of str
         Name of each row.
     classes : list of str

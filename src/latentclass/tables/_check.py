@@ -470,7 +470,7 @@ def _label_flags(rows: RowCheck, given: _Target) -> list[TableFlag]:
         sentence = f"The label -1 in {_rows(given.minus_one)} is read as unlabelled. If it is a "
         flags.append(TableFlag("", "label -1", sentence + "class, write labels as text."))
     elif rows.n_unlabelled:
-        sentence = f"{_rows(rows.n_unlabelled)} without label: models learn from them too."
+        sentence = f"{_rows(rows.n_unlabelled)} without a label: models can learn from them."
         flags.append(TableFlag("", "unlabelled", sentence))
     n_classes = len(rows.classes)
     if n_classes == 1:

@@ -93,7 +93,7 @@ class RowCheck:
     n_duplicates : int
         Rows that repeat an earlier one in all columns, the label included.
     n_unlabelled : int
-        Rows without label; 0 if no labels were given.
+        Rows without a label; 0 if no labels were given.
     classes : tuple of (label, int)
         Classes and their numbers of rows, the largest first; empty if no labels were given.
     majority : float or None
