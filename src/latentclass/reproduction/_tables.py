@@ -11,7 +11,10 @@ from latentclass.evaluation._tables import Cell
 from latentclass.reproduction._entry import Entry
 from latentclass.reproduction._records import NOT_RUN, Record
 
-BRACKETS = "In brackets: the published value, and ours less it, to the decimals that both have."
+BRACKETS = (
+    "In brackets: the published value, and the difference (ours minus published), to the decimals "
+    "that both have."
+)
 
 
 def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
