@@ -49,7 +49,10 @@ Scores = dict[str, FloatArray]
 
 
 def ours() -> dict[str, Any]:
-    """Return our classifiers as they come. `LCMClassifier` takes tables of numbers only."""
+    """Return our classifiers. `LCMClassifier` takes tables of numbers only.
+
+    All have their default settings, but for the models of HNB and the search of latent trees.
+    """
     return {
         "Auto": AutoLatentClassifier(),
         "Hybrid LCM": HybridLCMClassifier(),
