@@ -92,7 +92,10 @@ def test_groups_of_components(fitted, mixture):
     assert ended.err == ""
     settings[3] = "n_components=1"
     ended = run("groups", fitted("lvc", *settings))
-    assert ended.err == "The model has found no groups: the values are for all rows together.\n"
+    assert ended.err == (
+        "The model has one component, so these are the values of all rows together. To see groups, "
+        "fit it with --set n_components=2.\n"
+    )
 
 
 def test_groups_of_a_hierarchy(fitted):

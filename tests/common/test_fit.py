@@ -138,6 +138,7 @@ def test_one_class_is_certain(model, table):
 
 
 @pytest.mark.filterwarnings("ignore:y has a single class")
+@pytest.mark.filterwarnings("ignore::latentclass.exceptions.UnseenValueWarning")
 def test_one_row_and_a_class_of_one_row(model):
     assert model.fit([[1.0, "a"]], ["x"]).predict([[2.0, "b"]]).tolist() == ["x"]
     X = [[1.0, "a"], [1.1, "a"], [1.2, "b"], [9.0, "b"]]

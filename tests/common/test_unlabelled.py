@@ -9,7 +9,10 @@ from sklearn.base import clone
 
 from latentclass.estimator._unlabelled import SHARE
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::latentclass.exceptions.UnseenValueWarning"),
+]
 
 
 @pytest.fixture

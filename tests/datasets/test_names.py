@@ -69,7 +69,7 @@ def test_general_variants_change_the_facts():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("irs", r"^Unknown data set 'irs'. Did you mean 'iris' or .*list_datasets\(\) shows all.$"),
+        ("irs", r"^Unknown data set 'irs'. Did you mean 'iris'.*\? list_datasets\(\) shows all.$"),
         ("qqqqqq", r"^Unknown data set 'qqqqqq'. list_datasets\(\) shows all.$"),
         ("", r"^Unknown data set ''. list_datasets\(\) shows all.$"),
         (

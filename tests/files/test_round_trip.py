@@ -96,6 +96,7 @@ def same_answers(one, other):
                 assert not differences(np.asarray(a), np.asarray(b)), verb
 
 
+@pytest.mark.filterwarnings("ignore::latentclass.exceptions.UnseenValueWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_estimator_on_six_tables(tmp_path, name, kind):

@@ -15,6 +15,7 @@ from sklearn.model_selection import cross_val_score
 
 from latentclass.data import learn_schema
 from latentclass.engine._content_holdout import gather_rows, held_shares
+from latentclass.exceptions import UnseenValueWarning
 from latentclass.lcm._stick_breaking import StickBreaking, learn_stick_breaking, promote_binary
 from plain import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifier, NaiveBayes
 
@@ -216,6 +217,7 @@ def test_gradient_steps_raise_the_probability_of_the_labels():
     assert again.predict_log_proba(X[test]).tolist() == log_p.tolist()
 
 
+@pytest.mark.filterwarnings("ignore::latentclass.exceptions.UnseenValueWarning")
 def test_too_few_rows_to_hold_any_out_leave_it_at_em():
     X, y = mixed_table(8)
     model = quick(discriminative=True).fit(X.iloc[:6], [0, 0, 0, 1, 1, 1])
@@ -365,7 +367,8 @@ def test_a_number_that_is_nearly_constant_tells_no_more_than_a_flag():
     odd, even = (model.predict_log_proba(X.assign(count=count)) for count in (2, 1))
     assert np.abs(np.diff(odd - even, axis=1)).max() < 8
     # what was never seen is missing
-    unseen = model.predict_proba(X.assign(count=3))
+    with pytest.warns(UnseenValueWarning, match="count: 150 cells hold values"):
+        unseen = model.predict_proba(X.assign(count=3))
     assert_allclose(unseen, model.predict_proba(X.assign(count=np.nan)), rtol=1e-12)
 
 

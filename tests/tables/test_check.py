@@ -331,7 +331,7 @@ FRAME = pd.DataFrame({"x": NUMBERS, "w": WORDS})
     ("y", "kind", "sentence"),
     [
         (np.where(np.arange(N) < 7, None, Y.astype(object)), "unlabelled",
-         "7 rows without a label: models learn from them too."),
+         "7 rows without a label: models can learn from them."),
         (np.where(np.arange(N) < 4, "rare", Y.astype(object)), "few rows",
          "1 class has fewer than 10 rows: 'rare' (4)."),
         (np.where(np.arange(N) < 4, "rare", np.where(np.arange(N) < 6, "odd", Y.astype(object))),

@@ -161,7 +161,7 @@ class MDLDiscretizer(TableReader, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Table of the same columns in the container of X; `set_output` changes the container.
         """
         _refuse_sparse(X)
-        numeric = self._read(X).numeric
+        numeric = self._encode(X)[1].numeric  # discrete columns are passed on, unseen values too
         codes = {
             j: bin_codes(values, self.cut_points_[j])
             for j, values in zip(self.schema_.continuous, _columns(numeric), strict=True)
