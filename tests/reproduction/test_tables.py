@@ -48,7 +48,7 @@ def test_the_table_has_the_shape_of_the_paper():
         "In brackets: the published value, and the difference (ours minus published), to the "
         "decimals that both have.",
         # 13.18 points are 3.3 standard deviations of a mean over 4 folds
-        "More than two standard deviations below the paper: NB on zoo (-3.3).",
+        "More than two standard deviations below the paper. NB: zoo (-3.3).",
     ]
 
 
@@ -66,6 +66,21 @@ def test_a_row_of_which_nothing_was_run_is_named_below():
     assert [row[0] for row in table.rows] == ["anneal", "zoo", "p", "vote", "seconds per fit"]
     assert table.rows[3][2].text == "not run"
     assert "Not run yet: letter." in table.notes
+
+
+def test_where_the_paper_has_no_standard_deviation_ours_is_taken():
+    more = [
+        cell("vote", "LTC", "93.00", "95.00", sd="1.00"),
+        cell("corral", "NB", "97.00", "100.00", sd="2.00", published_sd="0.00"),
+        cell("corral", "LTC", "99.00", "100.00", sd="2.00", published_sd="0"),
+        cell("letter", "LTC", "90.00", "91.00", sd="0"),
+    ]
+    ours = "By our standard deviation, as the paper has none or 0. LTC: vote (-4.0); NB: corral"
+    assert make_table(ENTRY, [*RECORDS, *more]).notes[-2:] == (
+        "More than two standard deviations below the paper. NB: zoo (-3.3).",
+        f"{ours} (-3.0).",
+    )
+    assert make_table(ENTRY, more).notes[-1] == f"{ours} (-3.0)."
 
 
 def test_differences():

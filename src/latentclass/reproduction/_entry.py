@@ -53,8 +53,8 @@ class Entry:
     rows : tuple of str
         The rows in the order of the paper; by default in the order of the records.
     folds_of_sd : int
-        Number of folds if the published standard deviations are those of the accuracies on folds;
-        1 if they are those of the accuracy itself.
+        Number of folds if the standard deviations are those of the accuracies on folds; 1 if they
+        are those of the accuracy itself.
     look_for : str
         What to look for in it: the caption of a figure, the notes of a table.
     """

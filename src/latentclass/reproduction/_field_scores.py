@@ -24,7 +24,7 @@ from latentclass.mixture._classifier import LatentVariableClassifier
 from latentclass.reproduction import _field_tables as tables
 from latentclass.reproduction._field_peers import ANCHOR, peers, self_training
 from latentclass.reproduction._field_tables import Condition
-from latentclass.reproduction._records import NOT_INSTALLED, Record, read_records, text_of
+from latentclass.reproduction._records import NOT_INSTALLED, NOT_RUN, Record, read_records, text_of
 from latentclass.reproduction._work import Work
 
 CONDITIONS = (
@@ -77,11 +77,11 @@ def classifiers(condition: Condition) -> dict[str, Any]:
 
 
 def earlier_records(work: Work, condition: Condition) -> list[Record]:
-    """Return the records by data set that are in the folder, but for what was not installed."""
+    """Return the records by data set that are in the folder, but for what was never run."""
     number = BY_TABLE + CONDITIONS.index(condition) + 1
     path = work.out / f"field-table-{number}-{work.profile}.csv"
     found = read_records(path) if path.exists() else []
-    return [one for one in found if one.note != NOT_INSTALLED]
+    return [one for one in found if one.note not in (NOT_INSTALLED, NOT_RUN)]
 
 
 def scores_by_table(work: Work, condition: Condition) -> Iterator[tuple[str, Scores]]:

@@ -164,6 +164,7 @@ TABLES = tuple(
             "paper": "20 x 10 folds, 50 starts of at most 1000 iterations.",
         },
         run=partial(accuracy_table, name=SETS[called], called=called, algorithm=algorithm),
+        folds_of_sd=10,
         look_for=LOOK_FOR[algorithm],
     )
     for number, (called, algorithm) in enumerate(

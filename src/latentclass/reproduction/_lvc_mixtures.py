@@ -236,7 +236,7 @@ ENTRIES = (
         _entry(
             "table", number, called, f"log-likelihood of mixtures on {called}",
             log_likelihood_table,
-            "Whether ERA's best is above EM's and K-Means', and whether its average is.",
+            "Check whether ERA beats EM and K-Means, both in its best and in its average result.",
         )
         for number, called in enumerate(SETS, start=1)
     ),

@@ -61,9 +61,12 @@ def run_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
         notes.append(f"Not run yet: {', '.join(missing)}.")
     if any(record.published for record in records):
         notes.append(BRACKETS)
-    if any(record.published_sd for record in records):
-        found = "; ".join(far_below(entry, records)) or "none"
-        notes.append(f"More than two standard deviations below the paper: {found}.")
+    if any(map(_published_sd, records)):
+        found = "; ".join(far_below(entry, records))
+        said = "More than two standard deviations below the paper"
+        notes.append(f"{said}. {found}." if found else f"{said}: none.")
+    if more := "; ".join(far_below(entry, records, by_ours=True)):
+        notes.append(f"By our standard deviation, as the paper has none or 0. {more}.")
     return notes
 
 
@@ -75,16 +78,26 @@ def not_run(records: Sequence[Record]) -> list[str]:
     )
 
 
-def far_below(entry: Entry, records: Sequence[Record]) -> list[str]:
-    """Name the cells more than two standard deviations below the paper, by column."""
+def far_below(entry: Entry, records: Sequence[Record], *, by_ours: bool = False) -> list[str]:
+    """Name the cells more than two standard deviations below the paper, by column.
+
+    Either those for which the paper has a standard deviation, or the others `by_ours`.
+    """
     found: dict[str, list[str]] = {}
     for record in records:
-        if record.value and record.published_sd and float(record.published_sd) > 0:
-            sd = float(record.published_sd) / math.sqrt(entry.folds_of_sd)
-            distance = (float(record.value) - float(record.published)) / sd
+        theirs = _published_sd(record)
+        sd = (0.0 if theirs else float(record.sd or 0)) if by_ours else theirs
+        if sd and record.value and record.published:
+            gap = float(record.value) - float(record.published)
+            distance = gap / (sd / math.sqrt(entry.folds_of_sd))
             if distance < -2:
                 found.setdefault(record.column, []).append(f"{record.row} ({distance:.1f})")
-    return [f"{column} on {', '.join(rows)}" for column, rows in found.items()]
+    return [f"{column}: {', '.join(rows)}" for column, rows in found.items()]
+
+
+def _published_sd(record: Record) -> float:
+    """Return the paper's standard deviation; 0 if it has none."""
+    return float(record.published_sd or 0)
 
 
 def _cell(record: Record | None) -> Cell:
