@@ -21,6 +21,14 @@ def test_the_list_shows_data_and_minutes():
     assert only[0]["data"]
 
 
+def test_the_list_can_be_of_one_table():
+    found = run("reproduce", "lcm", "--list", "--table", "2", "--json").json
+    assert [one["entry"] for one in found] == ["lcm-table-2"]
+    found = run("reproduce", "--list", "--figure", "3", "--json").json
+    assert {one["entry"].partition("-")[2] for one in found} == {"figure-3"}
+    assert len(found) > 3
+
+
 def test_the_papers_are_those_of_the_library():
     assert _reproduce.PAPERS == _registry.PAPERS
 
@@ -53,7 +61,12 @@ def test_a_table_is_no_wider_than_the_terminal(tmp_path, monkeypatch):
         (["ltcs"], 2, "There is no paper 'ltcs'. Did you mean 'ltc'?"),
         (["ltc", "--table", "1", "--figure", "3"], 2, "Name a table or a figure, not both."),
         (["ltc", "--table", "9"], 1, "The paper 'ltc' has no table 9 to reproduce."),
-        (["ltc", "--from-store"], 1, "There is no store 'latentclass-reproduction"),
+        (["field", "--table", "9"], 1, "The field has no table 9 to reproduce. There are: table"),
+        (["lcm", "--list", "--table", "9"], 1, "The paper 'lcm' has no table 9 to reproduce."),
+        (["--list", "--figure", "99"], 1, "No paper has a figure 99 to reproduce."),
+        (["--list", "--table", "1", "--figure", "3"], 2, "Name a table or a figure, not both."),
+        (["ltc", "--jobs", "0"], 2, "--jobs 0 has no meaning: use 1 or more, or -1 for all cores."),
+        (["ltc", "--from-store"], 1, "No stored results in 'latentclass-reproduction'. Pass the "),
         (["ltc", "--profile", "slow"], 2, "'slow' is not one of 'quick', 'paper'."),
     ],
 )

@@ -61,8 +61,8 @@ def test_the_data_sets_are_known():
 
 
 def test_entries_are_found_by_number():
-    assert [one.name for one in find_entries("ltc", "table", 1)] == ["ltc-table-1"]
+    assert [one.name for one in find_entries("ltc", 1)] == ["ltc-table-1"]
     with pytest.raises(ValueError, match=r"^The paper 'ltc' has no table 9 to reproduce\. There"):
-        find_entries("ltc", "table", 9)
+        find_entries("ltc", 9)
     with pytest.raises(ValueError, match=r"^There is no paper 'lct'\. There are: lcm, blcm, "):
         find_entries("lct")

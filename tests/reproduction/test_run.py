@@ -1,10 +1,12 @@
 """A run is kept fold by fold, continues where it was killed, and says early what is wrong."""
 
+import datetime
 import json
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,31 @@ def test_an_unfinished_figure_from_the_store_is_no_error(tmp_path):
     (table,) = reproduce("ltc", figure=3, out=tmp_path, from_store=True, say=told.append)
     assert table.rows == ()
     assert told[0].startswith("ltc-figure-3 stops here: trees of corral is not in ")
+    assert table.notes[-1] == f"Nothing of it is stored in {str(tmp_path / 'results.jsonl')!r}."
+
+
+def test_a_table_of_which_nothing_is_stored_says_so(small, tmp_path):
+    (tmp_path / "results.jsonl").write_text("")
+    (table,) = reproduce("ltc", out=tmp_path, from_store=True)
+    assert not any("standard deviations" in note for note in table.notes)
+    assert table.notes[-1].startswith("Nothing of it is stored in ")
+
+
+def test_a_result_keeps_the_date_of_its_run(small, tmp_path):
+    reproduce("ltc", out=tmp_path)
+    path = tmp_path / "ltc-table-1-quick.csv"
+    write_records(path, [replace(one, date="2026-01-31") for one in read_records(path)])
+    for settings in ({}, {"from_store": True}):
+        reproduce("ltc", out=tmp_path, **settings)
+        assert {one.date for one in read_records(path)} == {"2026-01-31"}
+    path.unlink()
+    noon = datetime.datetime(2026, 2, 1, 12, tzinfo=datetime.UTC).timestamp()
+    os.utime(tmp_path / "results.jsonl", (noon, noon))
+    reproduce("ltc", out=tmp_path, from_store=True)
+    assert {one.date for one in read_records(path)} == {"2026-02-01"}
+    path.write_text("a,b\n1,2\n")
+    reproduce("ltc", out=tmp_path, from_store=True)
+    assert {one.date for one in read_records(path)} == {"2026-02-01"}
 
 
 def test_errors_come_before_anything_is_computed(small, tmp_path, monkeypatch):
@@ -128,7 +155,9 @@ def test_errors_come_before_anything_is_computed(small, tmp_path, monkeypatch):
         reproduce("ltc", profile="slow", out=out)
     with pytest.raises(ValueError, match=r"^Name a table or a figure, not both: table=1, figure=2"):
         reproduce("ltc", table=1, figure=2, out=out)
-    with pytest.raises(FileNotFoundError, match=r"^There is no store '.*results\.jsonl' to make"):
+    with pytest.raises(ValueError, match=r"^n_jobs=0 has no meaning: use None, 1 or more, or -1 "):
+        reproduce("ltc", out=out, n_jobs=0)
+    with pytest.raises(FileNotFoundError, match=r"^No stored results in '.*out'\. Pass the folder"):
         reproduce("ltc", out=out, from_store=True)
 
     def unavailable(name):

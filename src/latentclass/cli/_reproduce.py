@@ -23,7 +23,7 @@ PAPERS = ("lcm", "blcm", "hnb", "ltc", "lvc", "field")
 @click.option("--list", "listed", is_flag=True,
               help="List the tables and figures, with the minutes that they took.")  # fmt: skip
 @click.option("--from-store", is_flag=True,
-              help="Compute nothing: make the tables of what is finished.")  # fmt: skip
+              help="Do not compute anything; build the tables from stored results.")  # fmt: skip
 def reproduce(
     paper: str | None,
     table: int | None,
@@ -48,13 +48,17 @@ def reproduce(
     context = click.get_current_context()
     if paper is not None and paper not in PAPERS:
         raise click.UsageError(unknown("paper", paper, PAPERS), context)
+    if table is not None and figure is not None:
+        raise click.UsageError("Name a table or a figure, not both.", context)
+    if jobs == 0:
+        raise click.UsageError(
+            "--jobs 0 has no meaning: use 1 or more, or -1 for all cores.", context
+        )
     if listed:
-        _list(paper)
+        _list(paper, table, figure)
         return
     if paper is None:
         raise click.UsageError(f"Name a paper: {', '.join(PAPERS)}. Or use --list.", context)
-    if table is not None and figure is not None:
-        raise click.UsageError("Name a table or a figure, not both.", context)
     from latentclass.reproduction import reproduce as run
 
     said = console()
@@ -74,10 +78,10 @@ def reproduce(
     said.say(f"Records, tables and pictures are in {out!r}.")
 
 
-def _list(paper: str | None) -> None:
-    from latentclass.reproduction import list_entries
+def _list(paper: str | None, table: int | None, figure: int | None) -> None:
+    from latentclass.reproduction._registry import find_entries
 
-    entries = list_entries(paper)
+    entries = find_entries(paper, table, figure)
     if console().json:
         console().show_json(
             [

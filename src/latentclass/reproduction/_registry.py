@@ -34,9 +34,13 @@ def list_entries(paper: str | None = None) -> tuple[Entry, ...]:
     )
 
 
-def find_entries(paper: str, kind: str | None = None, number: int | None = None) -> list[Entry]:
-    """Return the entries that are meant, or say which there are."""
+def find_entries(
+    paper: str | None, table: int | None = None, figure: int | None = None
+) -> list[Entry]:
+    """Return the entries that are meant, or say which there are; None is every paper."""
     entries = list_entries(paper)
+    kind = "table" if table is not None else "figure" if figure is not None else None
+    number = table if table is not None else figure
     found = [
         entry
         for entry in entries
@@ -44,6 +48,9 @@ def find_entries(paper: str, kind: str | None = None, number: int | None = None)
     ]
     if found:
         return found
-    there = ", ".join(f"{entry.kind} {entry.number}" for entry in entries) or "none"
     asked = "nothing" if kind is None else f"no {kind} {number}"
-    raise ValueError(f"The paper {paper!r} has {asked} to reproduce. There are: {there}.")
+    if paper is None:
+        raise ValueError(f"No paper has a {kind} {number} to reproduce.")
+    there = ", ".join(f"{entry.kind} {entry.number}" for entry in entries) or "none"
+    what = "The field" if paper == "field" else f"The paper {paper!r}"
+    raise ValueError(f"{what} has {asked} to reproduce. There are: {there}.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from latentclass._validation import check_option
 from latentclass.datasets import load_dataset
 from latentclass.evaluation import TextTable
 from latentclass.reproduction._entry import PROFILES, Entry
-from latentclass.reproduction._records import Record, write_records
+from latentclass.reproduction._records import Record, read_records, write_records
 from latentclass.reproduction._registry import find_entries
 from latentclass.reproduction._tables import make_table
 from latentclass.reproduction._work import STORE, NotFinished, Work
@@ -60,13 +62,14 @@ def reproduce(
     check_option("profile", profile, PROFILES)
     if table is not None and figure is not None:
         raise ValueError(f"Name a table or a figure, not both: table={table}, figure={figure}.")
-    kind = "table" if table is not None else "figure" if figure is not None else None
-    entries = find_entries(paper, kind, table if table is not None else figure)
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores.")
+    entries = find_entries(paper, table, figure)
     folder = Path(out)
     if from_store and not (folder / STORE).is_file():
         raise FileNotFoundError(
-            f"There is no store {str(folder / STORE)!r} to make tables of. Name the folder of an "
-            "earlier run as out, or let it compute."
+            f"No stored results in {str(folder)!r}. Pass the folder of an earlier run with --out, "
+            "or drop --from-store."
         )
     for name in dict.fromkeys(name for entry in entries for name in entry.data):
         load_dataset(name)  # an error now is better than one after hours
@@ -76,6 +79,9 @@ def reproduce(
         work = Work(profile, folder, entry.name, n_jobs, from_store, say)
         records = _collect(entry, work)
         shown = make_table(entry, records)
+        if from_store and not any(record.value for record in records):
+            nothing = f"Nothing of it is stored in {str(folder / STORE)!r}."
+            shown = replace(shown, notes=(*shown.notes, nothing))
         with replacing(folder / f"{entry.name}-{profile}.md") as file:
             file.write(shown.to_markdown().encode())
         made.append(shown)
@@ -84,13 +90,26 @@ def reproduce(
 
 def _collect(entry: Entry, work: Work) -> list[Record]:
     """Run an entry. Its file of records is up to date after every record."""
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
     path = work.out / f"{entry.name}-{work.profile}.csv"
+    earlier = _read_earlier(path)
+    # what is not dated yet is of today; from the store, of the day when it last grew
+    moment = work.store.stat().st_mtime if work.only_stored else time.time()
+    date = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
     records: list[Record] = []
     try:
         for record in entry.run(work):
-            records.append(replace(record, profile=work.profile, date=record.date or date))
+            found = replace(record, profile=work.profile, date="")
+            known = earlier.get(found, "")
+            records.append(replace(found, date=record.date or known or date))
             write_records(path, records)
     except NotFinished as error:
         work.say(f"{entry.name} stops here: {error}")
     return records
+
+
+def _read_earlier(path: Path) -> dict[Record, str]:
+    """Return the dates of the records that an earlier run left: the store has no dates."""
+    if path.exists():
+        with contextlib.suppress(ValueError, TypeError):  # not a file of records: made anew
+            return {replace(one, date=""): one.date for one in read_records(path)}
+    return {}

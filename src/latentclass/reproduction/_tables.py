@@ -61,7 +61,7 @@ def run_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
         notes.append(f"Not run yet: {', '.join(missing)}.")
     if any(record.published for record in records):
         notes.append(BRACKETS)
-    if any(map(_published_sd, records)):
+    if any(record.value and _published_sd(record) for record in records):
         found = "; ".join(far_below(entry, records))
         said = "More than two standard deviations below the paper"
         notes.append(f"{said}. {found}." if found else f"{said}: none.")
