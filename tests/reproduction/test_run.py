@@ -218,6 +218,11 @@ def test_the_figures_of_corral_show_the_concept(tmp_path):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_sizes_of_a_data_set_stand_beside_the_published():
+    found = [(one.column, one.value, one.published) for one in _ltc.sizes("corral")]
+    assert found == [("Attr.", "6", "6"), ("Class", "2", "2"), ("Size", "128", "128")]
+
+
 def test_entries_are_values():
     assert isinstance(SMALL, Entry)
     assert SMALL.name == "ltc-table-1"

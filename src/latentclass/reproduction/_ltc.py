@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from latentclass.baselines import AODE, BAN, TAN, NaiveBayes, weka_j48
+from latentclass.datasets import load_dataset
 from latentclass.datasets._facts import paper_uses
 from latentclass.evaluation import Comparison
 from latentclass.latent_tree._classifier import LatentTreeClassifier
@@ -23,6 +24,7 @@ from latentclass.reproduction._records import NOT_INSTALLED, NOT_RUN, Record, av
 from latentclass.reproduction._work import Work
 
 NAMES = ("LTC", "NB", "TAN", "AODE", "BAN", "C4.5")
+SIZES = ("Attr.", "Class", "Size")
 PROTOCOL = (
     "Stratified folds, the same for all. All rows are discretised with their classes before, as "
     "the paper did, so the test folds leak. C4.5 is Weka's J48. - and + mark what is "
@@ -56,16 +58,29 @@ def each_set(work: Work) -> Iterator[tuple[str, Comparison]]:
     yield from compare_each(work, "ltc", classifiers(work), cv=cv, protocol="paper")
 
 
+def sizes(called: str) -> Iterator[Record]:
+    """Yield the columns of Table 1 about a data set: its attributes, classes and rows."""
+    (name,) = {use.name for use in paper_uses()["ltc"] if use.called == called}
+    (line,) = (line for line in read_published("ltc_table1_datasets") if line["dataset"] == called)
+    data = load_dataset(name)
+    ours = (data.X.shape[1], len(set(data.y)), len(data.y))
+    theirs = (line["n_attributes"], line["n_classes"], line["n_instances"])
+    for column, value, published in zip(SIZES, ours, theirs, strict=True):
+        yield Record(called, column, "count", str(value), published=published)
+
+
 def table_1(work: Work) -> Iterator[Record]:
-    """Accuracies on 37 data sets."""
+    """Accuracies on 37 data sets, beside their sizes."""
     columns = classifiers(work)
     published = published_cells("ltc_table1_accuracy", "dataset", "classifier")
     records: list[Record] = []
     for called, result in each_set(work):
         marks = paired_marks(result, "LTC", 0.05)
-        for record in accuracy_cells(called, result, columns, published, sd="folds", marks=marks):
-            records.append(record)
-            yield record
+        cells = [*accuracy_cells(called, result, columns, published, sd="folds", marks=marks)]
+        if any(cell.value for cell in cells):  # else the row is not run yet
+            yield from sizes(called)
+        records += cells
+        yield from cells
     yield from average_row(records, "mean")
 
 
@@ -106,6 +121,10 @@ ENTRIES = (
         run=table_1,
         rows=tuple(use.called for use in paper_uses()["ltc"]),
         folds_of_sd=10,
+        look_for=(
+            "Attr., Class and Size are the columns, classes and rows of the data sets as they load "
+            "here; the paper counts classes without rows. The others are accuracies in %."
+        ),
     ),
     Entry(
         paper="ltc",
