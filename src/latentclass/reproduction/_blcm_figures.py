@@ -105,7 +105,7 @@ def figure_3(work: Work) -> Iterator[Record]:
             return {"images": pixels.astype(int).tolist(), "bound": model.log_likelihood_}
 
         found[m] = work.remember(
-            f"samples, {m} components", [model, images.source, N_SAMPLES], compute
+            f"samples, {_components(m)}", [model, images.source, N_SAMPLES], compute
         )
     pixels = np.array([one["images"] for one in found.values()]).reshape(-1, images.X.shape[1])
     titles = [f"{m}: {label}" for m in found for label in np.unique(images.y)]
@@ -113,7 +113,7 @@ def figure_3(work: Work) -> Iterator[Record]:
     per_row = float(np.sum(images.train))
     for m, one in found.items():
         value = text_of(one["bound"] / per_row, 2)
-        yield Record(f"{m} components", images.source, "bound per training row", value)
+        yield Record(_components(m), images.source, "bound per training row", value)
 
 
 def figure_5(work: Work) -> Iterator[Record]:
@@ -147,6 +147,10 @@ def figure_5(work: Work) -> Iterator[Record]:
             row = f"class {label}, component {m + 1}, {images.source}"
             yield Record(row, "share", "share", text_of(found["shares"][k][m], 2))
             yield Record(row, "nearest digit", "digit", near)
+
+
+def _components(m: int) -> str:
+    return "1 component" if m == 1 else f"{m} components"
 
 
 def nearest_digit(mean: Any, digits: Images, among: str) -> str:
@@ -371,7 +375,7 @@ FIGURES = (
         minutes={"quick": 0.15},
         run=figure_8,
         look_for=(
-            "The surest mistakes come first. Some are hard for people too, others are not: the "
+            "Mistakes are sorted by confidence. Some are hard for people too, others are not: the "
             "bound makes the model too sure."
         ),
     ),
@@ -388,7 +392,9 @@ FIGURES = (
         run=figure_9,
         look_for=(
             "The image is a seven of the test half that naive Bayes takes for a four, as in the "
-            "paper. The completions (third and fourth line) look like digits."
+            "paper. What is expected (third line) is a 4 at first, then a ring between several "
+            "digits, then the leg of the seven. The most probable image (fourth line) is blank "
+            "but for what is seen after two lines, and a seven from four lines on."
         ),
     ),
     Entry(
@@ -403,8 +409,10 @@ FIGURES = (
         minutes={"quick": 0.1, "paper": 0.1},
         run=figure_10,
         look_for=(
-            "The completions are means over all images of a class and do not continue what is "
-            "seen. In the end the seven is taken for a four."
+            "What is expected (third line) is the mean over all images of the probable classes, "
+            "a 4 and then a 0, and does not continue what is seen. The most probable image "
+            "(fourth line) does: it is a bar after two lines, and a seven from four lines on. In "
+            "the end the seven is taken for a four."
         ),
     ),
 )

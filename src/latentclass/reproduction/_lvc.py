@@ -173,9 +173,9 @@ TABLES = tuple(
 )
 
 MINUTES: dict[str, dict[str, float]] = {
-    "lvc-table-1": {"quick": 0.6},
-    "lvc-table-2": {"quick": 0.2},
-    "lvc-table-3": {"quick": 0.2},
+    "lvc-table-1": {"quick": 0.6, "paper": 1.1},
+    "lvc-table-2": {"quick": 0.2, "paper": 0.8},
+    "lvc-table-3": {"quick": 0.2, "paper": 1.1},
     "lvc-table-4": {"quick": 2.5},
     "lvc-table-5": {"quick": 0.1, "paper": 0.1},
     "lvc-table-6": {"quick": 1.1},
@@ -184,9 +184,9 @@ MINUTES: dict[str, dict[str, float]] = {
     "lvc-table-9": {"quick": 1},
     "lvc-table-10": {"quick": 0.9},
     "lvc-table-11": {"quick": 1.9},
-    "lvc-figure-2": {"quick": 0.2},
-    "lvc-figure-3": {"quick": 0.3},
-    "lvc-figure-4": {"quick": 0.2},
+    "lvc-figure-2": {"quick": 0.2, "paper": 1.1},
+    "lvc-figure-3": {"quick": 0.3, "paper": 0.8},
+    "lvc-figure-4": {"quick": 0.2, "paper": 1.1},
     "lvc-figure-5": {"quick": 0.1, "paper": 0.1},
 }
 ENTRIES = tuple(
