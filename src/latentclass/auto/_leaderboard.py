@@ -27,7 +27,7 @@ class LeaderboardRow:
         Its weight in the average.
     fit_seconds, predict_seconds : float
         For one fold, on average; if all rows were fitted first, for that fit.
-    status : {"done", "not started", "too slow", "failed"}
+    status : {"done", "not started", "too slow", "failed", "interrupted"}
     reason : str
         Why it is not done.
     """
@@ -93,19 +93,20 @@ def name_in_words(name: str) -> str:
     return f"{family} ({kind})" if comma else name
 
 
-_TITLES = ["family", "weight", "log-loss", "accuracy", "fit s", "status"]
+_TITLES = ["family", "weight", "log-loss", "accuracy", "fit s", "predict s", "status"]
 
 
 def _cells(row: LeaderboardRow) -> list[str]:
     weight = f"{row.weight:.2f}" if row.weight else "-"
     status = f"{row.status}: {row.reason}" if row.reason else row.status
     if row.log_loss is None or row.accuracy is None:
-        return [row.family, weight, "-", "-", "-", status]
+        return [row.family, weight, "-", "-", "-", "-", status]
     return [
         row.family,
         weight,
         f"{row.log_loss:.4f} ± {row.log_loss_sd:.4f}",
-        f"{100 * row.accuracy:.1f} %",
+        f"{100 * row.accuracy:.1f} ± {100 * (row.accuracy_sd or 0.0):.1f} %",
         f"{row.fit_seconds:.2f}",
+        f"{row.predict_seconds:.3f}",
         status,
     ]
