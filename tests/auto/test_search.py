@@ -29,15 +29,18 @@ class Slow:
 
     head_start = 1.0
 
-    def __init__(self, clock, name, seconds, error=None, on=1, cheaper=None, once=False):
+    def __init__(
+        self, clock, name, seconds, error=None, on=1, cheaper=None, once=False, fixed=0.0, least=0.0
+    ):
         self.clock, self.name, self.seconds, self.cheaper = clock, name, seconds, cheaper
         self.error, self.on, self.n_fits, self.n_rows = error, on, 0, []
         self.once, self.known = once, []
+        self.fixed, self.least_seconds = fixed, least
 
     def learn(self, training):
         self.n_fits += 1
         self.n_rows.append(len(training.y))
-        self.clock.now += self.seconds * len(training.y) / 120
+        self.clock.now += self.fixed + self.seconds * len(training.y) / 120
         if self.error is not None and self.n_fits >= self.on:
             raise self.error
         return NaiveBayes()._fit_model(training, None)
@@ -183,8 +186,103 @@ def test_of_many_rows_some_tell_the_cost(clock):
     slow = Slow(clock, "slow", 60)  # a fold of 4800 rows would take 2400 s
     search.run([Slow(clock, "first", 0.01), slow])
     assert statuses(search) == ["done", "too slow"]
-    assert max(slow.n_rows) < 1100
-    assert clock.now < BEGIN + 1100
+    assert max(slow.n_rows) < 500
+    assert clock.now < BEGIN + 400
+
+
+def test_what_a_fit_takes_for_few_rows_does_not_grow_with_the_rows(clock):
+    """All of its time grown with the rows, a fit would take 4 s of 20,000 rows; it takes 0.2 s."""
+    search = make_search(2, n_rows=20_000)
+    fixed = Slow(clock, "fixed", 0.0012, fixed=0.05)  # 0.05 s, and 0.01 s for 1,000 rows
+    search.run([Slow(clock, "first", 0), fixed])
+    assert statuses(search) == ["done", "done"]
+    assert list(dict.fromkeys(fixed.n_rows))[:3] == [100, 400, 1667]  # the last one to be sure
+
+
+def test_of_two_short_times_the_shorter_counts(clock):
+    search = make_search(20, n_rows=6000)
+    noisy, busy = Slow(clock, "noisy", 0), iter([0, 0, 0.08, 0.04, 0.08])  # the first: kernels
+    learn = noisy.learn
+
+    def learn_while_busy(training):
+        clock.now += next(busy, 0.04)
+        return learn(training)
+
+    noisy.learn = learn_while_busy
+    search.run([Slow(clock, "first", 0), noisy])
+    assert noisy.n_rows[:6] == [100, 100, 100, 400, 400, 4800]
+    assert statuses(search) == ["done", "done"]
+
+
+def test_before_a_refusal_more_rows_are_timed_if_that_is_cheap(clock):
+    search = make_search(60, n_rows=20_000)
+    first = Slow(clock, "first", 0)
+    bent = Slow(clock, "bent", 0)
+
+    def learn(training):
+        clock.now += 0.1 if len(training.y) < 200 else 0.35 if len(training.y) < 1000 else 0.5
+        return first.learn(training)
+
+    bent.learn = learn  # by the first two sizes, 16 s a fit
+    search.run([first, bent])
+    assert statuses(search) == ["done", "done"]
+
+
+def test_a_sample_that_cannot_be_paid_is_not_timed(clock):
+    search = make_search(10, n_rows=6000)
+    slow = Slow(clock, "slow", 0, fixed=2)
+    search.run([Slow(clock, "first", 0), slow])
+    assert statuses(search) == ["done", "too slow"]
+    assert slow.n_rows == [100, 100]
+    assert search.trials[1].reason == "it needs about 12.0 s more, but only 6.0 s are left"
+
+
+@pytest.mark.parametrize("n_rows", [120, 6000])
+def test_a_fit_that_cannot_be_stopped_is_not_begun_without_time_for_it(clock, n_rows):
+    search = make_search(10, n_rows)
+    trees = Slow(clock, "trees", 0.1, least=2)
+    search.run([Slow(clock, "first", 0), trees])
+    assert statuses(search) == ["done", "too slow"]
+    assert trees.n_fits == 0
+
+
+def test_a_fit_that_cannot_be_stopped_counts_from_its_first_fold(clock):
+    """Nothing of ours is compiled, and a second one could run far past the end."""
+    search = make_search(10)
+    trees = Slow(clock, "trees", 0, fixed=8, least=0.1)
+    search.run([Slow(clock, "first", 0), trees])
+    assert statuses(search) == ["done", "too slow"]
+    assert trees.n_fits == 1
+    assert clock.now == BEGIN + 8
+
+
+def test_of_many_rows_one_such_fit_fits_in_even_if_all_its_time_grows_with_them(clock):
+    search = make_search(30, n_rows=20_000)
+    trees = Slow(clock, "trees", 0, fixed=1, least=0.1)
+    search.run([Slow(clock, "first", 0), trees])
+    # 400 rows took 1 s, so 20,000 could take 50 s; a third sample of 1,667 rows says 12 s
+    assert trees.n_rows[:3] == [100, 400, 1667]
+    assert statuses(search) == ["done", "done"]
+
+
+def test_time_to_judge_the_average_is_kept_back(clock, monkeypatch):
+    judge = Search._judge
+
+    def slow_judge(self, trial, evidence):
+        clock.now += 3
+        judge(self, trial, evidence)
+
+    monkeypatch.setattr(Search, "_judge", slow_judge)
+    search = make_search(10)
+    search.run([Slow(clock, "first", 0), Slow(clock, "second", 0), Slow(clock, "third", 0)])
+    assert statuses(search) == ["done", "done", "too slow"]
+    assert clock.now + search._judging <= BEGIN + 10
+
+
+def test_samples_have_each_class_by_its_share():
+    search = make_search(None, n_rows=6000)
+    part = search._some_rows(100)
+    assert np.bincount(part.y).tolist() == [50, 50]
 
 
 def test_a_candidate_that_fails_is_named_and_the_others_go_on(clock):
@@ -198,10 +296,12 @@ def test_a_candidate_that_fails_is_named_and_the_others_go_on(clock):
 
 def test_an_interrupt_keeps_what_is_done(clock):
     search = make_search(None)
-    search.run([Slow(clock, "a", 1), Slow(clock, "b", 1, KeyboardInterrupt(), on=2)])
+    running = Slow(clock, "b", 1, KeyboardInterrupt(), on=2)
+    search.run([Slow(clock, "a", 1), running, Slow(clock, "c", 1)])
     assert search.interrupted
-    assert statuses(search) == ["done", "not started"]
-    assert search.trials[1].reason == "the search was interrupted"
+    assert statuses(search) == ["done", "interrupted", "not started"]
+    assert search.trials[1].reason == "Ctrl-C ended the search while it was tried"
+    assert search.trials[2].reason == "the search was interrupted"
     with pytest.raises(KeyboardInterrupt):
         make_search(None).run([Slow(clock, "a", 1, KeyboardInterrupt())])
 

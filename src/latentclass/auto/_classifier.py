@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray
 from latentclass._validation import MOST_ROWS, check_number, check_option
 from latentclass._warn import warn_user
-from latentclass.auto._families import Family, choose_families, with_and_without_unlabelled
+from latentclass.auto._families import (
+    Family,
+    check_families,
+    check_own,
+    choose_families,
+    with_and_without_unlabelled,
+)
 from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow, name_in_words
 from latentclass.auto._model import Member, WeightedModels
 from latentclass.auto._search import Search, Trial
@@ -30,6 +36,13 @@ from latentclass.estimator._reading import Training
 from latentclass.estimator._tuning import Tuned
 from latentclass.estimator._unlabelled import usual_factor
 from latentclass.lcm._flag_reader import FlagReader
+
+FOLDS_ANSWER = (
+    "The average uses the candidates finished so far; those not yet fitted to all rows answer by "
+    "their models of the folds. A fit with plan=plan_ has the same weights, and fits them to all "
+    "rows."
+)
+"""What Ctrl-C leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +80,8 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         is a model even after one second.
     families : "auto", list of str or dict of str to classifier, default="auto"
         What is tried. "auto": the families that suit the table. A list has names of families, a
-        dict unfitted classifiers of this library by names of your choice.
+        dict unfitted classifiers of this library by names of your choice. Both are tried cheapest
+        first.
     cv : int, splitter or iterable, default=5
         Number of folds, stratified by class and assigned by what the rows hold; or a scikit-learn
         splitter, or a list of (training, test) row numbers in which no row is tested twice, which
@@ -79,9 +93,9 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     plan : Plan or None, default=None
         `plan_` of another fit: its classifiers are compared again, without a clock. `families` and
         `time_budget` are not used then.
-    calibrate : bool, default=True
+    calibrate : bool or "auto", default=True
         Learn a temperature for the average on the held-out rows, and keep it if it lowers their
-        log-loss. The members have their own in any case.
+        log-loss; "auto" is the same as True. The members have their own in any case.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
         others. With "auto" every family is tried twice: with 0, and with a factor that gives all
@@ -103,7 +117,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     n_jobs : int or None, default=None
         Number of threads over blocks of rows. The result does not depend on it.
     verbose : int, default=0
-        1 prints a line for each candidate to standard error.
+        1 prints a line for each candidate, and one for the average, to standard error.
 
     Attributes
     ----------
@@ -112,13 +126,16 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     why_ : str
         The choice in plain words.
     plan_ : Plan
-        Repeats this result without a clock.
+        Repeats this result without a clock. After Ctrl-C it repeats the weights, and fits the
+        members to all rows.
     best_estimator_ : classifier
-        The candidate with the best held-out score, fitted to all rows.
+        The candidate with the best held-out score, fitted to all rows; if Ctrl-C came before that
+        fit, its model of the first fold.
     weights_ : dict of str to float
         Weight of each member of the average.
     interrupted_ : bool
-        Whether Ctrl-C ended the search.
+        Whether Ctrl-C ended the search, or the fits to all rows. Members that were not yet fitted
+        to all rows answer by their models of the folds.
     classes_ : array of shape (n_classes,)
         Class labels in sorted order.
     class_prior_ : array of shape (n_classes,)
@@ -225,23 +242,27 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         check_option("scoring", self.scoring, ("neg_log_loss", "accuracy"))
         check_option("combine", self.combine, ("weighted", "best"))
         check_inner_cv(self.cv)
-        if self.plan is not None and not isinstance(self.plan, Plan):
+        _check_seed(self.random_state)
+        if self.plan is None:
+            check_families(self.families)
+            return
+        if not isinstance(self.plan, Plan) or not self.plan.families:
+            found = "empty" if isinstance(self.plan, Plan) else type(self.plan).__name__
             raise ValueError(
-                f"plan is {type(self.plan).__name__}: pass `plan_` of a fitted "
-                "AutoLatentClassifier, or None."
+                f"plan is {found}: pass `plan_` of a fitted AutoLatentClassifier, or None."
             )
+        check_own("plan.families", self.plan.families)
 
     # ------------------------------------------------------------------ fit
 
-    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
+    def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:  # noqa: ARG002
+        # a candidate is no iteration: `verbose` has lines of its own
         began = time.monotonic()
         plan = self._make_plan(training)
         candidates = [
             Family(name, one).prepared(plan.seed, self.n_jobs)
             for name, one in plan.families.items()
         ]
-        for candidate in candidates:
-            candidate.estimator._check_parameters()
         end = None
         if self.plan is None and self.time_budget is not None:
             end = began + float(self.time_budget)
@@ -256,7 +277,15 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         search.run(candidates)
         if not search.done:
             self._raise_failure(search.trials)
-        return self._combine(training, search, plan, progress)
+        learned = self._combine(training, search, plan)
+        if self.verbose and search.history:
+            n_members = sum(weight > 0 for weight in search.weights())
+            search.report(
+                f"average of {n_members} of {len(search.done)}: held-out log-loss "
+                f"{search.log_loss:.4f}, accuracy {100 * search.accuracy:.1f} %, "
+                f"{time.monotonic() - began:.1f} s in all"
+            )
+        return learned
 
     def _make_plan(self, training: Training) -> Plan:
         if self.plan is not None:
@@ -279,9 +308,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         told = "; ".join(f"{trial.candidate.name}: {trial.reason}" for trial in trials)
         raise ValueError(f"No candidate could be fitted. {told}")
 
-    def _combine(
-        self, training: Training, search: Search, plan: Plan, progress: FitProgress | None
-    ) -> Learned:
+    def _combine(self, training: Training, search: Search, plan: Plan) -> Learned:
         """Fit those with weight to all rows, and average them."""
         weights = search.weights()
         best_one = search.best()
@@ -305,15 +332,12 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
         model = WeightedModels(tuple(members), np.array(shares), training.schema.n_levels)
         done = {trial.candidate.name for trial in search.done}
         board = make_leaderboard(search.trials, weights, plan)
-        history = search.history
-        if progress is not None and history:
-            progress.step(len(history), history[-1])
         evidence = model.evidence(training.table, self.n_jobs) + model.log_prior
         labelled = training.labelled
         log_p = np.logaddexp.reduce(evidence, axis=1)
         log_p[labelled] = evidence[labelled, training.y[labelled]]
         record = FitRecord(
-            history,
+            search.history,
             len(search.done),
             len(search.done) == len(search.trials),
             {},
@@ -384,10 +408,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
 
     def _warn(self, learned: Learned) -> None:
         if learned.attributes["interrupted_"]:
-            warn_user(
-                "The search was interrupted. The average uses the candidates finished so far, with "
-                "their models fitted to the folds."
-            )
+            warn_user(f"The search was interrupted. {FOLDS_ANSWER}")
 
     # ------------------------------------------------------------- attributes
 
@@ -407,7 +428,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
 
     @property
     def best_estimator_(self) -> Any:
-        """The candidate with the best held-out score, fitted to all rows."""
+        """The candidate with the best held-out score; see `interrupted_` for its rows."""
         check_is_fitted(self)
         return self._best
 
@@ -475,8 +496,20 @@ def tell_why(board: Leaderboard, search: Search, scoring: str) -> str:
     )
     left = [f"{name_in_words(row.family)}: {row.reason}" for row in board if row.log_loss is None]
     if left:
-        text += f"Left out: {'; '.join(left)}."
+        text += f"Left out: {'; '.join(left)}. "
+    if search.interrupted:
+        text += FOLDS_ANSWER
     return text.strip()
+
+
+def _check_seed(random_state: Any) -> None:
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={random_state!r} must be a whole number from 0 to {2**32 - 1}, a "
+            "RandomState, or None."
+        ) from None
 
 
 def _changed(estimator: GenerativeClassifier) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,11 @@ WITH_UNLABELLED = ", unlabelled rows"
 """What the name of such a candidate ends with."""
 
 
+TREES = ("hist_gradient_boosting", "extra_trees", "random_forest")
+TREE_SECONDS = 0.3
+"""Seconds of their fits, however few the rows; scikit-learn does not look at our clock."""
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """An unfitted classifier with a name."""
@@ -49,6 +54,13 @@ class Family:
         """Name of a candidate with the same kernels that takes no longer."""
         own = self.name.removesuffix(WITH_UNLABELLED)
         return CHEAPER.get(own) if own == self.name else own
+
+    @property
+    def least_seconds(self) -> float:
+        """What a fit takes at least, if it cannot be stopped; 0 for all that look at the clock."""
+        estimator = self.estimator
+        grows = isinstance(estimator, LatentVariableClassifier) and estimator.estimator in TREES
+        return TREE_SECONDS if grows else 0.0
 
     def learn(self, training: Training) -> Learned:
         """Fit it to rows; the estimator itself does not change."""
@@ -174,10 +186,23 @@ CHEAPEST_FIRST = (
     "LCMClassifierCV, EM",
     "LCMClassifierCV",
 )
-"""The candidates in the order in which "auto" tries them.
+"""The candidates in the order in which they are tried.
 
 The forest comes late for its cost: beside the extra trees it seldom adds much.
 """
+
+AS_COSTLY = {
+    "K2": "TAN",
+    "BAN": "TAN",
+    "HiddenNaiveBayes": "TAN",
+    "ProjectedNaiveBayes": "LatentVariableClassifier",
+    "FiniteMixtureNaiveBayes": "LatentVariableClassifier",
+    "MixtureNaiveBayes": "LatentVariableClassifier",
+    "LCMClassifier": "HybridLCMClassifier, small",
+    "BinaryLCMClassifier": "HybridLCMClassifier",
+    "BinaryLCMClassifierCV": "LCMClassifierCV",
+}
+"""For other classifiers of this library, a candidate that costs about as much."""
 
 CHEAPER = {
     "LatentVariableClassifier, forest": "LatentVariableClassifier, trees",
@@ -209,26 +234,78 @@ Chosen on the papers' tables, with 15 labels a class and with all labels.
 
 
 def choose_families(families: Any, schema: Schema) -> list[Family]:
-    """The candidates that `families` asks for: "auto", names, or classifiers by name."""
+    """The candidates that `families` asks for, the cheapest first.
+
+    That is "auto", names, or classifiers by name. Classifiers of equal cost keep their order.
+    """
+    check_families(families)
+    if isinstance(families, Mapping):
+        own = [Family(name, one) for name, one in families.items()]
+        return sorted(own, key=lambda one: _place(one.estimator))
     if isinstance(families, str) and families == "auto":
         offers = [offer for offer in OFFERS.values() if not offer.suits or offer.suits(schema)]
-        made = {name: one for offer in offers for name, one in offer.make().items()}
-        return [Family(name, made[name]) for name in CHEAPEST_FIRST if name in made]
+    else:
+        offers = [OFFERS[name] for name in _listed(families)]
+    made = {name: one for offer in offers for name, one in offer.make().items()}
+    return [Family(name, made[name]) for name in CHEAPEST_FIRST if name in made]
+
+
+def check_families(families: Any) -> None:
+    """Refuse what is neither "auto" nor names of families nor classifiers by name."""
+    if isinstance(families, str) and families == "auto":
+        return
+    if isinstance(families, Iterable) and not isinstance(families, Collection):
+        raise ValueError(f"families is {type(families).__name__}: pass a list of names, or a dict.")
+    if not len(_listed(families)):
+        raise ValueError("families is empty: pass 'auto' or at least one family.")
     if isinstance(families, Mapping):
-        return [_own(name, one) for name, one in families.items()]
-    if isinstance(families, str) or not isinstance(families, Iterable):
-        families = [families]
-    chosen = []
-    for name in families:
-        if name not in OFFERS:
+        check_own("families", families)
+        return
+    for name in _listed(families):
+        if not isinstance(name, str) or name not in OFFERS:
             raise ValueError(
                 f"families has {name!r}, which is not a family. Pass 'auto', some of "
                 f"{list(OFFERS)}, or a dict of names and unfitted classifiers."
             )
-        chosen += [Family(key, one) for key, one in OFFERS[name].make().items()]
-    if not chosen:
-        raise ValueError("families is empty: pass 'auto' or at least one family.")
-    return chosen
+
+
+def check_own(where: str, classifiers: Mapping[Any, Any]) -> None:
+    """Refuse what is no classifier of this library, or has wrong parameters."""
+    for name, one in classifiers.items():
+        if not isinstance(name, str):
+            raise ValueError(f"{where} has the name {name!r}: pass names as text.")
+        if isinstance(one, type) and issubclass(one, GenerativeClassifier):
+            raise ValueError(
+                f"{where}[{name!r}] is the class {one.__name__}: pass an unfitted classifier, such "
+                f"as {one.__name__}()."
+            )
+        if not isinstance(one, GenerativeClassifier):
+            kind = f"the class {one.__name__}" if isinstance(one, type) else type(one).__name__
+            raise ValueError(
+                f"{where}[{name!r}] is {kind}: pass an unfitted classifier of latentclass. Others "
+                "cannot complete rows, sample them or tell how probable they are; as the estimator "
+                "of a LatentVariableClassifier they can."
+            )
+        try:
+            one._check_parameters()
+        except ValueError as error:
+            raise ValueError(f"{where}[{name!r}]: {error}") from error
+
+
+def _listed(families: Any) -> Collection[Any]:
+    """A single name is a list of one."""
+    one = isinstance(families, str) or not isinstance(families, Collection)
+    return [families] if one else families
+
+
+def _place(estimator: GenerativeClassifier) -> int:
+    """Where `CHEAPEST_FIRST` has a classifier, by its class and by the one in its components."""
+    kind, inside = type(estimator), getattr(estimator, "estimator", None)
+    made = {name: one for offer in OFFERS.values() for name, one in offer.make().items()}
+    alike = [name for name in CHEAPEST_FIRST if type(made[name]) is kind]
+    same = [name for name in alike if getattr(made[name], "estimator", None) == inside]
+    found = [*same, *alike, AS_COSTLY.get(kind.__name__)][0]
+    return CHEAPEST_FIRST.index(found) if found else len(CHEAPEST_FIRST)
 
 
 def with_and_without_unlabelled(families: list[Family], factor: float) -> list[Family]:
@@ -242,13 +319,3 @@ def with_and_without_unlabelled(families: list[Family], factor: float) -> list[F
         return one.name.startswith(COSTLY) and one.name.endswith(WITH_UNLABELLED)
 
     return sorted(every, key=is_late)
-
-
-def _own(name: Any, estimator: Any) -> Family:
-    if not isinstance(estimator, GenerativeClassifier):
-        raise ValueError(
-            f"families[{name!r}] is {type(estimator).__name__}: pass an unfitted classifier of "
-            "latentclass. Others cannot complete rows, sample them or tell how probable they are; "
-            "as the estimator of a LatentVariableClassifier they can."
-        )
-    return Family(str(name), estimator)

@@ -25,14 +25,24 @@ from latentclass.estimator._reading import Training
 WARM: set[str] = set()
 """Names of candidates that this process has fitted: their kernels are there."""
 
-PROBE_ROWS = 1000
-"""With more than twice as many rows, the cost of a candidate is measured on this many first."""
+FEW_ROWS = 2000
+"""With more rows than this, the cost of a candidate is estimated on some of them first."""
 
-WARM_ROWS = 100
-"""Before that it is fitted to so many rows, which may compile its kernels."""
+PROBE_ROWS = 100
+"""The first of these samples has so many rows. A fit to as many goes before it where kernels may
+have to be compiled."""
+
+PROBE_GROWTH = 4
+"""Each sample is so many times as large as the one before."""
+
+PROBE_SHARE = 0.1
+"""A third sample or a later one may take such a share of the time that is left."""
 
 PATIENCE = 1.2
 """Shares of the time that is left, dealt evenly, that one fold may take."""
+
+BRIEF = 0.1
+"""What takes no more seconds is timed twice: the machine may have been busy for a moment."""
 
 FIRST_SHARE = 0.6
 """Share of the time left that a fit to all rows may take if the folds keep what it chose.
@@ -78,6 +88,10 @@ class Candidate(Protocol):
     def cheaper(self) -> str | None:
         """Name of a candidate with the same kernels that takes no longer."""
 
+    @property
+    def least_seconds(self) -> float:
+        """What a fit takes at least, if it cannot be stopped; 0 for all that look at the clock."""
+
     def learn(self, training: Training) -> Learned:
         """Fit it to rows."""
 
@@ -95,7 +109,7 @@ class Trial:
     Attributes
     ----------
     candidate : Candidate
-    status : {"done", "not started", "too slow", "failed"}
+    status : {"done", "not started", "too slow", "failed", "interrupted"}
         Only one that is "done", with all its folds, can get weight.
     reason : str
         Why it is not done.
@@ -172,6 +186,9 @@ class Search:
     history: list[float] = field(default_factory=list)
     interrupted: bool = False
     _weights: FloatArray = field(default_factory=lambda: np.empty(0), init=False)
+    _judging: float = field(
+        default=0.0, init=False
+    )  # seconds; the average's temperature takes no more
 
     @property
     def done(self) -> list[Trial]:
@@ -200,7 +217,7 @@ class Search:
                 raise
             self.interrupted = True
             for trial in self.trials:
-                if trial.status != "done" and not trial.reason:
+                if trial.status == "not started" and not trial.reason:
                     trial.reason = "the search was interrupted"
 
     def _show(self, trial: Trial) -> None:
@@ -252,7 +269,7 @@ class Search:
     def log_loss(self) -> float:
         """Held-out log-loss of the average."""
         metric = LogLoss(self.training.y[self.folds.row], self.folds.weight)
-        return -metric.score(self.mixed())
+        return max(0.0, -metric.score(self.mixed()))  # 0.0 first: it is not -0.0
 
     @property
     def accuracy(self) -> float:
@@ -268,6 +285,7 @@ class Search:
             if left <= 0:
                 trial.reason = NO_TIME
                 return
+            self._refuse_if_slow(trial.candidate.least_seconds * self._n_fits, left)
             self._refuse_after_cheaper(trial, left)
             with time_limit(time.monotonic() + left if np.isfinite(left) else None):
                 self._probe(trial, left)
@@ -277,14 +295,21 @@ class Search:
             trial.status = "too slow"
             trial.reason = str(error) or "a fold took longer than its share of the time left"
         except KeyboardInterrupt:
+            trial.status, trial.reason = "interrupted", "Ctrl-C ended the search while it was tried"
             raise
         except Exception as error:  # whatever is wrong with one candidate, the others can do
             trial.status, trial.reason = "failed", f"{type(error).__name__}: {error}"
-        if trial.status != "done":
-            trial.learned, trial.whole = [], None
+        finally:
+            if trial.status != "done":
+                trial.learned, trial.whole = [], None
+
+    @property
+    def _n_fits(self) -> int:
+        """Fits of a candidate that gets weight: each fold, and all rows."""
+        return self.folds.n_folds + 1
 
     def _left(self, limited: bool) -> float:
-        """Seconds that a candidate may take, those for the fit of the average kept back."""
+        """Seconds that a candidate may take; those to fit and judge the average are kept back."""
         if self.end is None or not limited:
             return float("inf")
         refit = sum(
@@ -292,7 +317,7 @@ class Search:
             for trial, weight in zip(self.done, self.weights(), strict=True)
             if weight > 0 and trial.whole is None
         )
-        return self.end - time.monotonic() - refit
+        return self.end - time.monotonic() - refit - self._judging
 
     def _refuse_after_cheaper(self, trial: Trial, left: float) -> None:
         """Refuse a candidate if one that takes no longer says that time will be short."""
@@ -306,26 +331,65 @@ class Search:
 
     def _is_cold(self, trial: Trial) -> bool:
         """Whether its first fit may compile kernels, which says nothing about the others."""
-        return not WARM & {trial.candidate.name, trial.candidate.cheaper}
+        candidate = trial.candidate
+        return not candidate.least_seconds and not WARM & {candidate.name, candidate.cheaper}
 
     def _probe(self, trial: Trial, left: float) -> None:
-        """Refuse a candidate whose cost on some of the rows says that time will be short."""
+        """Refuse a candidate whose cost on some of the rows says that time will be short.
+
+        A fit takes some time however few the rows are, and more for each row. So two samples are
+        timed, and the line through both leads to all rows. Far from them a small error is a large
+        one. So a larger sample is timed before a candidate is refused, if that takes little time.
+        """
         n_rows = len(self.training.y)
-        if n_rows <= 2 * PROBE_ROWS or not np.isfinite(left):
+        if n_rows <= FEW_ROWS or not np.isfinite(left):
             return
+        end = time.monotonic() + left
+        self._warm_up(trial)
+        n_fits = 1 if trial.candidate.chooses_once(self.training) else self._n_fits
+        # each row is in the fit to all rows, and in all folds but one
+        n_learned = n_rows if n_fits == 1 else self.folds.n_folds * n_rows
+        size, seconds = self._time_some(trial, PROBE_ROWS)
+        # more rows take no less, and the next sample at most this much more
+        self._refuse_if_slow(max(n_fits, PROBE_GROWTH) * seconds, end - time.monotonic())
+        wanted = PROBE_ROWS * PROBE_GROWTH
+        while True:
+            first, before = size, seconds
+            size, seconds = self._time_some(trial, wanted)
+            slope = max(seconds - before, 0.0) / (size - first)
+            left = end - time.monotonic()
+            # one fit must fit in even if all of its time grows with the rows: some cannot be ended
+            needed = n_fits * (seconds - slope * size) + slope * n_learned
+            needed = max(needed, seconds * n_rows / size)
+            wanted *= PROBE_GROWTH
+            is_dear = seconds + slope * (wanted - size) > PROBE_SHARE * left
+            if needed <= left:
+                return
+            if is_dear or wanted > n_rows / 2:
+                self._refuse_if_slow(needed, left)
+
+    def _warm_up(self, trial: Trial) -> None:
         if self._is_cold(trial):
-            self._learn(trial, self._some_rows(WARM_ROWS))
-        part = self._some_rows(PROBE_ROWS)
-        began = time.monotonic()
-        self._learn(trial, part)
-        each = (time.monotonic() - began) * n_rows / len(part.y)
-        once = trial.candidate.chooses_once(self.training)
-        self._refuse_if_slow(each * (1 if once else self.folds.n_folds + 1), left)
+            self._learn(trial, self._some_rows(PROBE_ROWS))
+
+    def _time_some(self, trial: Trial, n: int) -> tuple[int, float]:
+        """Number of rows, about `n`, and seconds of a fold that learns from them."""
+        part = self._some_rows(n)
+        tested = part.table.take(np.arange(len(part.y) // (self.folds.n_folds - 1)))
+        shortest = np.inf
+        for _ in range(2):
+            began = time.monotonic()
+            self._learn(trial, part).model.evidence(tested, None)
+            shortest = min(shortest, time.monotonic() - began)
+            if shortest > BRIEF:
+                break
+        return len(part.y), shortest
 
     def _some_rows(self, n: int) -> Training:
-        # the rows are in an order by content: every k-th one is as good as drawn
-        n_rows = len(self.training.y)
-        return self.training.take(np.arange(0, n_rows, max(n_rows // n, 1)))
+        """About so many rows, of each class its share."""
+        # within a class the rows are in an order by content: every k-th one is as good as drawn
+        by_class = np.argsort(self.training.y, kind="stable")
+        return self.training.take(np.sort(by_class[:: max(len(by_class) // n, 1)]))
 
     def _cross_validate(self, trial: Trial, limited: bool) -> None:
         folds, training = self.folds, self.training
@@ -349,18 +413,20 @@ class Search:
             predictions.append(time.monotonic() - began - fits[-1])
             if number >= cold:
                 each = float(np.mean(fits[cold:]) + np.mean(predictions[cold:]))
-                self._refuse_if_slow(each * (still - 1), self._left(limited))
+                needed = each * (still - 1) + self._judging
+                self._refuse_if_slow(needed, self._left(limited))
         trial.fit_seconds = float(np.mean(fits[cold:])) if first is None else first
         trial.predict_seconds = float(np.mean(predictions[cold:]))
         trial.seconds = each * folds.n_folds + trial.fit_seconds
+        began = time.monotonic()
         self._judge(trial, evidence)
+        self._judging = max(self._judging, time.monotonic() - began)
 
     def _learn_whole(self, trial: Trial, limited: bool) -> float | None:
         """Fit to all rows first if the folds keep what that chose. Returns the seconds."""
         if not trial.candidate.chooses_once(self.training):
             return None
-        if self._is_cold(trial):
-            self._learn(trial, self._some_rows(WARM_ROWS))
+        self._warm_up(trial)
         began = time.monotonic()
         share = FIRST_SHARE * self._left(limited)
         end = began + share if np.isfinite(share) else None
