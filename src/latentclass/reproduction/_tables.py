@@ -53,7 +53,7 @@ def make_table(entry: Entry, records: Sequence[Record]) -> TextTable:
 def run_notes(entry: Entry, records: Sequence[Record]) -> list[str]:
     """Return what is to be said of these records: settings, date, and what is far below."""
     profiles = list(dict.fromkeys(record.profile for record in records if record.profile))
-    dates = sorted({record.date for record in records if record.date})
+    dates = sorted({record.date for record in records if record.date and record.value})
     notes = [f"Profile {one}: {entry.profiles[one]}" for one in profiles]
     if dates:
         notes.append(f"Run on {dates[-1]}.")
