@@ -1,5 +1,6 @@
 """The contest of sizes."""
 
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose
 from latentclass import BinaryLCMClassifier, HybridLCMClassifier, LCMClassifierCV
 from latentclass.estimator._tuning import mean_and_error
 from latentclass.lcm import _steps
-from latentclass.lcm._auto_size import Contest, HeldRows, Sizes, compare
+from latentclass.lcm._auto_size import Contest, HeldRows, Sizes, choose_size, compare
 
 SIZES = Sizes((5, 1), (((2, 1), ()), ((10, 1), ()), ((5, 3), ()), ((10, 3), ((10, 1), (5, 3)))))
 
@@ -125,6 +126,44 @@ class TestContest:
         monkeypatch.setattr(Contest, "_hold_out", lambda *_: next(rest))
         contest = Contest(dealer=None, shares=np.zeros((5, 2)), n_steps=0)
         assert len(contest.losses(fit, usual)) == n_folds
+
+
+@dataclass
+class Settings:
+    size: tuple = (5, 1)
+
+    def sized(self, pair):
+        return Settings(pair)
+
+
+@dataclass
+class Fit:
+    settings: Settings = field(default_factory=Settings)
+
+
+@pytest.mark.parametrize(
+    ("gain", "surely", "tried", "best"),
+    [
+        # the standard error of every difference is about 0.1
+        (0.05, False, [(5, 1), (10, 1), (20, 1)], (20, 1)),
+        (0.05, True, [(5, 1), (10, 1)], (5, 1)),
+        (0.2, True, [(5, 1), (10, 1), (20, 1)], (20, 1)),
+        (-0.05, False, [(5, 1), (10, 1)], (5, 1)),
+    ],
+)
+def test_a_large_size_is_tried_after_a_smaller_one_that_helped(gain, surely, tried, best):
+    noise = np.tile([-0.5, 0.5], 13)
+    losses = {(5, 1): 1.0 + 0 * noise, (10, 1): 1.0 - gain + noise, (20, 1): 0.5 + noise}
+    seen = []
+
+    def measure(fit, against=None):
+        seen.append(fit.settings.size)
+        return [HeldRows(losses[fit.settings.size][None], np.ones(26))]
+
+    sizes = Sizes((5, 1), (((10, 1), ()), ((20, 1), ((10, 1),))), surely)
+    fit, _ = choose_size(Fit(), sizes, SimpleNamespace(losses=measure))
+    assert seen == tried
+    assert fit.settings.size == best
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,14 @@ class Sizes(NamedTuple):
     """Sizes to choose from: the usual one first, then further ones, and what each of these needs.
 
     `further` are pairs of a size and those of which one must be better than the usual size for it
-    to be tried: a large model is not tried if no smaller step in its direction helps.
+    to be tried: a large model is not tried if no smaller step in its direction helps. If `surely`,
+    it must be better by more than the standard error: where large models are dear, chance should
+    not lead to them.
     """
 
     usual: Pair
     further: tuple[tuple[Pair, tuple[Pair, ...]], ...] = ()
+    surely: bool = False
 
     @property
     def pairs(self) -> list[Pair]:
@@ -70,7 +73,7 @@ class Sizes(NamedTuple):
         for pair, needs in self.further:
             further.setdefault(given(pair), tuple(given(need) for need in needs))
         further.pop(given(self.usual), None)
-        return Sizes(given(self.usual), tuple(further.items()))
+        return Sizes(given(self.usual), tuple(further.items()), self.surely)
 
 
 def check_size(name: str, value: Any) -> None:
@@ -125,16 +128,18 @@ def choose_size(fit: F, sizes: Sizes, contest: Contest) -> tuple[F, list[HeldRow
     """The fit of the best size, and its losses."""
     usual = contest.losses(fit)
     best = fit, usual
-    gains: dict[Pair, float] = {}
+    helpful: set[Pair] = set()
     most = 0.0
     for pair, needs in sizes.further:
-        if needs and not any(gains.get(need, 0.0) > 0 for need in needs):
+        if needs and not helpful & set(needs):
             continue
         sized = replace(fit, settings=fit.settings.sized(pair))
         losses = contest.losses(sized, usual)
-        gains[pair], error = compare(usual, losses)
+        gain, error = compare(usual, losses)
         # rounded, since last digits depend on the order of sums
-        merit = round(gains[pair] - ERRORS * error, 9)
+        merit = round(gain - ERRORS * error, 9)
+        if (merit if sizes.surely else gain) > 0:
+            helpful.add(pair)
         if merit > most:
             best, most = (sized, losses), merit
     return best

@@ -21,6 +21,7 @@ SIZES = Sizes(
         ((40, 1), ((20, 1),)),
         ((40, 2), ((40, 1), (20, 2))),
     ),
+    surely=True,
 )
 """Sizes of models of many binary columns."""
 
@@ -44,7 +45,8 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
     ----------
     n_latent : "auto" or int, default=10
         Number of latent variables. "auto" is 10 or, if that lowers the log-loss on held-out rows by
-        more than its standard error, 5, 20 or 40, by short fits as in `HybridLCMClassifier`.
+        more than its standard error, 5, 20 or 40, by short fits as in `HybridLCMClassifier`. 40 are
+        tried only if 20 help by as much.
     n_components : "auto" or int, default=1
         Number of components; 1 is the paper's bLCM, more is its mbLCM. "auto" is 1 or, by the same
         rule, 2.

@@ -21,9 +21,6 @@ from latentclass.estimator._reading import Training
 SAMPLE = 5000.0
 """About the weight of a sample."""
 
-BATCH = 10_000.0
-"""About the weight of a batch of gradient training."""
-
 MANY = 4.0 * SAMPLE
 """With a total weight of at least this, the starts of EM take their first steps on a sample."""
 
@@ -75,14 +72,15 @@ class RowDealer:
         """
         return next(self._parts(1.0 - held, SAMPLE if weight is None else weight))
 
-    def batches(self, keep: FloatArray) -> Iterator[Training]:
+    def batches(self, keep: FloatArray, weight: float) -> Iterator[Training]:
         """Yield batches of the labelled rows, of which shares `keep` may be used, without end.
 
-        With few rows all of them are in one batch, which is the same object every time.
+        Each has about the given weight. With few rows all of them are in one batch, which is the
+        same object every time.
         """
         keep = np.where(self.training.labelled, keep, 0.0)
         while True:
-            for share in self._parts(keep, BATCH):
+            for share in self._parts(keep, weight):
                 if share is keep:
                     yield from repeat(self.take(keep))
                 yield self.take(share)

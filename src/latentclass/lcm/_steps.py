@@ -46,6 +46,14 @@ STARTED_NUMBERS = 5_000_000
 gradient steps follow. With few rows an average over all starts is better, since it is less sure of
 itself; with many, two starts give nearly the same answers."""
 
+LEAST_BATCH, MOST_BATCH = 1000.0, 10_000.0
+"""Bounds of about the weight of a batch of gradient training."""
+
+BATCH_NUMBERS = 50_000_000
+"""Numbers that a gradient step may compute for each start, by which its batch is limited: with many
+classes, columns or latent variables a step over all rows is dear, and little better than one over
+some of them."""
+
 LABEL_NOISES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Shares of labels that may be drawn at random, tried on the held-out rows."""
 
@@ -149,7 +157,9 @@ def climb_rows(fit: SteppedFit[P], dealer: RowDealer, keep: FloatArray, params: 
     """Yield the parameters after 0, 1, 2, ... gradient steps on shares `keep` of the rows."""
     training = dealer.training
     weight = float((training.weight * keep)[training.labelled].sum())
-    return fit.climb(dealer.batches(keep), weight, params)
+    dear = training.n_classes * fit.row_numbers
+    batch = min(MOST_BATCH, max(LEAST_BATCH, BATCH_NUMBERS / dear))
+    return fit.climb(dealer.batches(keep, batch), weight, params)
 
 
 def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> Choice:
