@@ -384,6 +384,8 @@ def test_what_the_table_check_flags_is_said(tmp_path):
     assert ended.err.endswith(
         f"Next: latentclass fit {path} --target churn --drop id --categorical zone\n"
     )
+    ended = run("check", path, "-t", "churn", "--decimal", ".")
+    assert f" {path} --target churn --decimal . --drop id" in ended.err.splitlines()[-1]
     found = run("check", path, "-t", "churn", "--json").json
     assert found["options"] == ["--drop", "id", "--categorical", "zone"]
     assert run("check", path, "-t", "chur").code == 1

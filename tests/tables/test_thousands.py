@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latentclass import read_table
+from latentclass.exceptions import TableWarning
 from latentclass.tables import open_table
 from latentclass.tables._kinds import join_kinds, kind_of
 
@@ -73,3 +74,18 @@ def test_numbers_with_marks_are_read_alike_in_chunks(cells, n_rows):
     cells = pa.array([cell or None for cell in cells], pa.string())
     parts = [kind_of(cells.slice(i, n_rows)) for i in range(0, len(cells), n_rows)]
     assert join_kinds(parts) == kind_of(cells)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("a;b\n1,173;x\n662;y\n;z\n", {}), ('a,b\n"1,173",x\n662,y\n', {"decimal": ","})],
+)
+def test_decimal_commas_that_look_like_thousands_are_told(text, options):
+    with pytest.warns(TableWarning, match=r"^a: 1,173 was read as 1\.173, but every comma"):
+        table = read_text(text, **options)
+    assert table["a"].to_pylist()[:2] == [1.173, 662]
+
+
+@pytest.mark.parametrize("text", ["a;b\n1,173;x\n2,662;y\n", "a;b\n1,173;x\n0,662;y\n3;z\n"])
+def test_columns_of_three_decimals_are_not_told(text):
+    assert read_text(text)["a"].to_pylist()[0] == 1.173

@@ -38,5 +38,11 @@ def check(data: str, target: str, **options: Any) -> None:
     else:
         out.show(*str(found).splitlines())
         if found.can_be_fitted:
-            words = ["latentclass", "fit", data, "--target", target, *found.options]
+            given = [
+                word
+                for name, value in options.items()
+                if value is not None and f"--{name}" not in found.options
+                for word in (f"--{name}", value)
+            ]
+            words = ["latentclass", "fit", data, "--target", target, *given, *found.options]
             out.say("", f"Next: {shlex.join(words)}")

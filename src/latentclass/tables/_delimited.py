@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from latentclass._warn import warn_user
+from latentclass.exceptions import TableWarning
 from latentclass.tables._chunks import rechunk
 from latentclass.tables._dialect import MISSING, Dialect
 from latentclass.tables._kinds import (
@@ -125,7 +127,25 @@ class DelimitedReader:
                 self._kinds = [kind for kind, _ in understood]
                 known = [values for _, values in understood]
                 arrays = list(pool.map(convert, columns, self._read_as(), known))
+            self._warn_of_commas(columns)
             return pa.Table.from_arrays(arrays, names=self.names)
+
+    def _warn_of_commas(self, columns: list[Any]) -> None:
+        """Say which columns were read with decimal commas that look like marks of thousands."""
+        kinds = zip(self.names, self._kinds or [], columns, strict=True)
+        for name, kind, cells in kinds if self.decimal == "," else ():
+            if kind != "grouped" or name in self.text:
+                continue
+            marked = pc.match_substring(cells, ",")
+            if pc.all(pc.or_(marked, pc.equal(cells, ""))).as_py():
+                continue  # 1,250 and 0,375: three decimals each
+            example = cells.filter(marked)[0].as_py().strip()
+            warn_user(
+                f"{name}: {example} was read as {example.replace(',', '.')}, but every comma in "
+                "this column has three digits after it, and other cells are whole numbers. If it "
+                "marks thousands, write the numbers of this column without it.",
+                TableWarning,
+            )
 
     def _read_whole(self) -> Any:
         options = self._options()
