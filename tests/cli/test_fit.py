@@ -400,10 +400,12 @@ def test_one_class_is_refused_before_any_work(tmp_path):
     ended = run("fit", path, "-t", "churn", "-o", tmp_path / "m.lc")
     assert ended.code == 1
     assert ended.err.splitlines()[1:] == [
-        "Error: All labels of 'churn' are 'no'. A model needs at least two classes."
+        "Error: All labels of 'churn' are 'no'. A model needs at least two classes: add rows of "
+        "others, or name another --target."
     ]
     ended = run("check", path, "-t", "churn")
     assert "Cannot be fitted yet: All labels are" in ended.out
+    assert ", 1 class (no " in ended.out
     assert "Next:" not in ended.err
 
 

@@ -289,7 +289,7 @@ def need_two_classes(y: Any, target: str) -> None:
     if len(labels) == 1:
         raise CommandError(
             f"All labels of {target!r} are {label_text(labels.pop())!r}. A model needs at least "
-            "two classes."
+            "two classes: add rows of others, or name another --target."
         )
 
 

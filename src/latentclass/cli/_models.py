@@ -94,7 +94,7 @@ def read_settings(name: str, entries: Sequence[str]) -> dict[str, Any]:
             )
         if key not in known:
             raise click.UsageError(
-                unknown(f"parameter of {name}", key, known), click.get_current_context()
+                unknown(f"parameter for {name} called", key, known), click.get_current_context()
             )
         settings[key] = read_value(text.strip())
     return settings

@@ -215,7 +215,8 @@ def _summary(check: TableCheck) -> str:
     words = [f"{rows.n_rows:,} rows, {len(check.columns):,} columns"]
     if rows.classes:
         some = ", ".join(f"{plain(label, NAME_WIDTH)} {n:,}" for label, n in rows.classes[:6])
-        words.append(f"{len(rows.classes):,} classes ({some}{', ...' * (len(rows.classes) > 6)})")
+        noun = "class" if len(rows.classes) == 1 else "classes"
+        words.append(f"{len(rows.classes):,} {noun} ({some}{', ...' * (len(rows.classes) > 6)})")
     if rows.n_unlabelled:
         words.append(f"{rows.n_unlabelled:,} unlabelled")
     if rows.n_duplicates:
