@@ -120,6 +120,23 @@ def test_latent_trees_have_edges_and_groups():
             assert all(one.column in words for words in latent.marks)
 
 
+def test_trees_without_groups_are_no_finding():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.choice(["u", "v"], 80) for name in "abc"})
+    y = np.repeat(["x", "y"], 40)
+    model = LatentTreeClassifier(random_state=0).fit(X, y)
+    assert set(model.latent_groups()["group"]) == {0}
+    found = describe_structure(model, read_rows(model, X, y, None))
+    assert found.findings == ()
+    assert found.sentence.startswith("No groups were found within a class: given the class, ")
+    # the same columns twice: now one class has groups
+    X["d"] = np.where(y == "y", X["a"], rng.choice(["u", "v"], 80))
+    model = LatentTreeClassifier(random_state=0).fit(X, y)
+    found = describe_structure(model, read_rows(model, X, y, None))
+    assert [one.title for one in found.findings] == ["Tree of class y", "Groups within class y"]
+    assert found.sentence.endswith(" No groups were found within class x.")
+
+
 def test_groups_are_described_by_what_most_of_them_have():
     shares = np.array([[0.95, 0.03, 0.02], [0.55, 0.25, 0.20]])
     words = group_words(["at most 1", "1 to 2", "above 2"], shares, np.array([0.4, 0.6]))

@@ -40,6 +40,7 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
     """The trees of the classes with their groups."""
     findings: list[Finding] = []
     n_latent = 0
+    without_groups = []
     for label, name in list(zip(model.classes_.tolist(), rows.classes, strict=True))[:MOST_TREES]:
         edges = model.tree_edges(label)
         if not edges:
@@ -47,6 +48,9 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
         states = dict(
             zip(model.latent_names_[label], model.trees_[label].latent_cardinalities, strict=True)
         )
+        if max(states.values()) == 1:
+            without_groups.append(f"class {cut(name)}")
+            continue
         n_latent += len(states)
         nodes, left = tree_nodes(edges, states)
         strongest = max(nodes[1:], key=lambda node: node.information or 0.0)
@@ -69,12 +73,20 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
                     max(len(groups) - MOST_LATENT, 0),
                 )
             )
+    if without_groups and not findings:
+        return Structure(
+            "No groups were found within a class: given the class, the columns look independent, "
+            "as naive Bayes takes them to be.",
+            (),
+        )
     if not findings:
         return Structure("No column varies, so the model has no tree.", ())
     sentence = (
         f"In each class the columns are the leaves of a tree of latent variables, {n_latent} in "
         "all. Each of these splits the rows of its class into groups."
     )
+    if without_groups:
+        sentence += f" No groups were found within {' and '.join(without_groups)}."
     return Structure(sentence, tuple(findings))
 
 
