@@ -23,9 +23,15 @@ def session():
     return Session(NaiveBayes().fit(X, y), X, y)
 
 
+def draw_groups():
+    """A table with a column twice, so that a latent tree finds groups within each class."""
+    X, y = draw_table()
+    return X.assign(same=X["colour"]), y
+
+
 @pytest.fixture(scope="module")
 def tree():
-    X, y = draw_table()
+    X, y = draw_groups()
     return LatentTreeClassifier(n_cuts=1, calibrate=False, random_state=0).fit(X, y)
 
 
@@ -175,13 +181,17 @@ def test_naive_bayes_knows_level_chances_as_every_model_does():
 
 
 def test_a_latent_variable_is_shown_renamed_and_kept_in_the_file(tree, tmp_path):
-    X, y = draw_table()
+    X, y = draw_groups()
     path = str(tmp_path / "tree.lc")
     latentclass.save(tree, path, about={"target": "wood"})
     model, about = latentclass.load(path), latentclass.describe_file(path)
     save = saver(model, path, about.about, about.sha256)
     session = Session(model, X, y, save=save)
-    label, name = next((y, names[0]) for y, names in model.latent_names_.items() if names)
+    label, name = next(
+        (y, names[0])
+        for y, names in model.latent_names_.items()
+        if max(model.trees_[y].latent_cardinalities, default=1) > 1
+    )
     shown = session.latent({"name": name})
     groups = [head for head in shown["heads"] if head.startswith("group")]
     assert (shown["of"], len(groups)) == (label, model.trees_[label].latent_cardinalities[0])
