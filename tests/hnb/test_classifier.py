@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.naive_bayes import CategoricalNB
 
+import latentclass
 from latentclass.datasets import load_dataset
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._search import FoundHierarchy
@@ -227,9 +229,11 @@ def test_rules_are_true_of_their_rows(leaning):
     assert "<table" in rules.to_html()
 
 
-def test_long_rules_name_the_variables_below(leaning):
+def test_long_rules_name_the_variables_below():
     """What a rule says of latent children's states, read as Python, is true of just its rows."""
-    X, y = leaning
+    words = np.random.default_rng(0).choice(["x", "y", "z"], (300, 3))
+    X = pd.DataFrame(words, columns=["left", "right", "coat"])
+    y = np.where((X["left"] == X["right"]) | (X["coat"] == "x"), "yes", "no")
     fitted = HNBClassifier(random_state=0).fit(X, y)
     assert any(
         child in fitted.n_states_ for pair in fitted.latent_children_.values() for child in pair
@@ -250,6 +254,38 @@ def test_long_rules_name_the_variables_below(leaning):
         assert np.array_equal(true, states[:, i] == 1.0), rule
     with pytest.raises(ValueError, match="max_length=-1"):
         fitted.rules(-1)
+
+
+def test_labels_drawn_at_random_are_not_believed():
+    """Rare combinations of many levels fit their own labels: the folds must not see that."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 12, (600, 4)).astype(str), columns=[*"abcd"])
+    y = rng.integers(0, 2, 600)
+    fitted = latentclass.HNBClassifier(random_state=0).fit(X[:200], y[:200])
+    proba = fitted.predict_proba(X[200:])
+    assert log_loss(y[200:], proba) < 0.75  # log 2 is 0.693
+    assert abs(fitted.calibration_["log_loss_after"] - np.log(2)) < 0.1
+
+
+def test_the_temperature_comes_from_the_folds_of_the_search(leaning, monkeypatch):
+    X, y = leaning
+    fits = []
+    learn = latentclass.HNBClassifier._learn
+    monkeypatch.setattr(
+        latentclass.HNBClassifier, "_learn", lambda *args: fits.append(1) or learn(*args)
+    )
+    for changed, n_fits in [
+        ({}, 1),
+        ({"calibrate": True}, 6),
+        # here the folds of the search say nothing about the model
+        ({"search": "published"}, 3),
+        ({"discriminative": True}, 3),
+        ({"n_models": 2}, 3),
+    ]:
+        fits.clear()
+        fitted = latentclass.HNBClassifier(random_state=0, **changed).fit(X, y)
+        assert len(fits) == n_fits, changed
+        assert fitted.calibration_["log_loss_before"] > 0
 
 
 def test_numbers_are_told_as_intervals():

@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hnb_reference import algorithm_3, partition
+from hnb_reference import algorithm_3, collapse_by_hand, partition
 from numpy.testing import assert_allclose
 
 from latentclass.engine import _content_folds as _row_parts
@@ -19,7 +19,7 @@ from latentclass.engine._content_folds import (
     distinct_rows,
     given_parts,
 )
-from latentclass.hnb import _search
+from latentclass.hnb import _search, _views
 from latentclass.hnb._hierarchy import (
     FilledHierarchy,
     Hierarchy,
@@ -29,7 +29,7 @@ from latentclass.hnb._hierarchy import (
     log_likelihood,
 )
 from latentclass.hnb._search import HierarchySettings, search_hierarchy
-from latentclass.hnb._states import pair_strength
+from latentclass.hnb._states import collapse_states, expected_counts, pair_strength
 
 
 def every_row(n_levels):
@@ -111,16 +111,43 @@ def test_given_parts_are_added_up():
     assert got == {(zero, 0): 3.0, (zero, 2): 4.0, (1 - zero, 1): 3.0}
 
 
-def accuracy_by_refitting(hierarchy, rows, folds, alpha, ignored=()):
-    """Fit naive Bayes of the top variables from the rows of each training part; no holes."""
-    tops = [v for v in hierarchy.tops if v not in ignored]
-    states = hierarchy.encode(rows.codes)[:, tops]
-    sizes = [hierarchy.sizes[v] for v in tops]
-    right = total = 0.0
+def trainings(rows, folds):
+    """Weight of each distinct row in the training part of each fold."""
     for f in range(folds.n_parts):
         left = np.zeros(len(rows.y))
         np.add.at(left, folds.row[folds.part == f], folds.weight[folds.part == f])
-        train = rows.weight - left
+        yield rows.weight - left
+
+
+def refitted_states(hierarchy, rows, train):
+    """The same pairs with states that some rows make; every combination is among them."""
+    again = Hierarchy(hierarchy.n_levels)
+    for latent in hierarchy.latents:
+        first, second = latent.children
+        codes, size = again.encode(rows.codes), again.sizes[second]
+        counts = np.zeros((again.sizes[first] * size, 2))
+        np.add.at(counts, (codes[:, first] * size + codes[:, second], rows.y), train)
+        assert np.all(counts.sum(axis=1) > 0)
+        states = np.empty(len(counts), dtype=np.int32)
+        groups = sorted(map(sorted, collapse_by_hand(counts, train.sum())))
+        for number, group in enumerate(groups):
+            states[group] = number
+        again = again.join(first, second, states.reshape(-1, size))
+    return again
+
+
+def accuracy_by_refitting(hierarchy, rows, folds, alpha, ignored=()):
+    """Fit naive Bayes of the top variables from the rows of each training part; no holes.
+
+    The hierarchy is one for all folds, or a list with one for each.
+    """
+    own = hierarchy if isinstance(hierarchy, list) else [hierarchy] * folds.n_parts
+    right = total = 0.0
+    for mine, train in zip(own, trainings(rows, folds), strict=True):
+        tops = [v for v in mine.tops if v not in ignored]
+        states = mine.encode(rows.codes)[:, tops]
+        sizes = [mine.sizes[v] for v in tops]
+        left = rows.weight - train
         for i in np.flatnonzero(left):
             score = []
             for k in range(2):
@@ -135,13 +162,8 @@ def accuracy_by_refitting(hierarchy, rows, folds, alpha, ignored=()):
     return right / total
 
 
-@pytest.mark.parametrize("search", ["subsets", "hill_climbing", "published"])
-def test_held_out_scores_are_those_of_refitting(search):
-    codes, y = coded(n_rows=150)
-    rows, n_levels, subsets, folds = prepared(
-        codes, y, n_parts=(1 if search == "hill_climbing" else 10, 5)
-    )
-    settings = HierarchySettings(search=search, alpha=0.7)
+def steps_of(rows, n_levels, subsets, folds, settings):
+    """The hierarchy after each step, and what the search found."""
     search = _search._Search(rows, n_levels, 2, subsets, folds, settings)
     hierarchies = [search.hierarchy]
     while search.step():
@@ -151,8 +173,56 @@ def test_held_out_scores_are_those_of_refitting(search):
     assert len(found.hierarchy.latents) >= 1
     assert {0, 1} in [set(latent.children) for latent in found.hierarchy.latents]
     assert np.all(np.diff(found.scores) >= 0)
-    for score, hierarchy in zip(found.scores, hierarchies, strict=True):
+    return zip(found.scores, hierarchies, strict=True)
+
+
+def test_published_scores_are_those_of_refitting_tables():
+    codes, y = coded(n_rows=150)
+    prepared_rows = prepared(codes, y)
+    rows, _, _, folds = prepared_rows
+    settings = HierarchySettings(search="published", alpha=0.7)
+    for score, hierarchy in steps_of(*prepared_rows, settings):
         assert_allclose(score, accuracy_by_refitting(hierarchy, rows, folds, 0.7), rtol=1e-9)
+
+
+@pytest.mark.parametrize("search", ["subsets", "hill_climbing"])
+def test_held_out_scores_are_those_of_refitting_states_and_tables(search, monkeypatch):
+    monkeypatch.setattr(_views, "MAX_CROSSED", 0)  # no states are made anew for a partner
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 3, (600, 4)).astype(np.int32)
+    # each combination of the first two has a share of its own, so their groups are uncertain
+    share = rng.permutation(np.linspace(0.1, 0.9, 9))
+    y = (rng.random(600) < share[codes[:, 0] * 3 + codes[:, 1]]).astype(np.intp)
+    n_subsets = 1 if search == "hill_climbing" else 10
+    prepared_rows = prepared(codes, y, n_parts=(n_subsets, 5))
+    rows, _, _, folds = prepared_rows
+    settings = HierarchySettings(search=search, alpha=0.7)
+    differ = False
+    for score, hierarchy in steps_of(*prepared_rows, settings):
+        own = [refitted_states(hierarchy, rows, train) for train in trainings(rows, folds)]
+        differ |= any(
+            partition(mine.states.reshape(-1)) != partition(shared.states.reshape(-1))
+            for other in own
+            for mine, shared in zip(other.latents, hierarchy.latents, strict=True)
+        )
+        assert_allclose(score, accuracy_by_refitting(own, rows, folds, 0.7), rtol=1e-9)
+    assert differ  # otherwise this says nothing
+
+
+def test_columns_that_say_nothing_seem_to_say_nothing():
+    """Rare combinations fit their own labels. Judged by these rows, they would predict them all."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 12, (200, 4)).astype(np.int32)
+    y = rng.integers(0, 2, 200)
+    n_levels = (12,) * 4
+    marks = column_fingerprints(codes, y, np.ones(200), n_levels, 2)
+    rows = distinct_rows(codes, y, np.ones(200), marks, 0)
+    subsets, folds = assign_folds(rows, 10, 2), assign_folds(rows, 5, 1)
+    honest = search_hierarchy(rows, n_levels, 2, subsets, folds, HierarchySettings())
+    flattering = HierarchySettings(search="published")
+    fooled = search_hierarchy(rows, n_levels, 2, subsets, folds, flattering)
+    assert fooled.scores[-1] > 0.75
+    assert honest.scores[-1] < 0.6
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -242,8 +312,8 @@ def test_updated_strengths_are_those_of_a_new_search():
     hierarchy = search.hierarchy
     assert hierarchy.latents
     states = hierarchy.encode(rows.codes)
-    live = [s for s, slot in enumerate(search.slots) if slot is not None]
-    variables = [search.slots[s].variable for s in live]
+    live = [s for s, slot in enumerate(search.whole.slots) if slot is not None]
+    variables = [search.whole.slots[s].variable for s in live]
     for i in range(3):
         left = np.bincount(
             subsets.row[subsets.part == i], subsets.weight[subsets.part == i], len(rows.y)
@@ -262,14 +332,20 @@ def test_held_out_scores_with_holes_sum_them_out():
     rows, n_levels, subsets, folds = prepared(codes, y)
     search = _search._Search(rows, n_levels, 2, subsets, folds, HierarchySettings())
     assert search.step()
-    hierarchy = search.hierarchy
-    pairs = count_within(hierarchy, hierarchy.encode(rows.codes), rows.weight)
-    within = estimate_within(hierarchy, pairs, 1.0)
-    states = hierarchy.encode(rows.codes)
-    for f in range(5):
-        here = folds.part == f
-        left = np.bincount(folds.row[here], folds.weight[here], len(rows.y))
-        train = rows.weight - left
+    (latent,) = search.hierarchy.latents
+    first, second = latent.children
+    pair = np.where(
+        (rows.codes[:, first] >= 0) & (rows.codes[:, second] >= 0),
+        rows.codes[:, first] * 3 + rows.codes[:, second],
+        -1,
+    )
+    for fold, train in zip(search.folds, trainings(rows, folds), strict=True):
+        counts = np.zeros((2, 9))
+        np.add.at(counts, (rows.y[pair >= 0], pair[pair >= 0]), train[pair >= 0])
+        collapsed = collapse_states(counts.T, expected_counts(counts, 3), train.sum())
+        hierarchy = Hierarchy(n_levels).join(first, second, collapsed.reshape(3, 3))
+        states = hierarchy.encode(rows.codes)
+        within = estimate_within(hierarchy, count_within(hierarchy, states, train), 1.0)
         log_theta = []
         for k in range(2):
             row = []
@@ -281,9 +357,8 @@ def test_held_out_scores_with_holes_sum_them_out():
         model = FilledHierarchy(hierarchy, Tables(np.array(log_theta), within))
         own = [train[rows.y == k].sum() for k in range(2)]
         expected = log_likelihood(model, rows.codes) + np.log(np.array(own) / sum(own))
-        mine = search._fold == f
-        row = search._row[mine]
-        got = search._log_joint[:, mine].T
+        row = np.flatnonzero(rows.weight > train)
+        got = fold.log_joint.T
         assert_allclose(
             got[:, 1] - got[:, 0], expected[row, 1] - expected[row, 0], rtol=1e-7, atol=1e-9
         )
@@ -293,7 +368,7 @@ def test_small_blocks_and_one_part_at_a_time_change_nothing(monkeypatch):
     codes, y = coded(n_rows=300, holes=0.1)
     args = prepared(codes, y)
     whole = search_hierarchy(args[0], args[1], 2, args[2], args[3], HierarchySettings())
-    monkeypatch.setattr(_search, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(_views, "BLOCK_ENTRIES", 1)
     monkeypatch.setattr(_search, "PARTS_BYTES", 1)
     parts = search_hierarchy(args[0], args[1], 2, args[2], args[3], HierarchySettings())
     assert parts.scores == whole.scores

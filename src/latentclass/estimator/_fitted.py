@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -210,7 +210,7 @@ class FitRecord:
     log_likelihood: float
 
     @classmethod
-    def of(cls, result: EMResult[Any], log_likelihood: float) -> FitRecord:
+    def of(cls, result: EMResult[Any], log_likelihood: float) -> Self:
         """The record of one run of EM."""
         return cls(result.history, result.n_iter, result.converged, result.restarts, log_likelihood)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -16,12 +17,14 @@ from latentclass.discrete._base import CountClassifier, check_searched_columns
 from latentclass.discrete._training_rows import TrainingRows
 from latentclass.engine._parallel import computation
 from latentclass.estimator._bif import BifVariable, write_bif
+from latentclass.estimator._calibration import HeldOutRows
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
 from latentclass.estimator._latent_names import NamedLatents, Names
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
+from latentclass.estimator._reading import Training
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables, estimate_within
 from latentclass.hnb._learn import (
@@ -33,11 +36,25 @@ from latentclass.hnb._learn import (
 )
 from latentclass.hnb._model import AveragedHierarchies, HierarchyModel
 from latentclass.hnb._reader import MAX_LENGTH, HierarchyReader, top_parts
-from latentclass.hnb._search import FoundHierarchy, HierarchySettings
+from latentclass.hnb._search import HierarchySettings
 
 LEAST_MASS = 1e-6
 """Least pseudo-count of a combination within its state. A combination without rows is rare but not
 impossible, so that a row which shows it can be judged by its state."""
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchyRecord(FitRecord):
+    """How a fit went.
+
+    Attributes
+    ----------
+    left_out : HeldOutRows or None
+        Evidence of the search's folds about the labelled rows; None if the model is another one
+        than theirs.
+    """
+
+    left_out: HeldOutRows | None = None
 
 
 class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
@@ -197,13 +214,16 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
     The structure is learned from the labelled rows, each table from the rows in which the state is
     known.
 
+    Each fold of `cv` makes the states of a pair anew from its own training rows. What the folds say
+    of the rows that they test gives the temperature of `calibrate="auto"`.
+
     Where we differ from [1]_ (`as_published` gives its Algorithm 3 and maximum likelihood):
 
     - Pairs are ranked by the log of the chi-square tail, because the probability itself is 1 in
       floats for most pairs. Subsets then mostly agree on the strongest pair, so each proposes
       another one.
     - When a latent variable is joined again, its states may be made anew for its partner.
-    - At equal accuracy the log-loss decides.
+    - The folds have states of their own, and at equal accuracy the log-loss decides.
     - Equation (5) of the paper has its fraction upside down.
     - A combination without rows gets the state that fits what its columns say separately.
     - Tables are smoothed by `alpha`.
@@ -324,20 +344,13 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
 
     _few_folds = 2
 
-    def _learn_again(self, rows: TrainingRows, learned: Learned) -> Learned:
-        model = learned.model
-        assert isinstance(model, HierarchyModel | AveragedHierarchies)
-        members = model.members if isinstance(model, AveragedHierarchies) else (model,)
-        known = [FoundHierarchy(one.hierarchy, [], one.ignored) for one in members]
-        return self._learn(rows, None, known)
+    def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:
+        if not training.labelled.all():
+            return None
+        assert isinstance(learned.record, HierarchyRecord)
+        return learned.record.left_out
 
-    def _learn(
-        self,
-        rows: TrainingRows,
-        progress: FitProgress | None,
-        known: list[FoundHierarchy] | None = None,
-    ) -> Learned:
-        """Learn all hierarchies, or the tables of those that are known."""
+    def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
         if self.collapse == "exact" and rows.n_classes > 2:
             raise ValueError(
                 f'collapse="exact" is for two classes, but y has {rows.n_classes}: '
@@ -345,20 +358,18 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
             )
         folds = self._folds(rows)
         check_searched_columns("HNBClassifier", rows.coding)
-        found = [None] * self.n_models if known is None else known
         if self.n_models == 1:
-            return self._learn_one(rows, folds, progress, found[0])
+            return self._learn_one(rows, folds, progress)
         # the first is the model that n_models=1 would give
         more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
         members: list[HNBClassifier] = []
-        for seed, own in zip([self.random_state, *more.tolist()], found, strict=True):
+        for seed in [self.random_state, *more.tolist()]:
             one = self._with(n_models=1, calibrate=False, random_state=seed)
-            shown = None if members else progress
-            one._store(rows.source, one._learn_one(rows, folds, shown, own))
+            one._store(rows.source, one._learn_one(rows, folds, None if members else progress))
             members.append(one)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
-        record = FitRecord(
+        record = HierarchyRecord(
             longest.history_,
             longest.n_iter_,
             all(one.converged_ for one in members),
@@ -387,25 +398,23 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
         rows: TrainingRows,
         folds: IndexArray | int,
         progress: FitProgress | None,
-        found: FoundHierarchy | None,
     ) -> Learned:
-        """A single hierarchy, which may be known."""
+        """A single hierarchy."""
         alpha = float(self.alpha)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        if found is None:
-            found = find_hierarchy(
-                rows.sample,
-                HierarchySettings(
-                    self.pair_measure,
-                    self.collapse == "exact",
-                    self.search,
-                    alpha,
-                    bool(self.select_features),
-                ),
-                n_candidates=int(self.n_candidates),
-                folds=folds,
-                seed=seed,
-            )
+        found = find_hierarchy(
+            rows.sample,
+            HierarchySettings(
+                self.pair_measure,
+                self.collapse == "exact",
+                self.search,
+                alpha,
+                bool(self.select_features),
+            ),
+            n_candidates=int(self.n_candidates),
+            folds=folds,
+            seed=seed,
+        )
         hierarchy = found.hierarchy
         top_weight, pairs, support = rows.sum(partial(count_states, hierarchy))
         params, result, _ = self._run_em(
@@ -424,7 +433,9 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
             )
         model = HierarchyModel(np.exp(log_pi), rows.coding, filled, support, found.ignored)
         attributes = {"cv_scores_": found.scores, "shrinkage_": shrinkage, "_members": []}
-        return Learned(model, FitRecord.of(result, rows.log_likelihood(model)), attributes)
+        left_out = None if self.discriminative else found.left_out
+        record = HierarchyRecord.of(result, rows.log_likelihood(model))
+        return Learned(model, replace(record, left_out=left_out), attributes)
 
     # ------------------------------------------------------------------ reading
 

@@ -1,6 +1,6 @@
 """Compiled loops of the search for a hierarchy: counts, held-out scores, and groups of states.
 
-An entry is a row with a weight in one fold. The score of a model is its accuracy on held-out rows
+The score of a model is its accuracy on held-out rows
 (Score(H | D) in Algorithm 1 of Langseth and Nielsen 2006), where
 
     log P(k, row) = log P(k) + sum over the top variables v of log P(evidence on v | k)
@@ -35,19 +35,16 @@ def add_counts(
 
 
 @_compiled
-def add_logs(
-    log_joint: FloatArray, fold: CodeArray, row: CodeArray, evidence: CodeArray, table: FloatArray
-) -> None:
-    """Add log P(evidence | class) in each entry's fold; `table` is (folds, K, evidence)."""
+def add_logs(log_joint: FloatArray, row: CodeArray, evidence: CodeArray, table: FloatArray) -> None:
+    """Add log P(evidence | class) of each tested row; `table` is (K, evidence)."""
     for k in range(log_joint.shape[0]):
-        for e in range(len(fold)):
-            log_joint[k, e] += table[fold[e], k, evidence[row[e]]]
+        for e in range(len(row)):
+            log_joint[k, e] += table[k, evidence[row[e]]]
 
 
 @_compiled
 def exchange_logs(
     log_joint: FloatArray,
-    fold: CodeArray,
     row: CodeArray,
     first: CodeArray,
     first_table: FloatArray,
@@ -59,10 +56,10 @@ def exchange_logs(
     """`log_joint` with a new top variable in place of two, each given by its evidence and table."""
     out = np.empty_like(log_joint)
     for k in range(log_joint.shape[0]):
-        for e in range(len(fold)):
-            f, r = fold[e], row[e]
-            value = log_joint[k, e] - first_table[f, k, first[r]] - second_table[f, k, second[r]]
-            out[k, e] = value + new_table[f, k, new[r]]
+        for e in range(len(row)):
+            r = row[e]
+            value = log_joint[k, e] - first_table[k, first[r]] - second_table[k, second[r]]
+            out[k, e] = value + new_table[k, new[r]]
     return out
 
 

@@ -1,17 +1,15 @@
 """The search for a hierarchy: which pair to join, into which states, and whether that helps.
 
 Algorithms 1 to 3 of Langseth and Nielsen (2006). Everything is counted on distinct rows, which are
-assigned to parts (see `engine._content_folds`). Three kinds of counts serve the whole search:
-
-- levels by class and fold, which give the tables of every fold, and so the held-out accuracy;
-- pairs of levels by class and part, which give all measures of dependence given the class;
-- combinations of a candidate pair by class, from which its states are made (see `_states`).
+assigned to parts (see `engine._content_folds`). The folds of the held-out accuracy make states of
+their own (see `_views`); in the published search they have those that all rows made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,20 +18,13 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._content_folds import DistinctRows, FoldWeights
 from latentclass.engine._counts import column_blocks, level_offsets, pair_counts
 from latentclass.engine._logspace import log_normalise
+from latentclass.estimator._calibration import HeldOutRows
 from latentclass.hnb._hierarchy import Hierarchy
-from latentclass.hnb._states import collapse_states, pair_strength
-
-IMPOSSIBLE = -1e6
-"""Stands for log 0 in held-out scores, which are updated by adding and subtracting."""
+from latentclass.hnb._states import collapse_states, expected_counts, pair_strength
+from latentclass.hnb._views import FoldView, Joined, Pair, Slot, View, pair_codes
 
 PARTS_BYTES = 2**26
 """Size of a block of columns' pair counts in all parts."""
-
-BLOCK_ENTRIES = 2**22
-"""Entries of one block of rows while counting."""
-
-MAX_CROSSED = 512
-"""Combinations up to which the states of a latent variable are made anew for a partner."""
 
 MAX_ROUNDS = 3
 """Rounds of proposals in one step. The next begins only if no proposal of the last one helps."""
@@ -68,32 +59,15 @@ class HierarchySettings:
 class FoundHierarchy(NamedTuple):
     """A hierarchy, and held-out accuracies of naive Bayes and after each step.
 
-    `ignored` are the top variables that were left out: they say nothing about the class.
+    `ignored` are the top variables that were left out: they say nothing about the class. `left_out`
+    is the evidence of the folds about the rows that they test; None in the published search, whose
+    folds take their states from all rows.
     """
 
     hierarchy: Hierarchy
     scores: list[float]
     ignored: tuple[int, ...] = ()
-
-
-@dataclass
-class _Slot:
-    """A variable on top.
-
-    `evidence` is the state of each row. Where missing attributes leave the state open, it is the
-    number of states plus a row of `partial`: P(observed | state), scaled so that the largest is 1.
-    """
-
-    variable: int
-    size: int
-    evidence: CodeArray
-    partial: FloatArray
-
-    @property
-    def codes(self) -> CodeArray:
-        if not len(self.partial):
-            return self.evidence
-        return np.where(self.evidence < self.size, self.evidence, -1)
+    left_out: HeldOutRows | None = None
 
 
 class _Entries(NamedTuple):
@@ -123,18 +97,17 @@ def _entries(parts: FoldWeights, y: IndexArray, n_classes: int) -> _Entries:
 
 
 class _Candidate(NamedTuple):
-    """A pair of slots with states for it, and the held-out log tables (F + 1, K, evidence).
+    """A pair of places to join: the states from all rows, and how each fold joins it.
 
-    `revised` has the new states of latent variables among the two, by their number. `children` are
-    the two slots that are joined, with these new states.
+    `states` is the state of each combination of `pair`, the variables at the two places. Of these,
+    `revised` has new states of latent variables by their number.
     """
 
-    pair: tuple[int, int]
+    places: tuple[int, int]
+    pair: Pair
     states: CodeArray
-    slot: _Slot
-    table: FloatArray
     revised: dict[int, CodeArray]
-    children: tuple[_Slot, _Slot]
+    folds: list[Joined]
 
 
 def search_hierarchy(
@@ -163,7 +136,8 @@ def search_hierarchy(
     search = _Search(rows, n_levels, n_classes, subsets, folds, settings)
     while search.step():
         pass
-    return FoundHierarchy(search.hierarchy, search.scores, tuple(sorted(search.ignored)))
+    ignored = tuple(sorted(search.ignored))
+    return FoundHierarchy(search.hierarchy, search.scores, ignored, search.left_out())
 
 
 class _Search:
@@ -181,77 +155,45 @@ class _Search:
         self._kernels = _kernels
         self.rows, self.settings, self.n_classes = rows, settings, n_classes
         self.subsets = _entries(subsets, rows.y, n_classes)
-        self.folds = _entries(folds, rows.y, n_classes)
         self.hierarchy = Hierarchy(n_levels)
         self.ignored: list[int] = []
-        self.slots: list[_Slot | None] = []
-        for j, r in enumerate(n_levels):
-            column = np.ascontiguousarray(rows.codes[:, j])
-            holes = column < 0
-            partial = np.ones((1, r)) if holes.any() else np.empty((0, r))
-            evidence = np.where(holes, r, column).astype(np.int32)
-            self.slots.append(_Slot(j, r, evidence, partial))
-        # tested entries: everything that is in some fold
-        tested = self.folds.part < folds.n_parts
-        self._row, self._fold = self.folds.row[tested], self.folds.part[tested]
-        self._weight = self.folds.weight[tested]
-        self._own = rows.y[self._row].astype(np.int32)
-        self._log_joint = np.tile(np.empty(0), (0, 0))
-        self._tables: list[FloatArray] = []
-        self._start_scores()
-        self._best = (self._accuracy(self._log_joint), self._log_score(self._log_joint))
+        self.whole = View(rows, rows.weight, n_levels, settings.alpha)
+        self.folds = [
+            FoldView(
+                rows,
+                folds.held(number, len(rows.y)),
+                n_levels,
+                n_classes,
+                settings.alpha,
+                exact=settings.exact,
+            )
+            for number in range(folds.n_parts)
+        ]
+        self._own = np.concatenate([fold.own for fold in self.folds])
+        self._weight = np.concatenate([fold.tested_weight for fold in self.folds])
+        self._n_tested = max(float(self._weight.sum()), 1e-300)
+        beginning = self._log_joint([fold.log_joint for fold in self.folds])
+        self._best = (self._accuracy(beginning), self._log_score(beginning))
         self.scores = [self._best[0]]
         self._strength: FloatArray | None = None
         # counts and states of proposed pairs, to be used again in the next step
-        self._counts: dict[tuple[int, int, int, int], tuple[FloatArray, FloatArray]] = {}
-        self._states: dict[tuple[int, int, int, int, int], CodeArray] = {}
-        self._below: dict[int, tuple[_Slot, _Slot]] = {}  # what each latent variable joins
+        self._counts: dict[tuple[tuple[int, int], ...], tuple[FloatArray, FloatArray]] = {}
+        self._states: dict[tuple[tuple[int, int], tuple[int, int], int], CodeArray] = {}
         weights = np.bincount(subsets.part, subsets.weight, subsets.n_parts + 1).astype(np.float64)
         self._subset_weight = _without(weights, subsets.n_parts).tolist()
 
     # ------------------------------------------------------------- held-out accuracy
 
-    def _start_scores(self) -> None:
-        n_folds = self.folds.n_parts
-        n_groups = (n_folds + 1) * self.n_classes
-        by_class = np.bincount(self.folds.group, self.folds.weight, n_groups)
-        by_class = by_class.reshape(n_folds + 1, self.n_classes).astype(np.float64)
-        train = (by_class.sum(axis=0) - by_class)[:n_folds]
-        total = np.maximum(train.sum(axis=1, keepdims=True), 1e-300)
-        with np.errstate(divide="ignore"):
-            log_prior = np.maximum(np.log(np.maximum(train, 0.0) / total), IMPOSSIBLE)
-        self._log_joint = np.ascontiguousarray(log_prior[self._fold].T)  # (K, entries)
-        for slot in self.slots:
-            assert slot is not None
-            table = self._fold_table(slot)
-            self._tables.append(table)
-            self._kernels.add_logs(self._log_joint, self._fold, self._row, slot.evidence, table)
-
-    def _fold_table(self, slot: _Slot) -> FloatArray:
-        """log P(evidence | class) of a variable in every fold's training rows."""
-        counts = self._count(self.folds, slot.evidence, slot.size)
-        return self._smooth(slot, counts)
-
-    def _count(self, entries: _Entries, codes: CodeArray, size: int) -> FloatArray:
-        """Weight by part, class and level, shape (n_parts + 1, K, size)."""
-        counts = np.zeros(((entries.n_parts + 1) * self.n_classes, size))
-        self._kernels.add_counts(counts, entries.group, entries.row, entries.weight, codes)
-        return counts.reshape(entries.n_parts + 1, self.n_classes, size)
-
-    def _smooth(self, slot: _Slot, counts: FloatArray) -> FloatArray:
-        train = np.maximum((counts.sum(axis=0) - counts)[:-1], 0.0) + self.settings.alpha
-        total = train.sum(axis=-1, keepdims=True)
-        share = np.divide(train, total, out=np.full_like(train, 1.0 / slot.size), where=total > 0)
-        if len(slot.partial):
-            share = np.concatenate([share, share @ slot.partial.T], axis=-1)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.maximum(np.log(share), IMPOSSIBLE))
+    @staticmethod
+    def _log_joint(parts: list[FloatArray]) -> FloatArray:
+        """log P(class, row) of the tested rows of all folds, (K, tested)."""
+        return np.concatenate(parts, axis=1)
 
     def _accuracy(self, log_joint: FloatArray) -> float:
         """Share of the tested weight that is given its own class; ties are shared."""
         right = self._kernels.weight_right(log_joint, self._own, self._weight)
         # rounded, so that the order of the sums decides nothing
-        return float(np.round(right / max(float(self._weight.sum()), 1e-300), 12))
+        return float(np.round(right / self._n_tested, 12))
 
     def _value(
         self, log_joint: FloatArray, least: tuple[float, float]
@@ -268,63 +210,76 @@ class _Search:
 
     def _standard_error(self, accuracy: float) -> float:
         """Of the held-out accuracy: a candidate with revised states must gain more than this."""
-        return float(np.sqrt(accuracy * (1.0 - accuracy) / max(float(self._weight.sum()), 1e-300)))
+        return float(np.sqrt(accuracy * (1.0 - accuracy) / self._n_tested))
 
     def _log_score(self, log_joint: FloatArray) -> float:
         if self.settings.search == "published":
             return 0.0
         posterior = log_normalise(np.ascontiguousarray(log_joint.T))
         own = np.maximum(posterior[np.arange(len(self._own)), self._own], -36.0)
-        return float(np.round(self._weight @ own / max(float(self._weight.sum()), 1e-300), 10))
+        return float(np.round(self._weight @ own / self._n_tested, 10))
+
+    def left_out(self) -> HeldOutRows | None:
+        """What the hierarchy says of rows that neither its states nor its tables have seen."""
+        if self.settings.search == "published":
+            return None
+        evidence = [(fold.log_joint - fold.log_prior[:, None]).T for fold in self.folds]
+        log_prior = [np.tile(fold.log_prior, (len(fold.own), 1)) for fold in self.folds]
+        return HeldOutRows(
+            np.concatenate(evidence),
+            self._own.astype(np.intp),
+            self._weight,
+            np.concatenate(log_prior),
+        )
 
     # --------------------------------------------------------------------- candidates
 
     def step(self) -> bool:
         """Add the best latent variable, or leave a variable out; false if neither helps."""
-        if self.n_classes == 1 or all(slot is None for slot in self.slots):
+        if self.n_classes == 1 or all(slot is None for slot in self.whole.slots):
             return False
         if self._strength is None:
             self._strength = self._all_strengths()
-        best: tuple[tuple[float, float], _Candidate, FloatArray] | None = None
+        best: tuple[tuple[float, float], _Candidate] | None = None
         for proposals in self._proposals():
-            for pair, i in proposals:
-                for candidate, log_joint in self._candidates(pair, i):
+            for places, i in proposals:
+                for candidate in self._candidates(places, i):
                     least = self._best if best is None else best[0]
                     if candidate.revised:
                         least = (least[0] + self._standard_error(least[0]), least[1])
+                    log_joint = self._log_joint([one.log_joint for one in candidate.folds])
                     value = self._value(log_joint, least)
                     if value is not None:
-                        best = (value, candidate, log_joint)
+                        best = (value, candidate)
             if best is not None:
                 break
         if self.settings.select and self._leave_out(self._best if best is None else best[0]):
             return True
         if best is None:
             return False
-        self._best, candidate, self._log_joint = best
+        self._best, candidate = best
         self.scores.append(self._best[0])
         self._accept(candidate)
         return True
 
     def _leave_out(self, least: tuple[float, float]) -> bool:
         """Leave out the variable without which the score is best, if that is above `least`."""
-        best: tuple[int, FloatArray] | None = None
-        for s, slot in enumerate(self.slots):
+        best: tuple[int, list[FloatArray]] | None = None
+        for s, slot in enumerate(self.whole.slots):
             if slot is None:
                 continue
-            log_joint = self._log_joint.copy()
-            self._kernels.add_logs(
-                log_joint, self._fold, self._row, slot.evidence, -self._tables[s]
-            )
-            value = self._value(log_joint, least)
+            parts = [fold.without(s) for fold in self.folds]
+            value = self._value(self._log_joint(parts), least)
             if value is not None:
-                least, best = value, (s, log_joint)
+                least, best = value, (s, parts)
         if best is None:
             return False
-        self._best, (s, self._log_joint) = least, best
+        self._best, (s, parts) = least, best
         self.scores.append(self._best[0])
-        self.ignored.append(self._slot(s).variable)
-        self.slots[s], self._tables[s] = None, np.empty(0)
+        self.ignored.append(self.whole.slot(s).variable)
+        self.whole.slots[s] = None
+        for fold, log_joint in zip(self.folds, parts, strict=True):
+            fold.leave_out(s, log_joint)
         assert self._strength is not None
         self._strength[:, s, :] = self._strength[:, :, s] = -np.inf
         return True
@@ -340,14 +295,14 @@ class _Search:
     def _strongest(self) -> list[tuple[tuple[int, int], int]]:
         """The strongest pair of each subset (step 3 (a) of Algorithm 3)."""
         assert self._strength is not None
-        flat, n = self._strength.reshape(len(self._strength), -1), len(self.slots)
+        flat, n = self._strength.reshape(len(self._strength), -1), len(self.whole.slots)
         places = enumerate(flat.argmax(axis=1).tolist())
         return [((place // n, place % n), i) for i, place in places if np.isfinite(flat[i, place])]
 
     def _single(self) -> Iterator[list[tuple[tuple[int, int], int]]]:
         """One pair at a time, the strongest first."""
         assert self._strength is not None
-        flat, n = self._strength[0].reshape(-1), len(self.slots)
+        flat, n = self._strength[0].reshape(-1), len(self.whole.slots)
         for place in np.argsort(-flat, kind="stable").tolist():
             if not np.isfinite(flat[place]):
                 return
@@ -360,7 +315,7 @@ class _Search:
         search would end with all others untried.
         """
         assert self._strength is not None
-        left, n = self._strength.reshape(len(self._strength), -1).copy(), len(self.slots)
+        left, n = self._strength.reshape(len(self._strength), -1).copy(), len(self.whole.slots)
         for _ in range(MAX_ROUNDS):
             proposals = []
             for i, strength in enumerate(left):
@@ -372,73 +327,39 @@ class _Search:
                 return
             yield proposals
 
-    def _candidates(self, pair: tuple[int, int], i: int) -> Iterator[tuple[_Candidate, FloatArray]]:
+    def _candidates(self, places: tuple[int, int], i: int) -> Iterator[_Candidate]:
         """The pair joined by subset i, and the same with new states of a latent variable in it.
 
-        The published search has the first alone.
+        The published search has the first alone, and the folds use its states.
         """
-        both = [self._slot(s) for s in pair]
-        yield self._try(pair, both[0], both[1], self._pair_states(both[0], both[1], i), {})
-        if self.settings.search == "published":
+        pair = self.whole.pair(places)
+        variable = len(self.hierarchy.sizes)
+        states = self._pair_states(*pair, i)
+        given = states if self.settings.search == "published" else None
+        joined = [fold.try_join(places, variable, states=given) for fold in self.folds]
+        yield _Candidate(places, pair, states, {}, joined)
+        if given is not None:
             return
         for place in (0, 1):
-            revised = self._revised(both, place, i)
-            if revised is not None:
-                slot, states, joined = revised
-                changed = [*both[:place], slot, *both[place + 1 :]]
-                yield self._try(pair, changed[0], changed[1], joined, {slot.variable: states})
+            anew = self.whole.revise(pair, place, partial(self._pair_states, i=i))
+            if anew is None:
+                continue
+            number = pair[place].variable
+            latent = self.hierarchy.latent(number)
+            assert latent is not None
+            if np.array_equal(anew.states, latent.states.reshape(-1)):
+                continue
+            joined = [fold.try_join(places, variable, revise=place) for fold in self.folds]
+            yield _Candidate(places, anew.pair, anew.joined, {number: anew.states}, joined)
 
-    def _revised(
-        self, both: list[_Slot], place: int, i: int
-    ) -> tuple[_Slot, CodeArray, CodeArray] | None:
-        """A latent variable of a pair with the states that its partner needs; the pair's states.
-
-        Its states were made for the class alone. Combinations that say the same about the class are
-        one state, even if they say something else together with the partner ("exactly two of
-        three"). So all its combinations are crossed with the partner's states, the result is
-        collapsed, and combinations that are alike in all of it become one state. None if that
-        changes nothing.
-        """
-        old, other = both[place], both[1 - place]
-        if old.variable not in self._below:
-            return None
-        first, second = self._below[old.variable]
-        n_pairs = first.size * second.size
-        if n_pairs == old.size or n_pairs * other.size > MAX_CROSSED:
-            return None
-        pairs = self._pair_codes(first, second)
-        whole = self._joined(first, second, np.arange(n_pairs, dtype=np.int32), pairs)
-        whole.variable = old.variable
-        crossed = (whole, other) if place == 0 else (other, whole)
-        table = self._pair_states(*crossed, i).reshape(crossed[0].size, crossed[1].size)
-        table = table if place == 0 else table.T
-        _, start, label = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(start)  # states are numbered in the order of the combinations
-        states = np.argsort(order).astype(np.int32)[label.reshape(-1)]
-        latent = self.hierarchy.latent(old.variable)
-        assert latent is not None
-        if np.array_equal(states, latent.states.reshape(-1)):
-            return None
-        slot = self._joined(first, second, states, pairs)
-        slot.variable = old.variable
-        table = table[start[order]]
-        return slot, states, (table if place == 0 else table.T).reshape(-1)
-
-    def _pair_states(self, first: _Slot, second: _Slot, i: int) -> CodeArray:
+    def _pair_states(self, first: Slot, second: Slot, i: int) -> CodeArray:
         """States for a pair from subset i (Algorithm 2)."""
-        key = (first.variable, first.size, second.variable, second.size)
+        key = (first.key, second.key)
         if key not in self._counts:
-            size = first.size * second.size
-            counts = self._count(self.subsets, self._pair_codes(first, second), size)
+            counts = self._count_in_subsets(pair_codes((first, second)), first.size * second.size)
             total = counts.sum(axis=0)
-            both = total.reshape(self.n_classes, first.size, second.size)
-            # for a combination without rows: the counts of all rows, and a little of what
-            # independence expects
-            by_class = np.maximum(total.sum(axis=1), 1e-300)
-            guess = both.sum(axis=2)[:, :, None] * both.sum(axis=1)[:, None, :]
-            guess = guess.reshape(self.n_classes, -1) / by_class[:, None] + 1e-9
             trains = np.maximum(_without(counts, self.subsets.n_parts), 0.0)
-            self._counts[key] = (trains, (total + 1e-3 * guess).T)
+            self._counts[key] = (trains, expected_counts(total, first.size))
         if (*key, i) not in self._states:
             trains, expected = self._counts[key]
             self._states[*key, i] = collapse_states(
@@ -446,86 +367,18 @@ class _Search:
             )
         return self._states[*key, i]
 
-    def _slot(self, s: int) -> _Slot:
-        slot = self.slots[s]
-        assert slot is not None
-        return slot
-
-    def _pair_codes(self, first: _Slot, second: _Slot) -> CodeArray:
-        a, b = first.codes, second.codes
-        pairs = a * np.int32(second.size) + b
-        if len(first.partial) or len(second.partial):
-            pairs = np.where((a >= 0) & (b >= 0), pairs, -1)
-        return pairs
-
-    def _try(
-        self,
-        pair: tuple[int, int],
-        first: _Slot,
-        second: _Slot,
-        states: CodeArray,
-        revised: dict[int, CodeArray],
-    ) -> tuple[_Candidate, FloatArray]:
-        """The candidate with its tables, and the held-out log joint probabilities with it.
-
-        It joins `first` and `second`, which are the pair's slots, or one of them revised.
-        """
-        pairs = self._pair_codes(first, second)
-        slot = self._joined(first, second, states, pairs)
-        table = self._fold_table(slot)
-        log_joint = self._kernels.exchange_logs(
-            self._log_joint,
-            self._fold,
-            self._row,
-            self._slot(pair[0]).evidence,
-            self._tables[pair[0]],
-            self._slot(pair[1]).evidence,
-            self._tables[pair[1]],
-            slot.evidence,
-            table,
-        )
-        shaped = states.reshape(first.size, second.size)
-        return _Candidate(pair, shaped, slot, table, revised, (first, second)), log_joint
-
-    def _joined(self, first: _Slot, second: _Slot, states: CodeArray, pairs: CodeArray) -> _Slot:
-        """The latent variable's evidence in each row."""
-        variable, size = len(self.hierarchy.sizes), int(states.max()) + 1
-        if not (len(first.partial) or len(second.partial)):
-            return _Slot(variable, size, states.take(pairs), np.empty((0, size)))
-        evidence = np.where(pairs >= 0, states[pairs], 0).astype(np.int32)
-        open_ = np.flatnonzero(pairs < 0)
-        width = second.size + len(second.partial)
-        partly, which = np.unique(
-            first.evidence[open_] * np.intp(width) + second.evidence[open_], return_inverse=True
-        )
-        # P(combination | state) does not depend on the class, so all rows may be used
-        seen = pairs >= 0
-        counts = np.bincount(pairs[seen], self.rows.weight[seen], len(states)) + max(
-            self.settings.alpha, 1e-6
-        )
-        within = np.zeros((len(states), size))
-        within[np.arange(len(states)), states] = counts
-        within /= within.sum(axis=0)
-        known_first = np.vstack([np.eye(first.size), first.partial])
-        known_second = np.vstack([np.eye(second.size), second.partial])
-        partial = np.empty((len(partly), size))
-        step = max(1, BLOCK_ENTRIES // len(states))
-        for start in range(0, len(partly), step):
-            a, b = np.divmod(partly[start : start + step], width)
-            both = known_first[a][:, :, None] * known_second[b][:, None, :]
-            partial[start : start + step] = both.reshape(len(a), -1) @ within
-        partial /= partial.max(axis=1, keepdims=True)
-        # where only one state is left, it is known
-        sure = (partial > 0).sum(axis=1) == 1
-        place = np.where(sure, partial.argmax(axis=1), size + np.cumsum(~sure) - 1)
-        evidence[open_] = place[which.reshape(-1)]
-        return _Slot(variable, size, evidence, partial[~sure])
+    def _count_in_subsets(self, codes: CodeArray, size: int) -> FloatArray:
+        """Weight by part, class and level, shape (n_parts + 1, K, size)."""
+        entries = self.subsets
+        counts = np.zeros(((entries.n_parts + 1) * self.n_classes, size))
+        self._kernels.add_counts(counts, entries.group, entries.row, entries.weight, codes)
+        return counts.reshape(entries.n_parts + 1, self.n_classes, size)
 
     # ------------------------------------------------------------------ pair measures
 
     def _all_strengths(self) -> FloatArray:
         """Strength of every pair above the diagonal in every subset, shape (subsets, n, n)."""
-        n, subsets = len(self.slots), self.subsets
+        n, subsets = len(self.whole.slots), self.subsets
         offsets = level_offsets(self.hierarchy.n_levels)
         strength = np.full((subsets.n_parts, n, n), -np.inf)
         level_bytes = 8 * self.n_classes * int(offsets[-1]) * subsets.n_parts
@@ -557,30 +410,35 @@ class _Search:
         return np.stack(parts) if len(parts) > 1 else parts[0][None]
 
     def _accept(self, candidate: _Candidate) -> None:
-        first, second = candidate.pair
-        children = (self._slot(first).variable, self._slot(second).variable)
+        first = candidate.places[0]
+        children = (candidate.pair[0].variable, candidate.pair[1].variable)
+        slot = self.whole.join(candidate.pair, candidate.states, len(self.hierarchy.sizes))
         for variable, states in candidate.revised.items():
             self.hierarchy = self.hierarchy.revise(variable, states)
-        self.hierarchy = self.hierarchy.join(*children, candidate.states)
-        self._below[candidate.slot.variable] = candidate.children
+        shaped = candidate.states.reshape(candidate.pair[0].size, candidate.pair[1].size)
+        self.hierarchy = self.hierarchy.join(*children, shaped)
+        self.whole.accept(candidate.places, candidate.pair, slot)
+        for fold, joined in zip(self.folds, candidate.folds, strict=True):
+            fold.take(candidate.places, joined)
         # variables that are no longer on top are not proposed again
-        self._counts = {k: v for k, v in self._counts.items() if not {k[0], k[2]} & {*children}}
-        self._states = {k: v for k, v in self._states.items() if not {k[0], k[2]} & {*children}}
-        self.slots[first], self.slots[second] = candidate.slot, None
-        self._tables[first], self._tables[second] = candidate.table, np.empty(0)
+        gone = {*children}
+        self._counts = {k: v for k, v in self._counts.items() if not {k[0][0], k[1][0]} & gone}
+        self._states = {k: v for k, v in self._states.items() if not {k[0][0], k[1][0]} & gone}
         assert self._strength is not None
-        for s in candidate.pair:
+        for s in candidate.places:
             self._strength[:, s, :] = self._strength[:, :, s] = -np.inf
-        others = np.array([s for s, x in enumerate(self.slots) if x is not None and s != first])
+        others = np.array(
+            [s for s, x in enumerate(self.whole.slots) if x is not None and s != first]
+        )
         if others.size:
-            found = self._strengths_of(candidate.slot, others)
+            found = self._strengths_of(slot, others)
             before = others < first
             self._strength[:, others[before], first] = found[:, before]
             self._strength[:, first, others[~before]] = found[:, ~before]
 
-    def _strengths_of(self, slot: _Slot, others: IndexArray) -> FloatArray:
+    def _strengths_of(self, slot: Slot, others: IndexArray) -> FloatArray:
         """Strength of a new variable with each of others, shape (subsets, len(others))."""
-        subsets, chosen = self.subsets, [self._slot(int(s)) for s in others]
+        subsets, chosen = self.subsets, [self.whole.slot(int(s)) for s in others]
         offsets = level_offsets([other.size for other in chosen])
         code = slot.codes[subsets.row]
         group = np.where(code >= 0, subsets.group * np.int32(slot.size) + code, -1)

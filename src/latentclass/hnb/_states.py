@@ -82,6 +82,19 @@ def collapse_states(
     return np.asarray(rank[inverse.reshape(-1)])
 
 
+def expected_counts(counts: FloatArray, n_first: int) -> FloatArray:
+    """Class weights by which combinations without rows get a state, shape (S, K).
+
+    Those of all rows, `counts` (K, S), and a little of what independence of the two variables
+    expects; the first has `n_first` levels.
+    """
+    both = counts.reshape(len(counts), n_first, -1)
+    by_class = np.maximum(counts.sum(axis=1), 1e-300)
+    guess = both.sum(axis=2)[:, :, None] * both.sum(axis=1)[:, None, :]
+    guess = guess.reshape(len(counts), -1) / by_class[:, None] + 1e-9
+    return np.asarray((counts + 1e-3 * guess).T)
+
+
 def _rounded(values: FloatArray, unit: float) -> FloatArray:
     """Values without the last digits, which depend on the order of sums."""
     step = _tie_step(unit)
