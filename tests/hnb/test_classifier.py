@@ -276,11 +276,11 @@ def test_the_temperature_comes_from_the_folds_of_the_search(leaning, monkeypatch
     )
     for changed, n_fits in [
         ({}, 1),
+        ({"n_models": 3}, 1),
         ({"calibrate": True}, 6),
         # here the folds of the search say nothing about the model
         ({"search": "published"}, 3),
         ({"discriminative": True}, 3),
-        ({"n_models": 2}, 3),
     ]:
         fits.clear()
         fitted = latentclass.HNBClassifier(random_state=0, **changed).fit(X, y)

@@ -362,6 +362,24 @@ def test_held_out_scores_with_holes_sum_them_out():
         assert_allclose(
             got[:, 1] - got[:, 0], expected[row, 1] - expected[row, 0], rtol=1e-7, atol=1e-9
         )
+        alone = train[row] == 0  # in no other fold
+        told = search.left_out()[row] + fold.log_prior
+        assert_allclose(told[alone], got[alone], rtol=1e-9, atol=1e-9)
+
+
+def test_a_row_in_several_folds_has_the_mean_of_what_they_say():
+    codes, y = coded(n_rows=60)
+    rows, n_levels, subsets, folds = prepared(codes, y, np.where(np.arange(60) == 7, 3.0, 1.0))
+    search = _search._Search(rows, n_levels, 2, subsets, folds, HierarchySettings())
+    heavy = rows.number[7]
+    parts = [
+        (fold.log_joint - fold.log_prior[:, None])[:, fold.tested == heavy].T
+        * fold.tested_weight[fold.tested == heavy]
+        for fold in search.folds
+        if heavy in fold.tested
+    ]
+    assert len(parts) > 1
+    assert_allclose(search.left_out()[heavy], np.sum(parts, axis=0)[0] / rows.weight[heavy], rtol=1e-9)
 
 
 def test_small_blocks_and_one_part_at_a_time_change_nothing(monkeypatch):

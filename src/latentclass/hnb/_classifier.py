@@ -28,10 +28,12 @@ from latentclass.estimator._reading import Training
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables, estimate_within
 from latentclass.hnb._learn import (
+    average_left_out,
     count_states,
     count_tops,
     find_hierarchy,
     learn_conditional,
+    left_out_rows,
     top_layout,
 )
 from latentclass.hnb._model import AveragedHierarchies, HierarchyModel
@@ -345,10 +347,9 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
     _few_folds = 2
 
     def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:
-        if not training.labelled.all():
-            return None
         assert isinstance(learned.record, HierarchyRecord)
-        return learned.record.left_out
+        # the folds of the search know nothing of rows without a label
+        return learned.record.left_out if training.labelled.all() else None
 
     def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
         if self.collapse == "exact" and rows.n_classes > 2:
@@ -363,10 +364,14 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
         # the first is the model that n_models=1 would give
         more = check_random_state(self.random_state).randint(2**31, size=self.n_models - 1)
         members: list[HNBClassifier] = []
+        left_out: list[HeldOutRows | None] = []
         for seed in [self.random_state, *more.tolist()]:
             one = self._with(n_models=1, calibrate=False, random_state=seed)
-            one._store(rows.source, one._learn_one(rows, folds, None if members else progress))
+            learned = one._learn_one(rows, folds, None if members else progress)
+            one._store(rows.source, learned)
+            assert isinstance(learned.record, HierarchyRecord)
             members.append(one)
+            left_out.append(learned.record.left_out)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
         record = HierarchyRecord(
@@ -375,6 +380,7 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
             all(one.converged_ for one in members),
             longest.restarts_,
             rows.log_likelihood(model),
+            average_left_out(left_out),
         )
         return Learned(model, record, {"_members": members})
 
@@ -433,9 +439,11 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
             )
         model = HierarchyModel(np.exp(log_pi), rows.coding, filled, support, found.ignored)
         attributes = {"cv_scores_": found.scores, "shrinkage_": shrinkage, "_members": []}
-        left_out = None if self.discriminative else found.left_out
         record = HierarchyRecord.of(result, rows.log_likelihood(model))
-        return Learned(model, replace(record, left_out=left_out), attributes)
+        if found.left_out is not None and not self.discriminative:
+            left_out = left_out_rows(rows.sample, model.class_prior, found.left_out)
+            record = replace(record, left_out=left_out)
+        return Learned(model, record, attributes)
 
     # ------------------------------------------------------------------ reading
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,9 @@ from latentclass.engine._content_folds import (
     distinct_rows,
     given_parts,
 )
+from latentclass.engine._logspace import log_normalise
+from latentclass.estimator._average import log_mean
+from latentclass.estimator._calibration import HeldOutRows
 from latentclass.hnb._conditional import (
     ConditionalProblem,
     NaiveTables,
@@ -44,6 +48,8 @@ def find_hierarchy(
 ) -> FoundHierarchy:
     """Search for the hierarchy; its variables are the active columns in their own order.
 
+    `left_out` has a line for each labelled row.
+
     `folds` is the fold of each labelled row (-1 for none), or the number of folds to draw.
     """
     n_levels = rows.n_levels
@@ -63,7 +69,8 @@ def find_hierarchy(
         first, second = (order[v] if v < n else v for v in latent.children)
         hierarchy = hierarchy.join(first, second, latent.states)
     ignored = tuple(sorted(order[v] if v < n else v for v in found.ignored))
-    return found._replace(hierarchy=hierarchy, ignored=ignored)
+    left_out = None if found.left_out is None else found.left_out[distinct.number]
+    return found._replace(hierarchy=hierarchy, ignored=ignored, left_out=left_out)
 
 
 def _split(
@@ -78,6 +85,29 @@ def _split(
     if isinstance(folds, int):
         return order, distinct, assign_folds(distinct, folds, salt=1)
     return order, distinct, given_parts(distinct, folds, rows.weight, int(folds.max()) + 1)
+
+
+def left_out_rows(rows: CodedRows, class_prior: FloatArray, left_out: FloatArray) -> HeldOutRows:
+    """What the folds of a search say of the labelled rows that they test."""
+    tested = np.flatnonzero(~np.isnan(left_out).any(axis=1))
+    with np.errstate(divide="ignore"):
+        log_prior = np.tile(np.log(class_prior), (len(tested), 1))
+    return HeldOutRows(left_out[tested], rows.y[tested], rows.weight[tested], log_prior)
+
+
+def average_left_out(parts: Sequence[HeldOutRows | None]) -> HeldOutRows | None:
+    """The same of several searches in the same rows, whose models are averaged.
+
+    They count alike here: which of them finds a row more probable, their folds do not know.
+    """
+    known = [one for one in parts if one is not None]
+    if len(known) < len(parts):
+        return None
+    log_prior = known[0].log_prior
+    mean = log_mean(np.stack([log_normalise(one.evidence + log_prior) for one in known]))
+    possible = np.isfinite(log_prior)
+    evidence = np.subtract(mean, log_prior, out=np.zeros_like(mean), where=possible)
+    return known[0]._replace(evidence=evidence)
 
 
 def learn_conditional(

@@ -18,7 +18,6 @@ from latentclass._types import CodeArray, FloatArray, IndexArray
 from latentclass.engine._content_folds import DistinctRows, FoldWeights
 from latentclass.engine._counts import column_blocks, level_offsets, pair_counts
 from latentclass.engine._logspace import log_normalise
-from latentclass.estimator._calibration import HeldOutRows
 from latentclass.hnb._hierarchy import Hierarchy
 from latentclass.hnb._states import collapse_states, expected_counts, pair_strength
 from latentclass.hnb._views import FoldView, Joined, Pair, Slot, View, pair_codes
@@ -60,14 +59,14 @@ class FoundHierarchy(NamedTuple):
     """A hierarchy, and held-out accuracies of naive Bayes and after each step.
 
     `ignored` are the top variables that were left out: they say nothing about the class. `left_out`
-    is the evidence of the folds about the rows that they test; None in the published search, whose
-    folds take their states from all rows.
+    is log p(row | class) up to a constant, (rows, K), from the folds that test the row; None in the
+    published search, whose folds take their states from all rows.
     """
 
     hierarchy: Hierarchy
     scores: list[float]
     ignored: tuple[int, ...] = ()
-    left_out: HeldOutRows | None = None
+    left_out: FloatArray | None = None
 
 
 class _Entries(NamedTuple):
@@ -219,18 +218,21 @@ class _Search:
         own = np.maximum(posterior[np.arange(len(self._own)), self._own], -36.0)
         return float(np.round(self._weight @ own / self._n_tested, 10))
 
-    def left_out(self) -> HeldOutRows | None:
-        """What the hierarchy says of rows that neither its states nor its tables have seen."""
+    def left_out(self) -> FloatArray | None:
+        """What the hierarchy says of rows that neither its states nor its tables have seen.
+
+        A row in several folds has the mean of what they say; one in none has NaN.
+        """
         if self.settings.search == "published":
             return None
-        evidence = [(fold.log_joint - fold.log_prior[:, None]).T for fold in self.folds]
-        log_prior = [np.tile(fold.log_prior, (len(fold.own), 1)) for fold in self.folds]
-        return HeldOutRows(
-            np.concatenate(evidence),
-            self._own.astype(np.intp),
-            self._weight,
-            np.concatenate(log_prior),
-        )
+        total = np.zeros((len(self.rows.y), self.n_classes))
+        weight = np.zeros(len(total))
+        for fold in self.folds:
+            evidence = (fold.log_joint - fold.log_prior[:, None]).T
+            total[fold.tested] += evidence * fold.tested_weight[:, None]
+            weight[fold.tested] += fold.tested_weight
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / weight[:, None])
 
     # --------------------------------------------------------------------- candidates
 

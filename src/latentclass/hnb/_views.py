@@ -190,9 +190,8 @@ class FoldView(View):
 
     Attributes
     ----------
-    own : array of shape (n_tested,)
-        Class of each tested row.
-    tested_weight : array of shape (n_tested,)
+    tested, tested_weight, own : arrays of shape (n_tested,)
+        The tested rows, their weights and classes.
     log_prior : array of shape (K,)
     log_joint : array of shape (K, n_tested)
     """
@@ -214,7 +213,7 @@ class FoldView(View):
         learned, tested = np.flatnonzero(self.weight > 0), np.flatnonzero(held > 0)
         self._row, self._group = learned.astype(np.int32), rows.y[learned].astype(np.int32)
         self._row_weight = self.weight[learned]
-        self._tested, self.tested_weight = tested.astype(np.int32), held[tested]
+        self.tested, self.tested_weight = tested.astype(np.int32), held[tested]
         self.own = rows.y[tested].astype(np.int32)
         self._states: dict[tuple[tuple[int, int], tuple[int, int]], CodeArray] = {}
         by_class = np.bincount(self._group, self._row_weight, n_classes)
@@ -225,7 +224,7 @@ class FoldView(View):
         self.log_joint[:] = self.log_prior[:, None]
         self._tables = [self._table(self.slot(s)) for s in range(len(n_levels))]
         for s, table in enumerate(self._tables):
-            self._kernels.add_logs(self.log_joint, self._tested, self.slot(s).evidence, table)
+            self._kernels.add_logs(self.log_joint, self.tested, self.slot(s).evidence, table)
 
     def try_join(
         self,
@@ -249,7 +248,7 @@ class FoldView(View):
         table = self._table(slot)
         log_joint = self._kernels.exchange_logs(
             self.log_joint,
-            self._tested,
+            self.tested,
             self.slot(places[0]).evidence,
             self._tables[places[0]],
             self.slot(places[1]).evidence,
@@ -272,7 +271,7 @@ class FoldView(View):
         """`log_joint` as if the variable at a place said nothing."""
         log_joint = self.log_joint.copy()
         table = -self._tables[place]
-        self._kernels.add_logs(log_joint, self._tested, self.slot(place).evidence, table)
+        self._kernels.add_logs(log_joint, self.tested, self.slot(place).evidence, table)
         return log_joint
 
     def leave_out(self, place: int, log_joint: FloatArray) -> None:
