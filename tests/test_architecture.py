@@ -20,6 +20,7 @@ ROOT = Path(latentclass.__file__).parent
 BASE = {
     "_axes",
     "_compat",
+    "_display",
     "_files",
     "_show",
     "_show_versions",

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass.evaluation._significance import groups_alike
 
 SHORT_LEAK = "Discretised on all rows: test folds leaked"
 
 
-class ErrorScatterDisplay:
+class ErrorScatterDisplay(Display):
     """Errors of two classifiers, one point per data set, as in Fig. 2 of the HNB paper.
 
     The error of the first classifier is on the x-axis, that of the second on the y-axis. Above the
@@ -35,6 +36,8 @@ class ErrorScatterDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per data set: dataset, and the error of each classifier under its name.
     points_ : matplotlib path collection
 
     Examples
@@ -68,6 +71,13 @@ class ErrorScatterDisplay:
         x, y = self.x_error, self.y_error
         return int(np.sum(x < y)), int(np.sum(x == y)), int(np.sum(x > y))
 
+    def _columns(self) -> list[tuple[str, Any]]:
+        return [
+            ("dataset", self.datasets),
+            (self.names[0], self.x_error),
+            (self.names[1], self.y_error),
+        ]
+
     def plot(self, ax: Any = None, *, annotate: bool = False) -> Self:
         """Draw into `ax`, or into a new figure; `annotate` adds the names of the data sets."""
         self.ax_, self.figure_ = make_axes(ax, figsize=(4.5, 4.5))
@@ -91,7 +101,7 @@ class ErrorScatterDisplay:
         return self
 
 
-class CriticalDifferenceDisplay:
+class CriticalDifferenceDisplay(Display):
     """Mean ranks on a line, with bars over classifiers that may be equal (Demsar 2006).
 
     Parameters
@@ -112,6 +122,8 @@ class CriticalDifferenceDisplay:
     groups : list of lists of int
         Classifiers under each bar, in the order of their ranks.
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per classifier: classifier, mean_rank, groups (the numbers of the bars above it).
 
     Examples
     --------
@@ -138,6 +150,13 @@ class CriticalDifferenceDisplay:
         self.alpha = alpha
         self.leaks = leaks
         self.groups = groups_alike(self.mean_ranks, difference)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        groups = [
+            " ".join(str(g) for g, group in enumerate(self.groups) if j in group)
+            for j in range(len(self.names))
+        ]
+        return [("classifier", self.names), ("mean_rank", self.mean_ranks), ("groups", groups)]
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or into a new figure."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.data._schema import Schema, Table
@@ -16,7 +17,7 @@ from latentclass.plots._model import class_codes, continuous_column, dense, fitt
 from latentclass.plots._style import class_colour, clear_spines, legend_beside, scatter_classes
 
 
-class BoundaryDisplay:
+class BoundaryDisplay(Display):
     """Decision regions of a classifier over two continuous columns.
 
     The colour shows the most probable class. It is paler where the model is less certain. Dark
@@ -42,6 +43,9 @@ class BoundaryDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per point of the grid: its two coordinates, and the probability of each class as
+        `P(class)`.
     surface_ : matplotlib image of the regions
     boundaries_ : list of matplotlib contour sets
     points_ : list of matplotlib path collections
@@ -142,6 +146,18 @@ class BoundaryDisplay:
             x, y_axis, posterior, model.classes_, names, points, class_codes(model, y, len(points))
         )
         return display.plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        down, across = np.meshgrid(self.y, self.x, indexing="ij")
+        chances = np.moveaxis(self.posterior, 2, 0)
+        return [
+            (self.names[0], across.ravel()),
+            (self.names[1], down.ravel()),
+            *(
+                (f"P({label})", chance.ravel())
+                for label, chance in zip(self.classes, chances, strict=True)
+            ),
+        ]
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
         """Draw into `ax`, or into a new figure; `legend` adds a legend of the classes."""

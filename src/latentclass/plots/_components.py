@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display, crossed
 from latentclass._types import FloatArray
 from latentclass.plots._heat_map import add_colour_bar, draw_heat_map, fits_numbers
 from latentclass.plots._model import continuous_names, fitted
 
 
-class ComponentsDisplay:
+class ComponentsDisplay(Display):
     """Heat map of the components of a mixture: one line per column or category of the table.
 
     The number in a cell is the mean of a continuous column in the component, or the probability of
@@ -36,6 +37,9 @@ class ComponentsDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per column (or category of one) and component: column, component, share, value,
+        deviation.
     image_ : matplotlib mesh
     texts_ : list of matplotlib texts
 
@@ -95,6 +99,16 @@ class ComponentsDisplay:
         whole = np.sqrt((variance + (mean - overall) ** 2) @ weights)[:, None]
         deviations = np.divide(mean - overall, whole, out=np.zeros_like(mean), where=whole > 0)
         return cls(mean, deviations, names, weights, model.latent_names_).plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        names, latent = crossed(self.names, self.latent_names)
+        return [
+            ("column", names),
+            ("component", latent),
+            ("share", np.tile(self.weights, len(self.names))),
+            ("value", self.values.ravel()),
+            ("deviation", self.deviations.ravel()),
+        ]
 
     def plot(self, ax: Any = None, *, numbers: bool | None = None, colorbar: bool = True) -> Self:
         """Draw into `ax`, or into a new figure.

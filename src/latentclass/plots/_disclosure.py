@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import load_pyplot
+from latentclass._display import Display, crossed
 from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
 from latentclass.plots._style import BLUE, GREY, draw_image
@@ -18,7 +19,7 @@ SET = ("1", "1.0", "True")  # the only category of a pixel that is always set
 BARS = 0.7  # height of the bars of the classes, where a stage is 1 wide
 
 
-class DisclosureDisplay:
+class DisclosureDisplay(Display):
     """What a model makes of a black and white image while it sees more and more of it.
 
     Each column of the picture is one stage. From top to bottom it shows the part of the image that
@@ -43,6 +44,9 @@ class DisclosureDisplay:
         Height and width of the image.
     figure_, ax_
         The figure, and its axes as an array of shape (4, n_stages). Set by `plot`.
+    frame : pandas DataFrame
+        One line per pixel of each image and stage, and one per class and stage: part ("seen",
+        "class", "expected" or "most probable"), stage, name (pixel or class), value.
 
     References
     ----------
@@ -115,6 +119,21 @@ class DisclosureDisplay:
             shape,
         )
         return display.plot(figure=figure)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        n_stages, n_pixels = self.seen.shape
+        parts = [
+            ("seen", range(n_pixels), self.seen),
+            ("class", self.classes.tolist(), self.posterior),
+            ("expected", range(n_pixels), self.expected),
+            ("most probable", range(n_pixels), self.most_probable),
+        ]
+        cells = [
+            (part, *cell)
+            for part, names, values in parts
+            for cell in zip(*crossed(range(n_stages), names), values.ravel(), strict=True)
+        ]
+        return list(zip(("part", "stage", "name", "value"), zip(*cells, strict=True), strict=True))
 
     def plot(self, figure: Any = None) -> DisclosureDisplay:
         """Draw into `figure`, or into a new one."""

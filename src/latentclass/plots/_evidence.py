@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
 from latentclass.plots._model import fitted
@@ -27,7 +28,7 @@ BEYOND = 1.15
 """Length of an infinite bar, in lengths of the longest finite one."""
 
 
-class EvidenceDisplay:
+class EvidenceDisplay(Display):
     """Bars of the weights of evidence about one row, the strongest on top.
 
     A bar to the right supports the class and has its colour. A bar to the left opposes it and is
@@ -47,6 +48,8 @@ class EvidenceDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per weight: evidence, weight.
     bars_ : matplotlib bar container
     texts_ : list of matplotlib texts
 
@@ -124,6 +127,9 @@ class EvidenceDisplay:
             float(explanation.prior_log_odds[row]),
         )
         return display.plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        return [("evidence", self.names), ("weight", self.weights)]
 
     def plot(self, ax: Any = None, *, n_top: int | None = N_TOP, colour: str = BLUE) -> Self:
         """Draw into `ax`, or into a new figure.

@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display, counts_or_none
 from latentclass._types import FloatArray
 from latentclass.plots._model import fitted
 from latentclass.plots._style import CLASS_NODE, GREY, draw_node, draw_nodes
 from latentclass.plots._tree_layout import TreeLayout, tree_heights
 
 
-class HierarchyDisplay:
+class HierarchyDisplay(Display):
     """The class on top, latent variables below it, and the columns at the bottom.
 
     Grey circles are latent variables, with their name and number of states. Squares are columns.
@@ -32,6 +33,9 @@ class HierarchyDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per edge: parent ("class" for the class), child, and the child's n_states if it is
+        a latent variable.
     lines_ : matplotlib line collection
         From the class to the top variables, then from each latent variable to its children. A line
         goes down, across and down again.
@@ -69,6 +73,19 @@ class HierarchyDisplay:
         model = fitted(model, "top_variables_", "latent_children_", "n_states_")
         return cls(model.top_variables_, model.latent_children_, model.n_states_).plot(ax)
 
+    def _edges(self) -> list[tuple[str, str]]:
+        """Parent and child, first those of the class, whose name is ""."""
+        pairs = [("", name) for name in self.tops]
+        return pairs + [(name, child) for name, both in self.children.items() for child in both]
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        edges = self._edges()
+        return [
+            ("parent", [parent or "class" for parent, _ in edges]),
+            ("child", [child for _, child in edges]),
+            ("n_states", counts_or_none([self.n_states.get(child) for _, child in edges])),
+        ]
+
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or into a new figure."""
         heights = tree_heights(self.tops, self.children)
@@ -81,10 +98,8 @@ class HierarchyDisplay:
         from matplotlib.collections import LineCollection
 
         self.places_ = {"": (0.5 * (len(columns) - 1), float(n_levels)), **layout.places}
-        pairs = [("", name) for name in tops]
-        pairs += [(name, child) for name, both in self.children.items() for child in both]
         self.lines_ = LineCollection(
-            [self._elbow(a, b) for a, b in pairs],
+            [self._elbow(a, b) for a, b in self._edges()],
             colors=GREY,
             linewidths=1.0,
             antialiaseds=False,  # otherwise a stretch that lines share would be darker

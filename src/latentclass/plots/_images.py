@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from latentclass._axes import load_pyplot
+from latentclass._display import Display, crossed
 from latentclass._types import FloatArray
 from latentclass._validation import check_number, check_option
 from latentclass.plots._disclosure import pixel_bits
@@ -18,7 +19,7 @@ N_NODES = 41
 """Number of points at which the probability of a pixel is averaged."""
 
 
-class ImagesDisplay:
+class ImagesDisplay(Display):
     """A grid of images. Each row of a table is an image, each column a pixel.
 
     `from_estimator` shows what a model of black and white images has learned: images sampled from
@@ -45,6 +46,8 @@ class ImagesDisplay:
         As given.
     figure_, ax_
         The figure, and its axes as an array of shape (n_lines, n_columns). Set by `plot`.
+    frame : pandas DataFrame
+        One line per pixel: image, title and side if there are titles, line, column, value.
 
     References
     ----------
@@ -174,6 +177,19 @@ class ImagesDisplay:
         titles = [f"{names[label[r]]} as {names[found[r]]}" for r in wrong]
         images = pixel_bits(model, dense(X)[wrong])
         return cls(images, shape, titles=titles, n_columns=min(10, max(1, len(wrong))))
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        height, width = self.shape
+        image, line, column = crossed(range(len(self.images)), range(height), range(width))
+        titles, sides = self.titles or (), self.line_titles or ()
+        return [
+            ("image", image),
+            *([("title", [titles[k] for k in image])] if titles else []),
+            *([("side", [sides[k // self.n_columns] for k in image])] if sides else []),
+            ("line", line),
+            ("column", column),
+            ("value", self.images.ravel()),
+        ]
 
     def plot(self, figure: Any = None) -> ImagesDisplay:
         """Draw into `figure`, or into a new one."""

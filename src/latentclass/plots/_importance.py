@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass._types import FloatArray
 from latentclass._validation import check_number
 from latentclass.plots._model import fitted
@@ -17,7 +18,7 @@ N_TOP = 20
 """Bars that are drawn unless asked otherwise."""
 
 
-class ImportanceDisplay:
+class ImportanceDisplay(Display):
     """Bars of the mean absolute weight of evidence of each column, the largest on top.
 
     Parameters
@@ -32,6 +33,8 @@ class ImportanceDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per column: column, importance.
     bars_ : matplotlib bar container
     texts_ : list of matplotlib texts
 
@@ -76,6 +79,9 @@ class ImportanceDisplay:
         order = importance.order()
         names = [importance.feature_names[j] for j in order]
         return cls(importance.values[order], names, importance.n_rows).plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        return [("column", self.names), ("importance", self.values)]
 
     def plot(self, ax: Any = None, *, n_top: int | None = N_TOP) -> Self:
         """Draw into `ax`, or into a new figure.

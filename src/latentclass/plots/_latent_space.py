@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import check_number
 from latentclass.plots._model import LCM_PARTS, class_codes, fitted
 from latentclass.plots._style import class_colour, clear_spines, legend_beside, scatter_classes
 
 
-class LatentSpaceDisplay:
+class LatentSpaceDisplay(Display):
     """Rows and classes over two latent variables.
 
     A point is a row as `transform` returns it: the mean of the latent variables given the observed
@@ -39,6 +40,9 @@ class LatentSpaceDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per row, then one per class for its ellipse: part ("row" or "class"), class, the
+        two coordinates, and for ellipses their standard deviations.
     points_ : list of matplotlib path collections
         The unlabelled rows, if there are any, then one collection per class.
     ellipses_ : list of matplotlib ellipses
@@ -114,6 +118,21 @@ class LatentSpaceDisplay:
             (model.latent_names_[chosen[0]], model.latent_names_[chosen[1]]),
         )
         return display.plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        labels = [None if k < 0 else self.classes[k] for k in self.codes]
+        unknown = np.full(self.points.shape, np.nan)
+        places = np.vstack([self.points, self.means])
+        deviations = np.vstack([unknown, self.deviations])
+        return [
+            ("part", ["row"] * len(labels) + ["class"] * len(self.classes)),
+            ("class", [*labels, *self.classes]),
+            *zip(self.names, places.T, strict=True),
+            *(
+                (f"deviation of {name}", d)
+                for name, d in zip(self.names, deviations.T, strict=True)
+            ),
+        ]
 
     def plot(self, ax: Any = None, *, n_deviations: float = 2.0, legend: bool = True) -> Self:
         """Draw into `ax`, or into a new figure.

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display, counts_or_none
 from latentclass.plots._model import fitted
 from latentclass.plots._style import GREY, draw_nodes
 from latentclass.plots._tree_layout import TreeLayout, tree_heights
@@ -16,7 +17,7 @@ WIDEST, THINNEST = 7.0, 0.4
 """Width, in points, of the edge with most information, and smallest width of any edge."""
 
 
-class LatentTreeDisplay:
+class LatentTreeDisplay(Display):
     """The latent variables of a class above, the columns below. Wide edges carry much information.
 
     Grey circles are latent variables, with their name and number of states. Squares are columns.
@@ -33,6 +34,9 @@ class LatentTreeDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per edge: parent, child, information, and the child's n_states if it is a latent
+        variable.
     lines_ : matplotlib line collection
         One line per edge.
     places_ : dict of str to tuple of float
@@ -69,6 +73,17 @@ class LatentTreeDisplay:
         states = model.trees_[label].latent_cardinalities if model.trees_ else ()
         names = model.latent_names_[label]
         return cls(edges, dict(zip(names, states, strict=True))).plot(ax)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        parents, children, information = (
+            zip(*self.edges, strict=True) if self.edges else ((), (), ())
+        )
+        return [
+            ("parent", parents),
+            ("child", children),
+            ("information", information),
+            ("n_states", counts_or_none([self.n_states.get(child) for child in children])),
+        ]
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or into a new figure."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display, crossed
 from latentclass._types import BoolArray, FloatArray
 from latentclass.plots._heat_map import add_colour_bar, draw_heat_map, fits_numbers
 from latentclass.plots._model import (
@@ -20,7 +21,7 @@ from latentclass.plots._model import (
 )
 
 
-class LoadingsDisplay:
+class LoadingsDisplay(Display):
     """Heat map of the standardised loadings: one line per column, one column per latent variable.
 
     A cell shows by how many of its standard deviations a column changes when the latent variable
@@ -50,6 +51,9 @@ class LoadingsDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per column (or question about one) and latent variable: column, latent, loading.
+        Where there is no edge, the loading is NaN.
     image_ : matplotlib mesh
     texts_ : list of matplotlib texts
     hatches_ : list of matplotlib rectangles
@@ -123,6 +127,14 @@ class LoadingsDisplay:
         edges = np.vstack([model.edges_, np.ones((len(asked), loadings.shape[1]), dtype=bool)])
         display = cls(loadings, edges, names, int(component), n_components, model.latent_names_)
         return display.plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        names, latent = crossed(self.names, self.latent_names)
+        return [
+            ("column", names),
+            ("latent", latent),
+            ("loading", np.where(self.edges, self.loadings, np.nan).ravel()),
+        ]
 
     def plot(self, ax: Any = None, *, numbers: bool | None = None, colorbar: bool = True) -> Self:
         """Draw into `ax`, or into a new figure.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass._types import BoolArray, FloatArray
 from latentclass.plots._model import (
     LCM_PARTS,
@@ -38,7 +39,7 @@ MANY_EDGES = 60
 """With more edges, all of them are drawn thinner."""
 
 
-class ModelGraphDisplay:
+class ModelGraphDisplay(Display):
     """The class on top, then the latent variables and the component variable, then the columns.
 
     All edges point downwards. The width of an edge from a latent variable shows how strongly the
@@ -68,6 +69,9 @@ class ModelGraphDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per edge: parent ("class", a latent variable, or "m", the component variable),
+        child, and the strength of edges from latent variables to columns.
     latent_lines_ : matplotlib line collection
         From latent variables to columns, in the order of `np.argwhere(edges)`.
     class_lines_, component_lines_ : matplotlib line collections
@@ -131,6 +135,17 @@ class ModelGraphDisplay:
         strengths = np.sqrt(np.vstack([squares, by_column]))
         edges = np.vstack([model.edges_, edges])
         return cls(strengths, edges, names, (), len(share), discrete, latent).plot(ax)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        columns = [*self.names, *self.logistic]
+        hidden = [*self.latent_names, *(["m"] if self.n_components > 1 else [])]
+        edges = [("class", child, np.nan) for child in (*hidden, *self.discrete)]
+        edges += [
+            (self.latent_names[k], columns[j], float(self.strengths[j, k]))
+            for j, k in np.argwhere(self.edges)
+        ]
+        edges += [("m", child, np.nan) for child in columns if self.n_components > 1]
+        return list(zip(("parent", "child", "strength"), zip(*edges, strict=True), strict=True))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into `ax`, or into a new figure."""

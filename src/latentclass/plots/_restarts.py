@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass.plots._model import fitted
 from latentclass.plots._style import BLUE, GREY, clear_spines
 
 
-class RestartsDisplay:
+class RestartsDisplay(Display):
     """The objective of every start, step by step.
 
     The starts that the model keeps are blue, and the best one is bold. Starts that were dropped
@@ -32,6 +33,8 @@ class RestartsDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per start and step: start, step, objective, kept, best.
     lines_ : list of matplotlib lines
         One per start, in the order of `histories`.
 
@@ -80,6 +83,15 @@ class RestartsDisplay:
         # the first of equal starts, as the engine ranks them
         best = next(s for s in np.flatnonzero(kept) if histories[s] == model.history_)
         return cls(histories, kept, int(best)).plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        steps = [
+            (start, step, value, bool(self.kept[start]), start == self.best)
+            for start, history in enumerate(self.histories)
+            for step, value in enumerate(history)
+        ]
+        names = ("start", "step", "objective", "kept", "best")
+        return list(zip(names, zip(*steps, strict=True), strict=True))
 
     def plot(self, ax: Any = None, *, gap: bool = False) -> Self:
         """Draw into `ax`, or into a new figure.

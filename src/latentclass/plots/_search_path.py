@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from latentclass._axes import make_axes
+from latentclass._display import Display
 from latentclass._types import FloatArray, IndexArray
 from latentclass.plots._model import fitted
 from latentclass.plots._style import class_colour, class_marker, clear_spines, legend_beside
 
 
-class SearchPathDisplay:
+class SearchPathDisplay(Display):
     """Cross-validated score against the number of latent variables.
 
     There is one line per number of components. A ring marks the chosen model. Its bar extends one
@@ -33,6 +34,9 @@ class SearchPathDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+    frame : pandas DataFrame
+        One line per candidate: n_latent, n_components, mean and standard deviation of the score,
+        chosen.
     lines_ : list of matplotlib lines
         One per number of components, smallest first.
     chosen_ : matplotlib path collection
@@ -110,6 +114,15 @@ class SearchPathDisplay:
             "log-loss" if loss else search.scoring,
         )
         return display.plot(ax, **plot_options)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        return [
+            ("n_latent", self.n_latent),
+            ("n_components", self.n_components),
+            (f"mean {self.score_name}", self.mean_score),
+            (f"std {self.score_name}", self.std_score),
+            ("chosen", np.arange(len(self.n_latent)) == self.best),
+        ]
 
     def plot(self, ax: Any = None, *, spread: bool = False) -> Self:
         """Draw into `ax`, or into a new figure; `spread` shades one standard deviation."""
