@@ -163,6 +163,10 @@ SHARED = {
     "average_posterior_": (
         "Mean P(c | x) of each component over the training rows for which it is the most probable: "
         "near 1 if the component is clearly separate, 0 if it has no such row.",
+        "Mean P(m | x) of each component over the training rows for which it is the most probable: "
+        "near 1 if the component is clearly separate, 0 if it has no such row.",
+        "For each latent variable, by name, the mean probability of each state over the training "
+        "rows for which it is the most probable.",
     ),
     "calibration_": (
         "With `calibrate`, the learned temperature and the held-out log-loss before and after "
@@ -182,6 +186,14 @@ SHARED = {
     "entropy_": (
         "Relative entropy of P(c | x) of the training rows: 1 if the component of each row is "
         "certain, 0 if all components are equally probable.",
+        "Relative entropy of P(m | x) of the training rows: 1 if the component of each row is "
+        "certain, 0 if all components are equally probable.",
+        "Relative entropy of the states of each latent variable, by name: 1 if its state is "
+        "certain in each training row, 0 if all states are equally probable. Without missing "
+        "cells all are 1.",
+        "Relative entropy of the states of each latent variable, by name: 1 if its state is "
+        "certain in each training row, 0 if all states are equally probable. A row counts "
+        "by its probability of the class.",
     ),
     "feature_names_in_": ("Names of the columns, if the table had names.",),
     "history_": (

@@ -61,6 +61,14 @@ class FittedModel(ABC):
         """Names of the columns of `latent`, from the names of the classes and the columns."""
         return labels
 
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:  # noqa: ARG002
+        """Of each discrete latent variable its share in each row, and the posterior of its states.
+
+        Shapes (n_rows,) and (n_rows, n_states). The share is 1 but for a variable that only rows of
+        one class have: for it, the posterior of the class.
+        """
+        return []
+
     def fold_codes(self, codes: Any) -> Any:
         """Codes of discrete columns by which rows are dealt to folds.
 

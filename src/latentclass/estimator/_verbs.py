@@ -66,6 +66,10 @@ class FittedVerbs:
         """Names of latent variables that the user gave; `NamedLatents` has them."""
         return {}
 
+    def _clarity(self, model: Any, rows: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Attributes about how clearly hidden states separate the rows; see `_clarity.py`."""
+        return {}
+
     def _fit_facts(self) -> dict[str, Any]:
         """How the fit went."""
         learned: Any = self

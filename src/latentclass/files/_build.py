@@ -44,6 +44,7 @@ PRIVATE = {
     "_best",
     "_calibration",
     "_gaps",
+    "_latent_clarity",
     "_members",
     "_model",
     "_n_rows",

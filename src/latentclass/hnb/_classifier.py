@@ -19,6 +19,7 @@ from latentclass.engine._parallel import computation
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._calibration import HeldOutRows
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._clarity import StateClarity
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._inner_folds import check_inner_cv, given_folds
 from latentclass.estimator._latent_names import NamedLatents, Names
@@ -59,7 +60,7 @@ class HierarchyRecord(FitRecord):
     left_out: HeldOutRows | None = None
 
 
-class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
+class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
     """Hierarchical naive Bayes: pairs of columns are joined by latent variables that read as rules.
 
     Naive Bayes counts twice what two columns both say, and misses what they say only together. Here
@@ -153,7 +154,7 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
     cut_points_ : dict of str to array
         Cut points of each continuous column.
     models_ : list of HNBClassifier
-        The fitted models that are averaged; with `n_models=1` this model alone. The next seven
+        The fitted models that are averaged; with `n_models=1` this model alone. The next nine
         attributes belong to a single model: with several, ask each of these. New names of latent
         variables stay in the model that they were given to.
     latent_names_ : tuple of str
@@ -162,6 +163,13 @@ class HNBClassifier(AsPublished, NamedLatents, CountClassifier):
         The two variables below each latent variable, in the order in which they were added.
     n_states_ : dict of str to int
         Number of states of each latent variable.
+    entropy_ : dict of str to float
+        Relative entropy of the states of each latent variable, by name: 1 if its state is certain
+        in each training row, 0 if all states are equally probable. Without missing
+        cells all are 1.
+    average_posterior_ : dict of str to array
+        For each latent variable, by name, the mean probability of each state over the training rows
+        for which it is the most probable.
     top_variables_ : list of str
         Columns and latent variables directly below the class.
     selected_features_ : list of str

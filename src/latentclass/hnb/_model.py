@@ -81,6 +81,12 @@ class HierarchyModel(DiscreteModel):
             return class_shares
         return np.hstack(latent_posterior(self.filled, self.coded(table), class_shares))
 
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+        """See `FittedModel`; without missing cells every state is certain."""
+        posterior = np.exp(self.log_posterior(table, self.log_prior, 1.0, None))
+        states = latent_posterior(self.filled, self.coded(table), posterior)
+        return [(np.ones(table.n_rows), one) for one in states]
+
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
         """`L1=0`, `L1=1` and so on: each state of each latent variable."""
         latents = self.hierarchy.latents

@@ -25,6 +25,7 @@ from latentclass.discrete._training_rows import TrainingRows
 from latentclass.estimator._average import Average
 from latentclass.estimator._bif import BifVariable, write_bif
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._clarity import StateClarity
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._parted import PartedTraining
@@ -47,7 +48,7 @@ MANY_COLUMNS = 200
 """From more columns on, a warning says that the search takes long."""
 
 
-class LatentTreeClassifier(AsPublished, NamedLatents, DiscreteClassifier):
+class LatentTreeClassifier(AsPublished, StateClarity, NamedLatents, DiscreteClassifier):
     """Latent tree classifier: each class has its own tree of latent variables.
 
     The columns are the leaves of a tree whose inner nodes are latent variables. A search finds one
@@ -154,6 +155,13 @@ class LatentTreeClassifier(AsPublished, NamedLatents, DiscreteClassifier):
         column varies.
     latent_names_ : dict of label to tuple of str
         Names of the latent variables of each class; see `rename_latents`.
+    entropy_ : dict of str to float
+        Relative entropy of the states of each latent variable, by name: 1 if its state is certain
+        in each training row, 0 if all states are equally probable. A row counts by
+        its probability of the class.
+    average_posterior_ : dict of str to array
+        For each latent variable, by name, the mean probability of each state over the training rows
+        for which it is the most probable.
     search_steps_ : dict of label to list of Step
         The steps of the search in each class: move, score (on the rows searched with), n_latent,
         n_parameters, n_judged, seconds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -113,21 +114,30 @@ class LatentTreeModel(DiscreteModel):
 
     def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:
         """P(class, state | observed cells) of every state of every latent variable."""
+        if not self.trees:
+            return super().latent(table, posterior, n_jobs)
+        share = posterior(table)
+        parts = [
+            np.hstack([part * share[span, k : k + 1] for k, part in self._states(table, span)])
+            for span in table.spans()
+        ]
+        return np.concatenate(parts)
+
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+        """See `FittedModel`: the latent variables of every class."""
+        share = np.exp(self.log_posterior(table, self.log_prior, 1.0, None))
+        return [(share[:, k], part) for k, part in self._states(table, slice(None))]
+
+    def _states(self, table: Table, span: slice) -> Iterator[tuple[int, FloatArray]]:
+        """Class and P(state | class, x) of each latent variable."""
         from latentclass.latent_tree._inference import group_rows, node_posteriors
 
         if not self.trees:
-            return super().latent(table, posterior, n_jobs)
-        share, spans = posterior(table), table.spans()
-        parts = []
-        for span in spans:
-            rows = group_rows(self.cut_sets[0].coarse(self.coding.encode(table.block(span))))
-            columns = [
-                part * share[span, k : k + 1]
-                for k, tree in enumerate(self.first_trees)
-                for part in node_posteriors(tree, rows)
-            ]
-            parts.append(np.hstack(columns))
-        return np.concatenate(parts)
+            return
+        rows = group_rows(self.cut_sets[0].coarse(self.coding.encode(table.block(span))))
+        for k, tree in enumerate(self.first_trees):
+            for part in node_posteriors(tree, rows):
+                yield k, part
 
     def named(self, _columns: list[str]) -> Names:
         """Names of the latent variables of each class."""

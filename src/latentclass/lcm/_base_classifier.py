@@ -13,6 +13,7 @@ from latentclass._validation import MOST_STARTS, MOST_STATES, check_number, chec
 from latentclass._warn import warn_user
 from latentclass.data._schema import Schema
 from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._clarity import ComponentClarity
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._reading import Training
@@ -23,7 +24,7 @@ from latentclass.lcm._model import LatentModel
 from latentclass.lcm._steps import choice_of
 
 
-class LatentClassifier(NamedLatents, GenerativeClassifier):
+class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
     """Base of latent classification models: common parameters and learned attributes.
 
     The attributes describe the best start.

@@ -122,6 +122,12 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         Share of each class.
     component_prior_ : array of shape (n_classes, n_components)
         Probability of each component given the class, P(m | y).
+    entropy_ : float
+        Relative entropy of P(m | x) of the training rows: 1 if the component of each row is
+        certain, 0 if all components are equally probable.
+    average_posterior_ : array of shape (n_components,)
+        Mean P(m | x) of each component over the training rows for which it is the most probable:
+        near 1 if the component is clearly separate, 0 if it has no such row.
     loadings_ : array of shape (n_components, n_continuous, n_latent)
         Change of each column with each latent variable. Transformed columns are scaled to their
         original mean and standard deviation, here and in `offsets_` and `noise_variances_`.

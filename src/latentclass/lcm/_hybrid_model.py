@@ -256,6 +256,18 @@ class HybridModel(LatentModel):
 
         return np.concatenate(list(map_blocks(visit, self._spans(table, self.n_classes), n_jobs)))
 
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+        """See `FittedModel`: the components of the best start, by the bound."""
+        params = take_starts(self.params, [0])
+        out = np.ones((table.n_rows, params.log_weight.shape[2]))
+        if out.shape[1] > 1:
+            for span in self._spans(table, 1):
+                bounds, _ = raise_bounds(params, self.columns.rows(table, span), moments=False)
+                joint = (bounds + params.log_weight[..., None])[0]
+                share = np.exp(log_normalise(joint.reshape(-1, joint.shape[2]).T))
+                out[span] = share.reshape(-1, *joint.shape[:2]).sum(axis=1)
+        return [(np.ones(len(out)), out)]
+
     # ------------------------------------------------------------- completion
 
     def level_chances(

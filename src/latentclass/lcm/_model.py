@@ -183,6 +183,19 @@ class LCMModel(LatentModel, GaussianModel):
             y = np.where(rng.random(len(y)) < self.label_noise, others, y)
         return super().sample_table(y, rng)
 
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+        """See `FittedModel`: the components of the best start."""
+        components, _ = to_components(take_starts(self.params, [0]))
+        _, n_classes, n_components = components.log_weight.shape
+        out = np.ones((table.n_rows, n_components))
+        if n_components > 1:
+            numeric, codes = table.block(slice(None))
+            values = self.scaling.values(numeric)
+            for part, joint in joint_parts(components, values, codes, self.level_offsets):
+                share = np.exp(log_normalise(joint))
+                out[part.rows] = share.reshape(-1, n_classes, n_components).sum(axis=1)
+        return [(np.ones(len(out)), out)]
+
     def latent(self, table: Table, posterior: Posterior, n_jobs: int | None) -> FloatArray:  # noqa: ARG002
         """E[z | observed cells] under the best start."""
         components, latent = to_components(take_starts(self.params, [0]))

@@ -21,11 +21,11 @@ from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
 from latentclass.estimator._calibration import HeldOutRows
 from latentclass.estimator._callbacks import FitProgress
+from latentclass.estimator._clarity import ComponentClarity
 from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
-from latentclass.mixture._clarity import measure_clarity
 from latentclass.mixture._classifier_fit import ClassifierFit, LabelledRows, left_out_rows
 from latentclass.mixture._classifier_model import LatentVariableModel
 from latentclass.mixture._component_classifiers import FittedClassifiers, check_estimator
@@ -51,7 +51,7 @@ class SearchRecord(FitRecord):
     left_out: HeldOutRows | None = None
 
 
-class LatentVariableClassifier(AsPublished, NamedLatents, GenerativeClassifier):
+class LatentVariableClassifier(AsPublished, ComponentClarity, NamedLatents, GenerativeClassifier):
     """Mixture with a classifier in each component: the latent variable classifier of [1]_.
 
         P(y | x) = sum_c P(c | x) P(y | c, x)
@@ -386,7 +386,6 @@ classifier or None, default="kernel_logistic_regression"
             rows, distinct, None if progress is None else progress.step
         )
         result, model = found.best, found.model
-        clarity = measure_clarity(model, table, distinct.weight)
         penalty = product.log_prior(flat_params(result.params.mixture), data.prior).sum()
         record = SearchRecord(
             result.history,
@@ -401,8 +400,6 @@ classifier or None, default="kernel_logistic_regression"
             "log_losses_": log_losses,
             "chosen_estimator_": found.recipe.estimator,
             "traces_": result.histories,
-            "entropy_": clarity.entropy,
-            "average_posterior_": clarity.average_posterior,
         }
         return Learned(model, record, attributes)
 

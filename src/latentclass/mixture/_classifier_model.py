@@ -156,10 +156,15 @@ class LatentVariableModel(FittedModel):
         """P(c | x) of the best model, its components by size."""
         del posterior  # of the classes
 
-        def visit(block: Block) -> FloatArray:
-            return np.exp(log_normalise(self._log_joint(block)[:, 0]))
+        return np.asarray(self.by_block(self._component_shares, table, n_jobs))
 
-        return np.asarray(self.by_block(visit, table, n_jobs)[:, self.order])
+    def _component_shares(self, block: Block) -> FloatArray:
+        share = np.exp(log_normalise(self._log_joint(block)[:, 0]))
+        return np.asarray(share[:, self.order])
+
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+        """See `FittedModel`: the components."""
+        return [(np.ones(table.n_rows), self._component_shares(table.block(slice(None))))]
 
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
         """Names of the components."""

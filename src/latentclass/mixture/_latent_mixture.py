@@ -27,6 +27,12 @@ from latentclass.engine._parallel import computation
 from latentclass.engine._product_mixture import MixtureParams
 from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._clarity import (
+    Clarity,
+    join_clarity,
+    measure_clarity,
+    part_clarity,
+)
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._latent_names import NamedLatents, is_own
 from latentclass.estimator._parted import read_parts
@@ -41,14 +47,7 @@ from latentclass.estimator._reading import (
 )
 from latentclass.estimator._review import warn_of_row_numbers
 from latentclass.estimator._verbs import FittedVerbs
-from latentclass.mixture._clarity import (
-    Clarity,
-    count_occupied,
-    measure_clarity,
-    one_class,
-    part_clarity,
-    warn_of_empty,
-)
+from latentclass.mixture._clarity import count_occupied, one_class, warn_of_empty
 from latentclass.mixture._latent_mixture_fit import MixtureFit, count_parameters, fitted_mixture
 from latentclass.mixture._parted_mixture import mixture_parts
 from latentclass.mixture._searches import SEARCHES, Rule, check_temperatures
@@ -354,7 +353,7 @@ class LatentMixture(
         found, criteria = self._mixture_fit.choose(data, read.rows, numbers, progress.step)
         self._warn_if_not_converged(found)
         model = fitted_mixture(found, data, read.schema)
-        clarity = measure_clarity(model, read.table, data.weight)
+        (clarity,) = measure_clarity(model, read.table, data.weight)
         log_likelihood = float(data.weight @ data.log_density(found.params))
         return self._attributes(model, found, data, read, clarity, log_likelihood, criteria)
 
@@ -381,7 +380,7 @@ class LatentMixture(
         found = self._mixture_fit.climb(problem, whole.prior, best.params, [], progress.step)
         self._warn_if_not_converged(found)
         model = fitted_mixture(found, data, read.schema)
-        clarity = reduce(Clarity.join, parted.map(partial(part_clarity, model)))
+        (clarity,) = reduce(join_clarity, parted.map(partial(part_clarity, model)))
         penalty = float(problem.known.log_prior(found.params)[0])
         log_likelihood = found.history[-1] * problem.total_weight - penalty
         return self._attributes(model, found, data, read, clarity, log_likelihood, criteria)

@@ -86,6 +86,12 @@ class FiniteMixtureModel(FittedModel):
         within = self.by_block(visit, table, n_jobs)
         return (posterior(table)[:, :, None] * within).reshape(table.n_rows, self.log_share.size)
 
+    def hidden_states(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+        """See `FittedModel`: the hidden variable of each class."""
+        joint = self._log_joint(table.block(slice(None)))
+        share = np.exp(log_normalise(log_sum_exp(joint) + self.log_prior))
+        return [(share[:, k], np.exp(log_normalise(joint[:, k]))) for k in range(self.n_classes)]
+
     def latent_names(self, labels: list[str], columns: list[str]) -> list[str]:
         """Each class with each state of the hidden variable."""
         del columns
