@@ -189,11 +189,7 @@ SHARED = {
         "Relative entropy of P(m | x) of the training rows: 1 if the component of each row is "
         "certain, 0 if all components are equally probable.",
         "Relative entropy of the states of each latent variable, by name: 1 if its state is "
-        "certain in each training row, 0 if all states are equally probable. Without missing "
-        "cells all are 1.",
-        "Relative entropy of the states of each latent variable, by name: 1 if its state is "
-        "certain in each training row, 0 if all states are equally probable. A row counts "
-        "by its probability of the class.",
+        "certain in each training row, 0 if all states are equally probable.",
     ),
     "feature_names_in_": ("Names of the columns, if the table had names.",),
     "history_": (
@@ -217,6 +213,12 @@ SHARED = {
     "parents_": ("Parents of each column, apart from the class.",),
     "restart_histories_": ("`history_` of every start.",),
     "restarts_": ("One entry per start: start, objective, n_iter, converged, reseeded, kept.",),
+    "rival_": (
+        "The best of the other kept starts that has found a different solution, if it is nearly as "
+        "good: `start`, `below` (difference of the objectives, summed over the rows; less than the "
+        "logarithm of 20) and `congruence` of the loadings (below 0.85; 1 if they are equal). Empty "
+        'if there is none. Only `select="average"` keeps several starts.',
+    ),
     "schema_": ("Names, kinds and categories of the columns.",),
     "temperature_": (
         "Divides log p(x | class) in prediction; 1 unless `calibrate` found a better one.",

@@ -242,7 +242,7 @@ class GenerativeClassifier(
                 "restarts_": record.restarts,
                 "log_likelihood_": record.log_likelihood,
                 **learned.attributes,
-                **self._clarity(learned.model, training),
+                **self._final_facts(learned, training),
             },
         )
 

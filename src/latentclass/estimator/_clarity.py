@@ -11,7 +11,7 @@ import numpy as np
 from latentclass._types import FloatArray
 from latentclass.data._schema import Table
 from latentclass.engine._numeric import divide
-from latentclass.estimator._fitted import FittedModel
+from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._latent_names import Names
 from latentclass.estimator._reading import Training
 
@@ -86,8 +86,8 @@ class ComponentClarity:
     entropy_: float
     average_posterior_: FloatArray
 
-    def _clarity(self, model: FittedModel, rows: Training) -> dict[str, Any]:
-        (found,) = measure_clarity(model, rows.table, rows.weight)
+    def _final_facts(self, learned: Learned, rows: Training) -> dict[str, Any]:
+        (found,) = measure_clarity(learned.model, rows.table, rows.weight)
         return {"entropy_": found.entropy, "average_posterior_": found.average_posterior}
 
     def _fit_facts(self) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class StateClarity:
 
     _named: Callable[[str], Names]  # `NamedLatents` has it
 
-    def _clarity(self, model: FittedModel, rows: Training) -> dict[str, Any]:
-        found = measure_clarity(model, rows.table, rows.weight)
+    def _final_facts(self, learned: Learned, rows: Training) -> dict[str, Any]:
+        found = measure_clarity(learned.model, rows.table, rows.weight)
         by_variable = {
             "entropy": [one.entropy for one in found],
             "average_posterior": [one.average_posterior for one in found],

@@ -66,8 +66,8 @@ class FittedVerbs:
         """Names of latent variables that the user gave; `NamedLatents` has them."""
         return {}
 
-    def _clarity(self, model: Any, rows: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Attributes about how clearly hidden states separate the rows; see `_clarity.py`."""
+    def _final_facts(self, learned: Any, rows: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Attributes that are measured once, when a fit is done; not in folds and searches."""
         return {}
 
     def _fit_facts(self) -> dict[str, Any]:

@@ -165,8 +165,7 @@ class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
         Number of states of each latent variable.
     entropy_ : dict of str to float
         Relative entropy of the states of each latent variable, by name: 1 if its state is certain
-        in each training row, 0 if all states are equally probable. Without missing
-        cells all are 1.
+        in each training row, 0 if all states are equally probable.
     average_posterior_ : dict of str to array
         For each latent variable, by name, the mean probability of each state over the training rows
         for which it is the most probable.

@@ -157,8 +157,7 @@ class LatentTreeClassifier(AsPublished, StateClarity, NamedLatents, DiscreteClas
         Names of the latent variables of each class; see `rename_latents`.
     entropy_ : dict of str to float
         Relative entropy of the states of each latent variable, by name: 1 if its state is certain
-        in each training row, 0 if all states are equally probable. A row counts by
-        its probability of the class.
+        in each training row, 0 if all states are equally probable.
     average_posterior_ : dict of str to array
         For each latent variable, by name, the mean probability of each state over the training rows
         for which it is the most probable.

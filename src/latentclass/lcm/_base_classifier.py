@@ -21,6 +21,7 @@ from latentclass.estimator._tuning import ENOUGH_TESTED
 from latentclass.exceptions import TableWarning
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
+from latentclass.lcm._rival import find_rival
 from latentclass.lcm._steps import choice_of
 
 
@@ -53,6 +54,7 @@ class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
 
     _model: LatentModel
     restart_histories_: list[list[float]]
+    rival_: dict[str, Any]
 
     def _check_parameters(self) -> None:
         self._check_size()
@@ -120,6 +122,26 @@ class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
         return int(check_random_state(self.random_state).randint(2**31))
 
     # ------------------------------------------------------ learned attributes
+
+    def _final_facts(self, learned: Learned, rows: Training) -> dict[str, Any]:
+        assert isinstance(learned.model, LatentModel)
+        solutions, restarts = learned.model.solutions, learned.record.restarts
+        kept = np.flatnonzero(restarts["kept"])
+        starts = kept[np.argsort(-restarts["objective"][kept], kind="stable")].tolist()
+        rival: dict[str, Any] = {}
+        if len(solutions) == len(starts) > 1 and rows.table.n_rows:  # `partial_fit` has no rows
+            # of rows in parts there is a sample
+            n_rows = int(learned.attributes.get("_n_rows", rows.table.n_rows))
+            total = float(rows.weight.sum()) * n_rows / rows.table.n_rows
+            rival = find_rival(solutions, starts, restarts["objective"], total)
+        return {**super()._final_facts(learned, rows), "rival_": rival}
+
+    def _fit_facts(self) -> dict[str, Any]:
+        facts = super()._fit_facts()
+        rival = vars(self).get("rival_")
+        if rival:
+            facts["a different solution is nearly as good"] = f"start {rival['start']} (rival_)"
+        return facts
 
     def _structure(self) -> dict[str, Any]:
         return {

@@ -329,6 +329,11 @@ class HybridLCMClassifier(MixedClassifier):
         One entry per start: start, objective, n_iter, converged, reseeded, kept.
     restart_histories_ : list of list of float
         `history_` of every start.
+    rival_ : dict
+        The best of the other kept starts that has found a different solution, if it is nearly as
+        good: `start`, `below` (difference of the objectives, summed over the rows; less than the
+        logarithm of 20) and `congruence` of the loadings (below 0.85; 1 if they are equal). Empty
+        if there is none. Only `select="average"` keeps several starts.
     power_transform_ : bool
         Whether continuous columns were transformed.
     n_steps_ : int

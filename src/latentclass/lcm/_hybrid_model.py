@@ -40,6 +40,7 @@ from latentclass.lcm._hybrid_posterior import (
 )
 from latentclass.lcm._logistic_bound import HybridRows, read_rows
 from latentclass.lcm._model import BestStart, LatentModel
+from latentclass.lcm._rival import Solution
 from latentclass.lcm._stick_breaking import Question
 
 PREDICT_METHODS = ("bound", "importance", "quadrature")
@@ -55,6 +56,9 @@ MOST_ROUNDS = 20
 
 N_DRAWS = 128
 """Number of posterior points over which the probability of a category is averaged."""
+
+LOGISTIC_DEVIATION = float(np.pi / np.sqrt(3.0))
+"""Standard deviation of the noise that makes an answer logistic."""
 
 MIN_SHARE = 1e-9
 """Class components with a smaller share of a row are left out of its completion."""
@@ -147,6 +151,18 @@ class HybridModel(LatentModel):
             first.coefficient[:, n:, 1:],
             first.coefficient[:, n:, 0],
         )
+
+    @property
+    def solutions(self) -> list[Solution]:
+        """See `LatentModel`; the weights of questions in deviations of the logistic noise."""
+        share = np.exp(log_sum_exp(np.swapaxes(self.params.log_weight, 1, 2)))
+        unit = np.ones(self.params.coefficient.shape[2])
+        unit[self.columns.n_gaussian :] = LOGISTIC_DEVIATION
+        scaled = self.params.coefficient / unit[:, None]
+        return [
+            Solution(mine, part[..., 0], part[..., 1:])
+            for mine, part in zip(share, scaled, strict=True)
+        ]
 
     @property
     def questions(self) -> list[Question]:

@@ -24,6 +24,7 @@ from latentclass.estimator._fitted import FittedModel, Posterior, check_no_nan, 
 from latentclass.estimator._gaussian_model import GaussianModel, Scaling, joint_parts
 from latentclass.estimator._latent_names import Names, check_latent_names
 from latentclass.lcm._em import LCMParams, to_components
+from latentclass.lcm._rival import Solution
 from latentclass.lcm._stick_breaking import Question
 
 
@@ -74,6 +75,11 @@ class LatentModel(FittedModel, ABC):
     def questions(self) -> list[Question]:
         """Discrete column (by its place) and the code, or codes, that each question asks for."""
         return []
+
+    @property
+    @abstractmethod
+    def solutions(self) -> list[Solution]:
+        """What is read of each start that is kept, the best first."""
 
     def answered_by(self, predict_method: str) -> Self:  # noqa: ARG002
         """The same model with another way to compute p(x | class); here it is always exact."""
@@ -172,6 +178,13 @@ class LCMModel(LatentModel, GaussianModel):
             np.empty((m, 0, q)),
             np.empty((m, 0)),
         )
+
+    @property
+    def solutions(self) -> list[Solution]:
+        """See `LatentModel`."""
+        share = np.exp(log_sum_exp(np.swapaxes(self.params.log_weight, 1, 2)))
+        parts = zip(share, self.params.offsets, self.params.loadings, strict=True)
+        return [Solution(*part) for part in parts]
 
     def _mix_components(self, joint: FloatArray) -> FloatArray:
         return add_label_noise(super()._mix_components(joint), self.log_prior, self.label_noise)
