@@ -74,6 +74,8 @@ SHARED = {
     ),
     "handle_unknown": (
         "Whether a category not seen in `fit` is read as missing or raises an error.",
+        "What a category not seen in `fit` does: count as missing, raise an error, or, with "
+        '"smooth", count as one more category of its column, which no training row has.',
     ),
     "max_iter": ("Maximum number of EM iterations.",),
     "n_init": (
@@ -215,8 +217,9 @@ SHARED = {
     "restarts_": ("One entry per start: start, objective, n_iter, converged, reseeded, kept.",),
     "rival_": (
         "The best of the other kept starts that has found a different solution, if it is nearly as "
-        "good: `start`, `below` (difference of the objectives, summed over the rows; less than the "
-        "logarithm of 20) and `congruence` of the loadings (below 0.85; 1 if they are equal). Empty "
+        "good: `start`, `below` (difference of the objectives, summed over the rows; less than "
+        "the logarithm of 20) and `congruence` of the loadings (below 0.85; 1 if they are equal). "
+        "Empty "
         'if there is none. Only `select="average"` keeps several starts.',
     ),
     "schema_": ("Names, kinds and categories of the columns.",),

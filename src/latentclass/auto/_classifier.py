@@ -191,6 +191,7 @@ class AutoLatentClassifier(FlagReader, GenerativeClassifier):
     ['NaiveBayes', 'TAN']
     """
 
+    _counts_categories = False  # not all families do
     _about = "Weighted average of the families that predict held-out rows best."
 
     max_iter: Any = None

@@ -1,4 +1,4 @@
-"""Columns with very many values: those that are rare share one level."""
+"""Levels that stand for several values: for rare ones, and for those not seen in `fit`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
-from latentclass.data._schema import Column, Schema, Table, table_column
+from latentclass.data._schema import Column, Kind, Schema, Table, table_column
 
 MANY_VALUES = 256
 """In a discrete column with more values than this, those that are rare share one level."""
@@ -17,6 +17,9 @@ RARE_COUNT = 5
 
 RARE_LEVEL = "rare values"
 """What the level of the rare values is called."""
+
+UNSEEN_LEVEL = "values not seen in fit"
+"""What the level of unseen values is called."""
 
 
 def share_rare_level(
@@ -72,12 +75,38 @@ def merge_rare_levels(schema: Schema, counts: list[FloatArray], most_levels: int
     return Schema(tuple(columns), schema.container, schema.header)
 
 
+def spare_levels(schema: Schema) -> Schema:
+    """The schema in which each discrete column has one more category, for unseen values.
+
+    Yes/no columns and companions that have both values have none: they can hold no other.
+    """
+    if schema.container == "sparse":
+        return schema
+    columns = tuple(
+        replace(column, kind=kind_of(len(column.categories) + 1), spare=True,
+                categories=(*column.categories, UNSEEN_LEVEL))
+        if column.categories and not (column.spare or column.marks or _is_whole(column))
+        else column
+        for column in schema.columns
+    )  # fmt: skip
+    return Schema(columns, schema.container, schema.header)
+
+
+def _is_whole(column: Column) -> bool:
+    return len(column.categories) == 2 and all(type(one) is bool for one in column.categories)
+
+
+def kind_of(n_levels: int) -> Kind:
+    """How a discrete column with so many levels is read."""
+    return "binary" if n_levels == 2 else "nominal"
+
+
 def _merged(column: Column, own: IndexArray, rare: IndexArray, count: FloatArray) -> Column:
     """The column with its rare values, given by their codes and counts, in one level."""
     levels = (*(column.categories[code] for code in own.tolist()), RARE_LEVEL)
     return replace(
         column,
-        kind="binary" if len(levels) == 2 else "nominal",
+        kind=kind_of(len(levels)),
         categories=levels,
         rare=tuple(column.categories[code] for code in rare.tolist()),
         rare_shares=tuple((count / count.sum()).tolist()),

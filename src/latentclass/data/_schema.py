@@ -52,6 +52,8 @@ class Column:
     whole, non_negative : bool
         Whether a continuous column held only whole numbers in `fit`, and no negative one. `sample`
         then draws such numbers too.
+    spare : bool
+        Whether the last category stands for all values that were not seen in `fit`.
     marks : tuple of int
         Positions of the columns whose holes this one marks, with "yes" where they are missing.
         Such a companion is not a column of the table itself. Empty for all other columns.
@@ -67,11 +69,24 @@ class Column:
     whole: bool = field(default=False, repr=False)
     non_negative: bool = field(default=False, repr=False)
     marks: tuple[int, ...] = field(default=(), repr=False)
+    spare: bool = field(default=False, repr=False)
+
+    @property
+    def seen(self) -> tuple[Any, ...]:
+        """The categories without the one of unseen values."""
+        return self.categories[:-1] if self.spare else self.categories
 
     @property
     def values(self) -> tuple[Any, ...]:
         """All values that are known: those with a level of their own, then those without."""
-        return (*self.categories[:-1], *self.rare) if self.rare else self.categories
+        return (*self.seen[:-1], *self.rare) if self.rare else self.seen
+
+    def level_codes(self, coded: CodeArray, given: BoolArray) -> CodeArray:
+        """Codes of levels from places in `values`, -1 if unknown; `given` are not missing."""
+        levels = np.minimum(coded, len(self.seen) - 1)  # rare values share the last level
+        if self.spare:
+            levels[given & (coded < 0)] = len(self.seen)
+        return levels
 
 
 class Block(NamedTuple):
@@ -330,12 +345,12 @@ class Schema:
             for place, j in enumerate(self.discrete):
                 codes[rows, place] = coders[place].encode(by_column[j])
         for place, j in enumerate(self.discrete):
-            if self.columns[j].rare:
-                last = len(self.columns[j].categories) - 1
-                codes[:, place] = np.minimum(codes[:, place], last)
-        if handle_unknown == "error":
-            for place, j in enumerate(self.discrete):
-                _refuse_unknown(codes[:, place], Numbers(matrix[:, j]), self.columns[j])
+            column = self.columns[j]
+            if handle_unknown == "error":
+                _refuse_unknown(codes[:, place], Numbers(matrix[:, j]), column)
+            if column.rare or column.spare:
+                given = ~np.isnan(matrix[:, j])
+                codes[:, place] = column.level_codes(codes[:, place], given)
         return Table(numeric, codes)
 
 
@@ -584,12 +599,16 @@ def _codes(raw: Numbers | Labels, column: Column, handle_unknown: str) -> CodeAr
         coded = np.array([*lookup, -1], dtype=np.int32)[raw.codes]  # code -1 selects the last
     if handle_unknown == "error":
         _refuse_unknown(coded, raw, column)
-    return np.minimum(coded, len(column.categories) - 1)  # rare values share the last level
+    return column.level_codes(coded, _given(raw))
+
+
+def _given(raw: Numbers | Labels) -> BoolArray:
+    """Which cells are not missing."""
+    return np.asarray(~np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes >= 0)
 
 
 def _refuse_unknown(coded: CodeArray, raw: Numbers | Labels, column: Column) -> None:
-    given = ~np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes >= 0
-    rows = np.flatnonzero((coded < 0) & given)
+    rows = np.flatnonzero((coded < 0) & _given(raw))
     if rows.size and column.observed:
         row = int(rows[0])
         if isinstance(raw, Numbers):

@@ -314,10 +314,12 @@ def _values(
         values: npt.NDArray[Any] = table.numeric[:, schema.continuous.index(j)]
         return values if rng is None else _like_those_seen(column, values, schema.named)
     codes = table.codes[:, schema.discrete.index(j)]
+    if column.spare:  # what value it is nobody knows
+        codes = np.where(codes == len(column.seen), -1, codes)
     labels = np.empty(len(column.values) + 1, dtype=object)
     labels[:-1] = column.values  # code -1 selects the None at the end
     if column.rare and rng is not None:
-        first = len(column.categories) - 1
+        first = len(column.seen) - 1
         drawn = np.flatnonzero(codes == first)
         codes = codes.copy()
         codes[drawn] += rng.choice(len(column.rare), size=len(drawn), p=column.rare_shares)

@@ -52,6 +52,7 @@ from latentclass.estimator._tuning import (
     choose_unlabelled_weight,
     learn_temperature_of,
 )
+from latentclass.estimator._unknown import check_unknown
 from latentclass.estimator._unlabelled import (
     check_unlabelled_weight,
     warn_of_drift,
@@ -170,6 +171,7 @@ class GenerativeClassifier(
             categorical_features=self.categorical_features,
             most_levels=self._most_levels,
             labelled=True,
+            spare=self.handle_unknown == "smooth",
             seed=int(check_random_state(self.random_state).randint(2**31)),
             n_jobs=self.n_jobs,
             owner=type(self).__name__,
@@ -679,7 +681,7 @@ row of X, optional
 
 def check_common_parameters(estimator: Any) -> None:
     """Refuse parameters that all estimators have and that make no sense."""
-    check_option("handle_unknown", estimator.handle_unknown, ("missing", "error"))
+    check_unknown(estimator)
     check_option("columns", estimator.columns, ("by_name", "strict"))
     check_option("missing_indicator", estimator.missing_indicator, (False, True))
     check_number("verbose", estimator.verbose, low=0)

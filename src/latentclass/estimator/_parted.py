@@ -25,7 +25,7 @@ from latentclass.data._labels import (
 )
 from latentclass.data._merge import Counted, merge_schemas
 from latentclass.data._number_facts import learn_number_facts
-from latentclass.data._rare import level_counts, merge_rare_levels
+from latentclass.data._rare import level_counts, merge_rare_levels, spare_levels
 from latentclass.data._schema import Schema, Table, learn_schema
 from latentclass.engine._content_folds import KeyArray, row_keys
 from latentclass.engine._content_sample import (
@@ -120,11 +120,15 @@ def read_parts(
     categorical_features: Any,
     most_levels: int | None,
     labelled: bool,
+    spare: bool,
     seed: int,
     n_jobs: int | None,
     owner: str,
 ) -> PartedTraining:
-    """Learn what a fit needs to know of all parts; if not `labelled`, there is one class."""
+    """Learn what a fit needs to know of all parts; if not `labelled`, there is one class.
+
+    With `spare`, discrete columns get a level of unseen values.
+    """
     look = partial(_look, categorical_features=categorical_features, owner=owner, labelled=labelled)
     seen = reduce(_merge_looks, parts.prepare(look, n_jobs).map(_itself))
     schema, counts = seen.counted
@@ -134,6 +138,8 @@ def read_parts(
         classes, n_of_class = merge_labels(seen.labels)
     schema = merge_rare_levels(schema, counts, most_levels)
     warn_of_lost_columns(schema, named)
+    if spare:
+        schema = spare_levels(schema)
     facts = _Facts(schema, classes, seen.columns, labelled, owner)
     rows = parts.prepare(partial(_encode, facts=facts), n_jobs)
     n_unlabelled = seen.n_rows - int(n_of_class.sum())

@@ -18,7 +18,7 @@ from latentclass.data._holes import mark_holes
 from latentclass.data._labels import UNLABELLED, code_labels, label_array
 from latentclass.data._match import are_numbered, match_columns
 from latentclass.data._number_facts import learn_number_facts
-from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level
+from latentclass.data._rare import MANY_VALUES, RARE_COUNT, share_rare_level, spare_levels
 from latentclass.data._read import (
     RawTable,
     are_records,
@@ -122,6 +122,9 @@ class TableReader(VersionedPickle):
     _most_levels: int | None = MANY_VALUES
     """Most levels of a column with very many values; None if the cost is linear in the levels."""
 
+    _counts_categories: bool = True
+    """Whether discrete columns have tables of counts, so that an unseen category can have one."""
+
     classes_: npt.NDArray[Any]
     schema_: Schema
     n_unlabelled_: int
@@ -162,6 +165,8 @@ class TableReader(VersionedPickle):
         schema, table = review_columns(schema, table, weight, self._most_levels)
         if self.missing_indicator:
             schema, table = mark_holes(schema, table)
+        if self.handle_unknown == "smooth":
+            schema = spare_levels(schema)
         return Training(table, codes, weight, schema, classes, row_numbers, n_rows, columns)
 
     def _read(self, X: Any) -> Table:

@@ -90,8 +90,9 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask.
-    handle_unknown : {"missing", "error"}, default="missing"
-        Whether a category not seen in `fit` is read as missing or raises an error.
+    handle_unknown : {"missing", "error", "smooth"}, default="missing"
+        What a category not seen in `fit` does: count as missing, raise an error, or, with "smooth",
+        count as one more category of its column, which no training row has.
     columns : {"by_name", "strict"}, default="by_name"
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":

@@ -47,6 +47,7 @@ class MixedClassifier(FlagReader, LatentClassifier):
     power_transform_: bool
 
     _few_folds = 2
+    _counts_categories = False  # their log-odds are linear in the latent variables
 
     n_steps_: int
     held_out_: FloatArray

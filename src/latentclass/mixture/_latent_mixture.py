@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from latentclass._types import FloatArray, IndexArray
 from latentclass._validation import MOST_ROWS, MOST_STARTS, check_number, check_option
 from latentclass._warn import warn_user
+from latentclass.data._rare import spare_levels
 from latentclass.data._read import RawTable
 from latentclass.data._schema import Schema, Table, learn_schema
 from latentclass.data._write import build_table
@@ -116,8 +117,9 @@ class LatentMixture(
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Which columns are discrete. "from_dtype": those of text, category or boolean type; None:
         none; or a list of names or positions, or a mask.
-    handle_unknown : {"missing", "error"}, default="missing"
-        Whether a category not seen in `fit` is read as missing or raises an error.
+    handle_unknown : {"missing", "error", "smooth"}, default="missing"
+        What a category not seen in `fit` does: count as missing, raise an error, or, with "smooth",
+        count as one more category of its column, which no training row has.
     columns : {"by_name", "strict"}, default="by_name"
         How prediction finds the columns of `fit` in a table with names. "by_name": in any order;
         columns that are lacking count as missing, others are ignored, with a warning. "strict":
@@ -364,6 +366,7 @@ class LatentMixture(
             categorical_features=self.categorical_features,
             most_levels=self._most_levels,
             labelled=False,
+            spare=self.handle_unknown == "smooth",
             seed=self._seed(),
             n_jobs=self.n_jobs,
             owner=type(self).__name__,
@@ -458,6 +461,8 @@ class LatentMixture(
             weight = np.full(table.n_rows, 1.0 if weight is None else weight[0])
         weight = weight[weight > 0]
         schema, table = review_columns(schema, table, weight, self._most_levels)
+        if self.handle_unknown == "smooth":
+            schema = spare_levels(schema)
         warn_of_row_numbers(schema, table)
         return schema, table, weight
 

@@ -129,6 +129,10 @@ def _read(model: Any, X: Any) -> _Rows:
     reader = copy(model)
     reader.handle_unknown = "missing"
     _, table = reader._encode(X)  # without a warning: the summary names them
+    for place, j in enumerate(model.schema_.discrete):
+        column = model.schema_.columns[j]
+        if column.spare:
+            table.codes[table.codes[:, place] == len(column.seen), place] = -1
     return _Rows(table, unseen_values(model.schema_, X, owner=type(model).__name__))
 
 

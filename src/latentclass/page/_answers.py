@@ -58,7 +58,7 @@ class Field:
     @classmethod
     def of(cls, column: Column, decimals: int) -> Field:
         """The cell of a column. What is rare stands for itself: its level is a made-up name."""
-        values = column.categories
+        values = column.seen
         if column.rare:
             values = (*values[:-1], column.rare[0])
         return cls(column.name, values, decimals)
@@ -208,8 +208,8 @@ def values_of(schema: Schema, table: Table, place: int) -> dict[str, Any]:
             out[schema.columns[j].name] = float(numeric[0, k])
     for k, j in enumerate(schema.discrete):
         column, code = schema.columns[j], int(codes[0, k])
-        if code >= 0:
-            last = column.rare and code == len(column.categories) - 1
+        if 0 <= code < len(column.seen):
+            last = column.rare and code == len(column.seen) - 1
             out[column.name] = column.rare[0] if last else column.categories[code]
     return out
 
