@@ -392,7 +392,8 @@ def test_words_between_numbers_have_no_option_and_are_named():
     found = check_table(FRAME.assign(x=[f"{v:.3f}" for v in NUMBERS[:-1]] + ["oops"]), Y)
     (flag,) = found.flags
     assert flag.sentence == (
-        "holds numbers beside 'oops', and is read as categories. Leave such cells empty."
+        "holds numbers beside 'oops' (300th row), and is read as categories. Leave such "
+        "cells empty."
     )
     assert (flag.option, found.options) == ("", [])
     assert found.verdict == "Ready to fit, but look at 'x' first."
@@ -403,9 +404,9 @@ def test_thousands_are_for_a_person_to_settle():
     (flag,) = plain.flags
     assert flag.sentence.startswith("holds numbers with thousands separators, such as '")
     assert flag.sentence.endswith(
-        ". If the comma marks thousands, read the file with a decimal point (--decimal .)."
+        ". If the comma marks thousands, read it with a decimal point (--decimal x=.)."
     )
-    assert (flag.option, plain.options) == ("--decimal .", [])
+    assert (flag.option, plain.options) == ("--decimal x=.", [])
     swiss = [f"{5000 + 900 * v:,.0f}".replace(",", "'") for v in NUMBERS]
     (flag,) = check_table(FRAME.assign(x=swiss), Y).flags
     assert flag.sentence.endswith('". Write them without.')
@@ -417,15 +418,27 @@ def test_a_decimal_comma_is_no_help_for_words():
     check = check_table(FRAME.assign(x=cells), Y)
     flag = next(flag for flag in check.flags if flag.column == "x")
     assert flag.kind == "decimal comma"
-    assert flag.sentence.endswith(", beside 'n/a'. Leave such cells empty.")
+    assert flag.sentence.endswith(", beside 'n/a' (1st row). Leave such cells empty.")
     assert check.options == []
+
+
+def test_words_are_named_with_their_rows():
+    cells = [str(v) for v in NUMBERS]
+    cells[11], cells[100], cells[3] = "n/a", "none", "none"
+    check = check_table(FRAME.assign(x=cells), Y)
+    flag = next(flag for flag in check.flags if flag.column == "x")
+    assert flag.kind == "numbers and words"
+    assert flag.sentence == (
+        "holds numbers beside 'none' (4th row), 'n/a' (12th row), and is read as categories. "
+        "Leave such cells empty."
+    )
 
 
 def test_options_say_each_thing_once():
     comma = [f"{v:.2f}".replace(".", ",") for v in NUMBERS]
     frame = FRAME.assign(a=comma, b=comma[::-1], **{"-z": 1, "c": 1})
     check = check_table(frame, Y)
-    assert check.options == ["--drop=-z", "--drop", "c", "--decimal", ","]
+    assert check.options == ["--drop=-z", "--drop", "c", "--decimal", "a=,", "--decimal", "b=,"]
     padded = FRAME.assign(zip=[f"{i:05}" for i in RNG.integers(0, 60, N)])
     check = check_table(padded, Y)  # a person knows whether these are quantities
     assert [flag.option for flag in check.flags] == ["--continuous"]

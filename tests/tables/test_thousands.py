@@ -60,6 +60,23 @@ def test_other_commas_and_points_stay_text(cells):
     assert read_text(text)["a"].to_pylist() == cells
 
 
+def test_columns_may_have_decimal_marks_of_their_own():
+    text = 'a,b,c\n"1,028.15","5,4",1.5\n"12.5","6,25",2\n'
+    assert [str(one) for one in read_text(text).schema.types] == ["double", "string", "double"]
+    table = read_text(text, decimal={"b": ","})
+    assert table.to_pydict() == {"a": [1028.15, 12.5], "b": [5.4, 6.25], "c": [1.5, 2.0]}
+    semicolons = "a;b\n1,5;1.234\n2,5;2.345\n"
+    assert read_text(semicolons)["b"].to_pylist() == [1.234, 2.345]
+    own = read_text(semicolons, decimal={"b": ",", "": ","})
+    assert own.to_pydict() == {"a": [1.5, 2.5], "b": [1234, 2345]}
+    # a column with a mark of its own does not decide about the others
+    assert read_text("a;b\n1,5;1.25\n", decimal={"b": "."})["a"].to_pylist() == [1.5]
+    with pytest.raises(ValueError, match="decimal names 'z', which is not a column of"):
+        read_table(io.StringIO(text), decimal={"z": ","})
+    with pytest.raises(ValueError, match=r'decimal must be "\." or ",", got'):
+        read_table(io.StringIO(text), decimal={"b": "x"})
+
+
 def test_a_given_decimal_mark_settles_thousands():
     text = 'a,b\n"12,345",1.5\n"1,234,567",2.5\n'
     assert read_text(text)["a"].to_pylist() == ["12,345", "1,234,567"]

@@ -39,7 +39,7 @@ HOMES = {
 """The commands: the module of each, and the first line of its help, which a test compares. So the
 list of commands needs no import. Commands load their libraries when they run."""
 
-DONE, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 

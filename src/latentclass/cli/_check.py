@@ -9,7 +9,7 @@ import click
 
 from latentclass.cli._app import command
 from latentclass.cli._console import console
-from latentclass.cli._input import need_column, open_file, table_options
+from latentclass.cli._input import need_column, open_file, option_words, table_options
 from latentclass.cli._progress import Progress
 
 
@@ -38,11 +38,6 @@ def check(data: str, target: str, **options: Any) -> None:
     else:
         out.show(*str(found).splitlines())
         if found.can_be_fitted:
-            given = [
-                word
-                for name, value in options.items()
-                if value is not None and f"--{name}" not in found.options
-                for word in (f"--{name}", value)
-            ]
+            given = option_words(options)
             words = ["latentclass", "fit", data, "--target", target, *given, *found.options]
             out.say("", f"Next: {shlex.join(words)}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from latentclass.cli._app import INTERRUPTED, PARTIAL, CommandError, Partial, command
+from latentclass.cli._app import INTERRUPTED, CommandError, Partial, command
 from latentclass.cli._console import Console, console
 from latentclass.cli._input import (
     as_text,
@@ -21,6 +21,7 @@ from latentclass.cli._input import (
     labels_of,
     need_column,
     open_file,
+    read_decimals,
     some_of,
     table_options,
 )
@@ -202,19 +203,16 @@ def fit(
 
     latentclass.save(fitted, output, about=about, reproducible=seed is not None)
     tell_result(out, fitted, job, reported=page is not None and not job.interrupted)
-    partial = job.unscored or bool(untried(fitted))
     out.say(f"Model written to {output!r}.")
     if page is not None and not job.interrupted:
         write_page(out, fitted, job, table, data, about, output, page, options)
     if out.json:
         out.show_json({"model": output, "report": job.page, "class": type(fitted).__name__, **about,
                        "why": getattr(fitted, "why_", None), "interrupted": job.interrupted,
-                       "partial": partial})  # fmt: skip
+                       "partial": job.unscored or bool(untried(fitted))})  # fmt: skip
     if job.interrupted:
         out.say("Interrupted: the model is the best that was finished.")
         raise Partial(INTERRUPTED)
-    if partial:
-        raise Partial(PARTIAL)
 
 
 # ---------------------------------------------------------------------------- table
@@ -405,7 +403,7 @@ def note(
     left_out: Sequence[str],
     weights: str | None,
     seed: int | None,
-    decimal: str | None,
+    decimal: Sequence[str],
 ) -> dict[str, Any]:
     """What the model file keeps for later commands."""
     from latentclass.cli._training_rows import mark_rows, note_rows
@@ -420,8 +418,8 @@ def note(
         "seed": seed or 0,
         "training_rows": note_rows(mark_rows(fitted, job.X, job.y.tolist())),
     }
-    if decimal is not None:
-        about["decimal"] = decimal
+    if decimal:
+        about["decimal"] = read_decimals(decimal)
     if job.scores:
         about["held_out"] = {
             "folds": len(job.folds),
@@ -452,7 +450,7 @@ def write_page(
     about: dict[str, Any],
     model: str,
     page: str,
-    options: Mapping[str, str | None],
+    options: Mapping[str, Any],
 ) -> None:
     """Write the report about the model. Ctrl-C leaves it out: the model is written by now.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,11 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--decimal",
-            help="Decimal sign, '.' or ',', if it is not detected. The other may mark thousands.",
+            multiple=True,
+            metavar="[COLUMN=]SIGN",
+            callback=_check_decimals,
+            help="Decimal sign, '.' or ',', if it is not detected: of the file, or of a column, as "
+            "in price=, for one of them; may be repeated. The other may mark thousands.",
         ),
         click.option("--encoding", help="Encoding of the text, if it is not detected."),
     )
@@ -39,8 +43,52 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def open_file(path: str, **options: Any) -> Any:
+def _check_decimals(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse signs that are none, and two signs for one thing."""
+    names = [name for name, _ in map(_split_decimal, value)]
+    for one, (name, sign) in zip(value, map(_split_decimal, value), strict=True):
+        if sign not in (".", ","):
+            raise click.BadParameter(
+                f"{one!r} must be '.' or ',', or a column with its sign, as in price=,.", ctx, param
+            )
+        if names.count(name) > 1:
+            of = f"column {name!r}" if name else "the file"
+            raise click.BadParameter(f"there are two signs for {of}. Give one.", ctx, param)
+    return value
+
+
+def _split_decimal(one: str) -> tuple[str, str]:
+    name, equals, sign = one.rpartition("=")
+    return (name, sign) if equals else ("", one)
+
+
+def read_decimals(value: Sequence[str]) -> dict[str, str]:
+    """The decimal sign of each column that was given one; under "" that of all others."""
+    return dict(map(_split_decimal, value))
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
+    """The options of a command that were given, word by word."""
+    words = []
+    for name, value in options.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [] if one is None else [f"--{name}", one]
+    return words
+
+
+def open_file(path: str, decimal: Sequence[str] = (), **options: Any) -> Any:
     """Open a table file, or standard input as "-"; options that are None are detected."""
+    marks = read_decimals(decimal)
+    file = _open(path, decimal=marks or None, **options)
+    for name in marks:
+        if name:
+            need_column(name, file.names, path)
+    return file
+
+
+def _open(path: str, **options: Any) -> Any:
     from latentclass.tables import open_table
 
     check_input(path)
@@ -96,16 +144,24 @@ def text_columns(schema: Any) -> list[str]:
     ]
 
 
-def open_rows(path: str, about: dict[str, Any], schemas: Sequence[Any], **options: Any) -> Any:
+def open_rows(
+    path: str,
+    about: dict[str, Any],
+    schemas: Sequence[Any],
+    decimal: Sequence[str] = (),
+    **options: Any,
+) -> Any:
     """Open a table file with rows for models, to be read as the table of the fit was.
 
-    Codes that were learned as text stay text, and the decimal sign that `fit` was told counts
-    unless there is another one among the options.
+    Codes that were learned as text stay text, and the decimal signs that `fit` was told count
+    unless there are others among the options.
     """
     text = sorted({name for schema in schemas for name in text_columns(schema)})
-    if options.get("decimal") is None and about.get("decimal") in (".", ","):
-        options["decimal"] = about["decimal"]
-    return open_file(path, text=text, **options)
+    noted = about.get("decimal")
+    marks = {"": noted} if isinstance(noted, str) else noted if isinstance(noted, dict) else {}
+    if decimal or not set(marks.values()) <= {".", ","}:
+        return open_file(path, decimal, text=text, **options)
+    return _open(path, decimal=marks or None, text=text, **options)
 
 
 def need_column(name: str, names: Sequence[str], path: str) -> None:
@@ -281,7 +337,7 @@ def cell_advice(cell: Any) -> str:
     advice = "Write numbers without thousands separators"
     if mark != ",":
         return f"{advice}."
-    return f"{advice}, or pass --decimal . if all cells of the column are numbers like this."
+    return f"{advice}, or pass --decimal COLUMN=. if all cells of it are numbers like this."
 
 
 def _word(column: Any) -> str:

@@ -19,6 +19,7 @@ from latentclass.cli._input import (
     need_column,
     noted_columns,
     open_rows,
+    option_words,
     table_options,
 )
 from latentclass.cli._output import check_output, force_option
@@ -109,7 +110,7 @@ def make_page(
     target: str | None,
     left_out: Sequence[str],
     ids: Any,
-    options: Mapping[str, str | None],
+    options: Mapping[str, Any],
     title: str | None = None,
     folds: int = 5,
     new_rows: bool = False,
@@ -122,8 +123,7 @@ def make_page(
 
     words = ["latentclass", "report", model, data, "-o", output, "--force"]  # the page is there
     words += ["--new-rows"] * new_rows + (["--folds", str(folds)] if folds != 5 else [])
-    for name, value in options.items():
-        words += [] if value is None else [f"--{name}", value]
+    words += option_words(options)
     with Progress(out, "writing the report"):
         page = report(
             fitted, X, y, target=target, title=title, folds=folds, new_rows=new_rows,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -67,6 +68,9 @@ class DelimitedReader:
     text : collection of str
         Columns that stay text, whatever they hold.
     given_decimal : str or None
+        The decimal mark that the user named for the file.
+    column_decimals : mapping of str to str
+        The decimal marks that the user named for columns.
     n_rows : int or None
         Number of rows, once `read_chunks` has begun.
     """
@@ -77,6 +81,7 @@ class DelimitedReader:
     names: list[str]
     text: Collection[str] = ()
     given_decimal: str | None = None
+    column_decimals: Mapping[str, str] = field(default_factory=dict)
     n_rows: int | None = None
     _kinds: list[Kind] | None = None
     _block: int = SMALL_BLOCK
@@ -92,14 +97,14 @@ class DelimitedReader:
         """The decimal mark: of the whole file if it has been read, of its first rows until then."""
         if self.given_decimal is not None:
             return self.given_decimal
-        return settle_decimal(self._kinds or self._sample_kinds(), self.dialect.separator)
+        kinds = zip(self.names, self._kinds or self._sample_kinds(), strict=False)
+        others = [kind for name, kind in kinds if name not in self.column_decimals]
+        return settle_decimal(others, self.dialect.separator)
 
     @property
     def thousands(self) -> str | None:
         """The mark between thousands in columns of numbers, if some have one; as `decimal`."""
-        decimal, given = self.decimal, self.given_decimal is not None
-        kinds = self._kinds or self._sample_kinds()
-        read = {read_as(kind, decimal, given=given) for kind in kinds}
+        read = set(self._read_as(self._kinds or self._sample_kinds()))
         marks = {"comma thousands": ",", "point thousands": "."}
         return next((mark for kind, mark in marks.items() if kind in read), None)
 
@@ -126,7 +131,7 @@ class DelimitedReader:
                 understood = list(pool.map(understand, columns))
                 self._kinds = [kind for kind, _ in understood]
                 known = [values for _, values in understood]
-                arrays = list(pool.map(convert, columns, self._read_as(), known))
+                arrays = list(pool.map(convert, columns, self._read_as(self._kinds), known))
             self._warn_of_commas(columns)
             return pa.Table.from_arrays(arrays, names=self.names)
 
@@ -134,7 +139,7 @@ class DelimitedReader:
         """Say which columns were read with decimal commas that look like marks of thousands."""
         kinds = zip(self.names, self._kinds or [], columns, strict=True)
         for name, kind, cells in kinds if self.decimal == "," else ():
-            if kind != "grouped" or name in self.text:
+            if kind != "grouped" or name in self.text or name in self.column_decimals:
                 continue
             marked = pc.match_substring(cells, ",")
             if pc.all(pc.or_(marked, pc.equal(cells, ""))).as_py():
@@ -143,7 +148,8 @@ class DelimitedReader:
             warn_user(
                 f"{name}: {example} was read as {example.replace(',', '.')}, but every comma in "
                 "this column has three digits after it, and other cells are whole numbers. If it "
-                "marks thousands, write the numbers of this column without it.",
+                f"marks thousands, give this column a decimal point: --decimal {quote(name)}=., or "
+                f"decimal={{{name!r}: '.'}} in Python.",
                 TableWarning,
             )
 
@@ -167,7 +173,7 @@ class DelimitedReader:
         with self._faults():
             if self._kinds is None:
                 self._kinds = self._in_blocks((STREAM_BLOCK, BLOCK_SIZE), self._find_kinds)
-            kinds = self._read_as()
+            kinds = self._read_as(self._kinds)
             schema = pa.schema(
                 [(name, TYPES[kind]) for name, kind in zip(self.names, kinds, strict=True)]
             )
@@ -187,11 +193,14 @@ class DelimitedReader:
         self.n_rows = total
         return kinds
 
-    def _read_as(self) -> list[Kind]:
+    def _read_as(self, kinds: Sequence[Kind]) -> list[Kind]:
         decimal, given = self.decimal, self.given_decimal is not None
+        own = self.column_decimals
         return [
-            "text" if name in self.text else read_as(kind, decimal, given=given)
-            for name, kind in zip(self.names, self._kinds or [], strict=True)
+            "text"
+            if name in self.text
+            else read_as(kind, own.get(name, decimal), given=given or name in own)
+            for name, kind in zip(self.names, kinds, strict=False)
         ]
 
     def _tidy(self, cells: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from latentclass._types import BoolArray, FloatArray, IndexArray
 from latentclass.data._read import Labels, Numbers, RawColumn
-from latentclass.tables._shown import shown
+from latentclass.tables._shown import plain, shown
 
 FEW_ROWS = 20
 """With fewer values than this, distinct ones are no sign of an identifier or of free text."""
@@ -268,7 +268,7 @@ def _label_faults(name: str, column: Labels, counts: IndexArray, used: IndexArra
     if n_distinct >= 3 and _share(texts, DATE.fullmatch) >= DATE_SHARE:
         return [_dates(texts[0])]
     if n_distinct > FEW_CODES or not column.categorical_dtype:
-        numbers = _text_numbers(texts, weights, n_distinct)
+        numbers = _text_numbers(name, texts, weights, n_distinct, column)
         if numbers is not None:
             return [numbers]
     if n >= FEW_ROWS and n_distinct >= FREE_TEXT_SHARE * n and _are_long(texts):
@@ -279,7 +279,9 @@ def _label_faults(name: str, column: Labels, counts: IndexArray, used: IndexArra
     return _spellings(texts) + _rare_levels(counts[used])
 
 
-def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) -> Fault | None:
+def _text_numbers(
+    name: str, texts: Sequence[str], weights: IndexArray, n_distinct: int, column: Labels
+) -> Fault | None:
     """A fault if text is numbers with a decimal comma, or numbers and a few words."""
     padded = [text for text in texts if PADDED.fullmatch(text)]
     if padded:
@@ -288,7 +290,7 @@ def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) ->
         sentence = f"holds whole numbers with zeros in front, such as {shown(padded[0])}, and is "
         sentence += "read as categories. If they are quantities, make it continuous."
         return Fault("padded numbers", sentence, "--continuous")
-    thousands = _thousands(texts)
+    thousands = _thousands(name, texts, column)
     if thousands is not None:
         return thousands
     with_comma = [text for text in texts if COMMA_NUMBER.fullmatch(text)]
@@ -296,10 +298,10 @@ def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) ->
         sentence = f"holds numbers with a comma as text, such as {shown(with_comma[0])}"
         words = [text for text in texts if not _comma_or_whole(text)]
         if words:  # no way to read the file makes numbers of them
-            sentence += f", beside {_some(words)}. Leave such cells empty."
+            sentence += f", beside {_some_words(words, column)}. Leave such cells empty."
             return Fault("decimal comma", sentence)
-        sentence += ". Read the file with a decimal comma."
-        return Fault("decimal comma", sentence, "--decimal ,")
+        sentence += ". Read it with a decimal comma."
+        return Fault("decimal comma", sentence, f"--decimal {name}=,")
     numbers = [NUMBER.fullmatch(text.strip()) is not None for text in texts]
     words = [text for text, number in zip(texts, numbers, strict=True) if not number]
     if n_distinct - len(words) <= FEW_CODES and not words:
@@ -308,8 +310,8 @@ def _text_numbers(texts: Sequence[str], weights: IndexArray, n_distinct: int) ->
     if n_numbers < NUMBER_SHARE * weights.sum() or sum(numbers) <= FEW_RARE_LEVELS:
         return None
     if words:  # no way to read the file makes numbers of them
-        sentence = f"holds numbers beside {_some(words)}, and is read as categories. Leave such "
-        return Fault("numbers and words", sentence + "cells empty.")
+        sentence = f"holds numbers beside {_some_words(words, column)}, and is read as categories. "
+        return Fault("numbers and words", sentence + "Leave such cells empty.")
     return Fault("numbers as text", "holds numbers stored as text.", "--continuous")
 
 
@@ -319,7 +321,7 @@ def thousands_mark(text: str) -> str | None:
     return match["mark"] if match else None
 
 
-def _thousands(texts: Sequence[str]) -> Fault | None:
+def _thousands(name: str, texts: Sequence[str], column: Labels) -> Fault | None:
     """A fault if text is numbers with a mark between thousands."""
     found = [match for match in map(THOUSANDS.fullmatch, texts) if match]
     if not found:
@@ -337,15 +339,27 @@ def _thousands(texts: Sequence[str]) -> Fault | None:
     sentence = f"holds numbers with thousands separators, such as {shown(found[0][0])}. "
     words = [text for text in texts if not is_number(text)]
     if words:
-        return Fault("thousands", sentence + f"Write them without, and leave {_some(words)} empty.")
+        some = _some_words(words, column)
+        return Fault("thousands", sentence + f"Write them without, and leave {some} empty.")
     if mark != ",":
         return Fault("thousands", sentence + "Write them without.")
-    sentence += "If the comma marks thousands, read the file with a decimal point (--decimal .)."
-    return Fault("thousands", sentence, "--decimal .")
+    option = f"--decimal {name}=."
+    sentence += f"If the comma marks thousands, read it with a decimal point ({plain(option)})."
+    return Fault("thousands", sentence, option)
 
 
-def _some(words: Sequence[str]) -> str:
-    return ", ".join(map(shown, words[:3])) + ", ..." * (len(words) > 3)
+def _some_words(words: Sequence[str], column: Labels) -> str:
+    """Some cells that are no numbers, with the first row of each, in the order of these rows."""
+    places = {label: code for code, label in enumerate(column.labels)}
+    rows = sorted((int(np.argmax(column.codes == places[word])), word) for word in words[:3])
+    some = [f"{shown(word)} ({_ordinal(row + 1)} row)" for row, word in rows]
+    return ", ".join(some) + ", ..." * (len(words) > 3)
+
+
+def _ordinal(n: int) -> str:
+    """A number such as 1st, 12th or 1,003rd."""
+    teens = n % 100 in (11, 12, 13)
+    return f"{n:,}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 def _comma_or_whole(text: str) -> Any:

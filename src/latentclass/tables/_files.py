@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from latentclass.tables._shown import shown
@@ -88,6 +88,8 @@ class TableFile:
             words.append(f"separator {separator_name(self.separator)}")
         if self.decimal == ",":
             words.append("decimal comma")
+        own: Mapping[str, str] = getattr(self._reader, "column_decimals", {})
+        words += [f"decimal {mark!r} in {shown(name)}" for name, mark in own.items()]
         thousands = getattr(self._reader, "thousands", None)
         if thousands is not None:
             words.append(f"thousands {shown(thousands)}")
@@ -123,7 +125,7 @@ def open_table(
     source: Any,
     *,
     separator: str | None = None,
-    decimal: str | None = None,
+    decimal: str | Mapping[str, str] | None = None,
     encoding: str | None = None,
     columns: Sequence[str] | None = None,
     text: Collection[str] = (),
@@ -166,7 +168,9 @@ def open_table(
     preferred = "\t" if format_ == "tsv" else ","
     dialect = find_dialect(opened, scan, separator, preferred)
     chosen = _choose(opened, dialect.names, columns)
-    delimited = DelimitedReader(opened, scan, dialect, chosen, text, decimal)
+    own = dict(decimal) if isinstance(decimal, Mapping) else {}
+    whole = decimal if isinstance(decimal, str) else own.pop("", None)
+    delimited = DelimitedReader(opened, scan, dialect, chosen, text, whole, own)
     return TableFile(opened, format_, delimited, dialect.separator, scan)
 
 
@@ -175,7 +179,7 @@ def read_table(
     *,
     container: str = "pandas",
     separator: str | None = None,
-    decimal: str | None = None,
+    decimal: str | Mapping[str, str] | None = None,
     encoding: str | None = None,
     columns: Sequence[str] | None = None,
 ) -> Any:
@@ -195,8 +199,9 @@ def read_table(
     separator : str, default=None
         What separates the cells of a CSV or TSV file. None detects it: comma, semicolon, tab, "|"
         or space.
-    decimal : {".", ","}, default=None
-        Decimal mark of a CSV or TSV file. None detects it.
+    decimal : {".", ","} or dict, default=None
+        Decimal mark of a CSV or TSV file. None detects it. A dict gives columns by name marks of
+        their own, and all others the one of the key "", if there is one.
     encoding : str, default=None
         Encoding of a text file, such as "utf-8" or "cp1252". None takes UTF-8, or UTF-16 with a
         byte order mark. If the file is neither, it is taken as Windows-1252.
@@ -245,6 +250,9 @@ def read_table(
     file = open_table(
         source, separator=separator, decimal=decimal, encoding=encoding, columns=columns
     )
+    for name in decimal if isinstance(decimal, Mapping) else ():
+        if name and name not in file.names:
+            raise ValueError(f"decimal names {name!r}, which is not a column of {file.name}.")
     table = file.read()
     if container == "pyarrow":
         return table
@@ -256,15 +264,17 @@ def read_table(
         return table.to_pandas()
 
 
-def _check_options(separator: str | None, decimal: str | None) -> None:
+def _check_options(separator: str | None, decimal: str | Mapping[str, str] | None) -> None:
     if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
         raise ValueError(f"separator must be a single character, got {separator!r}.")
     if separator is not None and separator in '"\r\n\0':
         raise ValueError(f"separator must not be a quote or a line break, got {separator!r}.")
     if separator is not None and not separator.isascii():
         raise ValueError(f"separator must be an ASCII character, got {separator!r}.")
-    if decimal not in (None, ".", ","):
-        raise ValueError(f'decimal must be "." or ",", got {decimal!r}.')
+    marks = decimal.values() if isinstance(decimal, Mapping) else [decimal]
+    for mark in marks:
+        if mark not in (".", ",") and decimal is not None:
+            raise ValueError(f'decimal must be "." or ",", got {mark!r}.')
 
 
 def _need_pyarrow() -> None:
