@@ -11,6 +11,7 @@ import pandas as pd
 from command_runs import read_csv, run
 
 import latentclass
+from latentclass.cli._console import Console
 
 
 def test_info(fitted):
@@ -44,10 +45,27 @@ def test_rules(fitted, tmp_path):
     model = latentclass.load(path)
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert [one["rule"] for one in found] == model.rules()["rule"].tolist()
+    shown = run("rules", path).out.splitlines()
+    assert shown[0].split() == ["latent", "state", "support", "P(no)", "P(yes)", "rule"]
+    rules = [one[shown[0].index("rule") :] for one in shown[1:]]
+    assert rules == model.rules(100)["rule"].tolist()
     ended = run("rules", fitted())
     assert ended.err == (
         f"Error: {str(fitted())!r} (NaiveBayes) has no rules. Fit one that does: --model hnb.\n"
     )
+
+
+def test_long_rules_are_wrapped_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(Console, "width", 60)
+    rule = " and ".join(f"column{k} = {k}" for k in range(6))
+    Console().show_table(["latent", "rule"], [["L1", "a = 0"], ["L2", rule]], wrap=True)
+    first, short, *long = capsys.readouterr().out.splitlines()
+    assert (first, short) == ("latent  rule", "L1      a = 0")
+    assert all(len(line) <= 60 for line in long)
+    assert all(line.startswith("        ") for line in long[1:])
+    assert " ".join(line[8:] for line in long) == rule
+    Console().show_table(["latent", "rule"], [["L2", rule]])
+    assert rule in capsys.readouterr().out
 
 
 def test_groups_of_latent_trees(fitted, tmp_path):

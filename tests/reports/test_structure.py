@@ -20,6 +20,7 @@ from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
 from latentclass.reports._structure import (
     _rule_lines,
+    _with_named,
     best_words,
     describe_structure,
     leading_name,
@@ -81,6 +82,19 @@ def test_rules_name_the_class_that_they_raise_and_those_that_tell_most_come_firs
         shares = np.array([np.mean(inside == name) for name in ("rare", "usual")])
         told.append(len(inside) * (shares * np.log(shares / [usual, 1 - usual])).sum())
     assert told == sorted(told, reverse=True)
+
+
+def test_rules_that_other_rules_name_are_shown():
+    def line(rule, states, *model):
+        return (rule, "yes", 0.9, 0.5, 1.8, 10.0, *model, states.replace(" ", "\u00a0"))
+
+    first, named = line("L2 != 1 and a = 0", "L3 = 0"), line("my pair = 1", "L2 = 1")
+    below, other = line("b = 0", "my pair = 1"), line("c = 0", "L4 = 0")
+    lines = [first, other, below, named]
+    assert _with_named(lines, 1) == [first, named, below]
+    assert _with_named(lines, 4) == lines
+    two = [line("L2 = 1", "L3 = 0", 0), line("b = 0", "L2 = 0", 1)]
+    assert _with_named(two, 1) == two[:1]
 
 
 def test_a_rule_that_several_latent_variables_hold_has_one_line():

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from typing import Any
 import click
 
 from latentclass._show import aligned, clean
+
+LEAST_WIDTH = 30
+"""Characters below which the last column of a table is not broken."""
 
 
 def plain(value: Any) -> Any:
@@ -103,9 +107,16 @@ class Console:
         """Write a value as one JSON object on one line."""
         click.echo(json.dumps(plain(value), allow_nan=False))
 
-    def show_table(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Write an aligned table to standard output."""
-        self.show(*text_table(header, rows))
+    def show_table(
+        self, header: Sequence[str], rows: Iterable[Sequence[object]], *, wrap: bool = False
+    ) -> None:
+        """Write an aligned table to standard output; a terminal may `wrap` its last column."""
+        lines = text_table(header, rows)
+        if wrap and self.width is not None:
+            # names and numbers hold no two spaces, so the last column begins behind the last ones
+            start = lines[0].rindex("  ") + 2 if "  " in lines[0] else 0
+            lines = [part for line in lines for part in _wrapped(line, start, self.width)]
+        self.show(*lines)
 
     def say_table(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Write an aligned table to standard error."""
@@ -148,6 +159,14 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[
     cells = [[clean(name) for name in header]]
     cells += [["" if cell is None else clean(cell) for cell in row] for row in rows]
     return aligned(cells, [_are_numbers(column[1:]) for column in zip(*cells, strict=True)])
+
+
+def _wrapped(line: str, start: int, width: int) -> list[str]:
+    """A line of a table in lines of some width, the later ones below its last column."""
+    if len(line) <= width or width - start < LEAST_WIDTH:
+        return [line]
+    parts = textwrap.wrap(line[start:], width - start, break_long_words=False)
+    return [line[:start] + parts[0], *(" " * start + part for part in parts[1:])]
 
 
 def _are_numbers(cells: Sequence[str]) -> bool:

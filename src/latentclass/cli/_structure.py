@@ -45,7 +45,7 @@ def _show(columns: dict[str, Any], output: str | None) -> None:
                 out.show_json({"output": output})
         return
     lists = [[_number(cell) for cell in column] for column in columns.values()]
-    out.show_table(list(columns), zip(*lists, strict=True))
+    out.show_table(list(columns), zip(*lists, strict=True), wrap=True)
 
 
 def _number(cell: Any) -> Any:
@@ -63,13 +63,21 @@ def rules(model: str, output: str | None, force: bool) -> None:
 
     Hierarchical naive Bayes (--model hnb) has them. One line for each state of each latent
     variable: the rule that holds for exactly the rows in this state, the number of training rows in
-    it, and the share of each class among them.
+    it, and the share of each class among them. On the screen, a rule of more than 100 characters
+    names the states of the latent variables below it, such as L1 = 0, whose own rules stand above
+    it; files and JSON have rules of up to 300 characters.
     """
     check_output(output, force)
     found = _part_with(model, ("rules",), "rules", "--model hnb")
-    frame = found.rules()
+    from latentclass.hnb._reader import READABLE_LENGTH
+
+    out = console()
+    on_screen = output is None and not out.json
+    frame = found.rules(READABLE_LENGTH) if on_screen else found.rules()
     if not len(frame):
-        console().say("The model has no latent variable, so it has no rules.")
+        out.say("The model has no latent variable, so it has no rules.")
+    if on_screen:  # the long one last, where it can go on in further lines
+        frame = frame[[*frame.columns.drop("rule"), "rule"]]
     _show(as_columns(frame, list(frame.columns)), output)
 
 

@@ -21,6 +21,9 @@ from latentclass.hnb._rules import RuleFinder, part_that_holds, write
 MAX_LENGTH = 300
 """Characters up to which a rule is written out over the columns, unless asked otherwise."""
 
+READABLE_LENGTH = 100
+"""The same on a screen and in a report, where a person reads one rule after the other."""
+
 MANY_NAMES = 3
 """Columns that are named where missing cells leave open which rule holds."""
 

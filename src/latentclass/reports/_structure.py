@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import xlogy
 from latentclass._types import FloatArray, IndexArray
 from latentclass.auto._leaderboard import name_in_words
 from latentclass.auto._search import NO_TIME
+from latentclass.hnb._reader import READABLE_LENGTH
 from latentclass.plots._model import continuous_names, standardised_loadings
 from latentclass.reports._findings import (
     Finding,
@@ -185,7 +187,7 @@ def best_words(model: Any, found: str) -> str:
 def _hierarchy(model: Any, rows: Rows) -> Structure:
     readers = model.models_
     first = readers[0]
-    frame = model.rules()
+    frame = model.rules(READABLE_LENGTH)
     several = len(readers) > 1
     findings: list[Finding] = []
     children = first.latent_children_
@@ -201,6 +203,7 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
         )
     lines = _rule_lines(model, rows, frame, several)
     if lines:
+        shown = _with_named(lines, MOST_LINES)
         heads = ("when", "raises", "its share", "in all rows", "as often", "training rows",
                  *(("model",) if several else ()), "rule of")  # fmt: skip
         formats = ("rule", "text", "bar", "percent", "times", "count",
@@ -211,8 +214,8 @@ def _hierarchy(model: Any, rows: Rows) -> Structure:
                 RULES_TEXT,
                 heads,
                 formats,
-                tuple(lines[:MOST_LINES]),
-                max(len(lines) - MOST_LINES, 0),
+                tuple(shown),
+                len(lines) - len(shown),
             )
         )
     used = listed([plain(name) for name in first.selected_features_], 5)
@@ -256,6 +259,20 @@ def _rule_lines(model: Any, rows: Rows, frame: Any, several: bool) -> list[tuple
         (*line, ", ".join(names))
         for line, names in sorted(holders.items(), key=lambda one: -telling[one[0]])
     ]
+
+
+def _with_named(lines: list[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:
+    """The first lines, and those whose states the shown rules name, so that all can be read."""
+    shown, waiting = lines[:most], lines[:most]
+    while waiting:
+        one = waiting.pop()
+        for line in lines[most:]:
+            states = line[-1].replace("\u00a0", " ").split(", ")
+            variables = "|".join({re.escape(state.rpartition(" = ")[0]) for state in states})
+            named = re.search(rf"(?<!\w)({variables}) (!?=|(not )?in) ", one[0])
+            if named and line not in shown and line[6:-1] == one[6:-1]:  # of the same model
+                shown, waiting = [*shown, line], [*waiting, line]
+    return shown
 
 
 def _hierarchy_nodes(model: Any) -> tuple[TreeNode, ...]:
