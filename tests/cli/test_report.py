@@ -5,11 +5,13 @@ import json
 import re
 import shlex
 
+import pyarrow as pa
 import pytest
 from command_runs import draw_customers, run, write_csv
 
 from latentclass import load, report
 from latentclass.cli._input import ColumnsByName
+from latentclass.cli._report import row_ids
 from latentclass.tables import open_table
 
 
@@ -130,3 +132,11 @@ def test_an_unknown_class_is_named(fitted, tmp_path):
         f"Error: {str(data)!r}, column 'churn' holds 'perhaps', which is not a class of the "
         "model. Its classes are: no, yes.\n",
     )
+
+
+def test_rows_are_called_by_an_id_column_even_if_the_model_has_it():
+    table = pa.table({"age": [31, 32, 33], "day": ["a", "b", "b"], "customer id": [7, 9, 8]})
+    found = row_ids(table, [])
+    assert (found.name, found.tolist()) == ("customer id", [7, 9, 8])
+    assert row_ids(table, ["age"]).name == "age"
+    assert row_ids(table.drop_columns(["customer id"]), ["day"]) is None

@@ -66,7 +66,7 @@ def test_a_table_is_no_wider_than_the_terminal(tmp_path, monkeypatch):
         (["--list", "--figure", "99"], 1, "No paper has a figure 99 to reproduce."),
         (["--list", "--table", "1", "--figure", "3"], 2, "Name a table or a figure, not both."),
         (["ltc", "--jobs", "0"], 2, "--jobs 0 has no meaning: use 1 or more, or -1 for all cores."),
-        (["ltc", "--from-store"], 1, "No stored results in 'latentclass-reproduction'. Pass the "),
+        (["ltc", "--from-store"], 1, "No stored results in 'latentclass-reproduction'. Name the "),
         (["ltc", "--profile", "slow"], 2, "'slow' is not one of 'quick', 'paper'."),
     ],
 )

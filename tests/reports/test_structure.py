@@ -18,6 +18,7 @@ from latentclass.auto._leaderboard import Leaderboard, LeaderboardRow
 from latentclass.auto._search import NO_TIME
 from latentclass.baselines import TAN, NaiveBayes
 from latentclass.datasets import load_dataset
+from latentclass.reports import _trees
 from latentclass.reports._structure import (
     _rule_lines,
     _with_named,
@@ -148,6 +149,22 @@ def test_trees_without_groups_are_no_finding():
     model = LatentTreeClassifier(random_state=0).fit(X, y)
     found = describe_structure(model, read_rows(model, X, y, None))
     assert [one.title for one in found.findings] == ["Tree of class y", "Groups within class y"]
+    assert found.sentence.endswith(" No groups were found within class x.")
+
+
+def test_groups_of_classes_that_are_not_drawn_count(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.choice(["u", "v"], 120) for name in "abc"})
+    y = np.repeat(["x", "y", "z"], 40)
+    X["d"] = np.where(y == "x", rng.choice(["u", "v"], 120), X["a"])
+    model = LatentTreeClassifier(random_state=0).fit(X, y)
+    monkeypatch.setattr(_trees, "MOST_TREES", 1)
+    found = describe_structure(model, read_rows(model, X, y, None))
+    # the first class has no groups, so the one tree that is drawn is that of the second
+    assert [one.title for one in found.findings] == ["Tree of class y", "Groups within class y"]
+    n_latent = sum(len(names) for label, names in model.latent_names_.items() if label != "x")
+    assert f"a tree of latent variables, {n_latent} in all." in found.sentence
+    assert " The trees of 1 of the 2 classes with groups are drawn." in found.sentence
     assert found.sentence.endswith(" No groups were found within class x.")
 
 

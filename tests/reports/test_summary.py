@@ -232,6 +232,11 @@ def test_identifiers_are_shown_beside_the_names_of_rows(toy, page):
     beside = f'<span class="note"><bdi>customer</bdi> <bdi>C&lt;{name[1:]}&gt;</bdi></span>'
     assert f"<h4>Row <bdi>{name}</bdi> {beside}</h4>" in found.html
     assert f'<th scope="row"><bdi>{name}</bdi> {beside}</th>' in found.html
+    assert [row.id for row in found.summary.data.first_rows] == [f"C<{k}>" for k in range(5)]
+    head = (
+        '<th scope="row"><bdi>r1</bdi> <span class="note"><bdi>customer</bdi> <bdi>C&lt;1&gt;</bdi>'
+    )
+    assert found.html.count(head) == 2  # among the listed rows, and among the first ones
     assert report(NaiveBayes().fit(X, y), X, y, ids=range(40)).summary.rows.id_name == "id"
     assert {row.id for row in page.summary.rows.listed} == {""}
     message = r"^ids has 2 values, but X has 40 rows\. Pass one id per row\.$"

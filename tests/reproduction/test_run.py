@@ -157,7 +157,7 @@ def test_errors_come_before_anything_is_computed(small, tmp_path, monkeypatch):
         reproduce("ltc", table=1, figure=2, out=out)
     with pytest.raises(ValueError, match=r"^n_jobs=0 has no meaning: use None, 1 or more, or -1 "):
         reproduce("ltc", out=out, n_jobs=0)
-    with pytest.raises(FileNotFoundError, match=r"^No stored results in '.*out'\. Pass the folder"):
+    with pytest.raises(FileNotFoundError, match=r"^No stored results in '.*out'\. Name the folder"):
         reproduce("ltc", out=out, from_store=True)
 
     def unavailable(name):

@@ -135,14 +135,17 @@ def make_page(
 
 
 def row_ids(table: Any, left_out: Sequence[str]) -> Any:
-    """The first column left out of the fit that has another value in each row; None without one.
+    """The first column by which people call a row, with another value in each; None without one.
 
-    Measured numbers and times differ in each row too, but nobody calls a row by them.
+    Those left out of the fit come first, then those with a name such as "id". Measured numbers and
+    times differ in each row too, but nobody calls a row by them.
     """
     import pandas as pd
     import pyarrow.types as kinds
 
-    for name in left_out:
+    from latentclass.tables._facts import has_identifier_name
+
+    for name in [*left_out, *filter(has_identifier_name, table.column_names)]:
         if name in table.column_names:
             column = table.column(name)
             measured = kinds.is_floating(column.type) or kinds.is_temporal(column.type)

@@ -48,7 +48,8 @@ def describe_data(rows: Rows) -> Data:
 def _first_row(rows: Rows, row: int) -> FirstRow:
     code = int(rows.codes[row])
     label = rows.classes[code] if code >= 0 else ""
-    return FirstRow(rows.names[row], label, tuple(rows.decode(rows.block, row)))
+    cells = tuple(rows.decode(rows.block, row))
+    return FirstRow(rows.names[row], label, cells, rows.ids[row] if rows.ids else "")
 
 
 def _column(rows: Rows, j: int) -> ColumnFacts:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -163,6 +164,16 @@ def breakable(name: str) -> Any:
     return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
 
 
+def class_name(name: str) -> Any:
+    """The name of a classifier, which a line may break before each capital: AutoLatent-Classifier.
+
+    Otherwise a long one would make the table of scores wider than its place.
+    """
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
+
+
 def _mistakes(summary: ReportSummary) -> list[tuple[int, str, str]]:
     """The most common mistakes: number of rows, true class, predicted class."""
     if summary.quality is None:
@@ -248,6 +259,7 @@ def page_environment() -> Any:
     )
     made.filters |= {
         "breakable": breakable,
+        "class_name": class_name,
         "calibration_words": text.calibration_words,
         "colour": charts.colour,
         "count": text.count,

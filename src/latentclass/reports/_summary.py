@@ -440,11 +440,12 @@ class MissingPattern:
 
 @dataclass(frozen=True)
 class FirstRow:
-    """A row as it stands in the table: its name, its class (empty without one) and its cells."""
+    """A row as it stands in the table: its name, its class, its cells, its id; empty if none."""
 
     name: str
     label: str
     cells: tuple[str, ...]
+    id: str = ""
 
 
 @dataclass(frozen=True)

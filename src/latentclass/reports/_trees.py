@@ -17,7 +17,7 @@ from latentclass.reports._findings import (
     TreeNode,
 )
 from latentclass.reports._table import Rows, fewest_decimals
-from latentclass.reports._text import cut, number, percent, plain
+from latentclass.reports._text import cut, listed, number, percent, plain
 
 MOST_LEAVES, MOST_TREES, MOST_LATENT = 60, 8, 12
 """Columns of a tree, trees on a page, and latent variables of a tree whose groups are shown."""
@@ -40,8 +40,8 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
     """The trees of the classes with their groups."""
     findings: list[Finding] = []
     n_latent = 0
-    without_groups = []
-    for label, name in list(zip(model.classes_.tolist(), rows.classes, strict=True))[:MOST_TREES]:
+    grouped, without_groups = [], []
+    for label, name in zip(model.classes_.tolist(), rows.classes, strict=True):
         edges = model.tree_edges(label)
         if not edges:
             continue
@@ -49,9 +49,11 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
             zip(model.latent_names_[label], model.trees_[label].latent_cardinalities, strict=True)
         )
         if max(states.values()) == 1:
-            without_groups.append(f"class {cut(name)}")
-            continue
-        n_latent += len(states)
+            without_groups.append(name)
+        else:
+            grouped.append((label, name, edges, states))
+            n_latent += len(states)
+    for label, name, edges, states in grouped[:MOST_TREES]:
         nodes, left = tree_nodes(edges, states)
         strongest = max(nodes[1:], key=lambda node: node.information or 0.0)
         above = nodes[strongest.parent].name
@@ -85,8 +87,12 @@ def describe_trees(model: Any, rows: Rows) -> Structure:
         f"In each class the columns are the leaves of a tree of latent variables, {n_latent} in "
         "all. Each of these splits the rows of its class into groups."
     )
+    if len(grouped) > MOST_TREES:
+        sentence += (
+            f" The trees of {MOST_TREES} of the {len(grouped)} classes with groups are drawn."
+        )
     if without_groups:
-        sentence += f" No groups were found within {' and '.join(without_groups)}."
+        sentence += f" No groups were found within class {listed(without_groups)}."
     return Structure(sentence, tuple(findings))
 
 

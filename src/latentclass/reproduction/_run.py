@@ -68,8 +68,8 @@ def reproduce(
     folder = Path(out)
     if from_store and not (folder / STORE).is_file():
         raise FileNotFoundError(
-            f"No stored results in {str(folder)!r}. Pass the folder of an earlier run with --out, "
-            "or drop --from-store."
+            f"No stored results in {str(folder)!r}. Name the folder of an earlier run, or compute "
+            "them first, without asking for stored ones."
         )
     for name in dict.fromkeys(name for entry in entries for name in entry.data):
         load_dataset(name)  # an error now is better than one after hours
