@@ -42,8 +42,23 @@ def public_paths():
     return paths | {f"latentclass.exceptions.{name}" for name, _ in errors}
 
 
-def test_the_reference_page_lists_all_public_names_and_no_others():
-    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^::: (\S+)", page, re.M)
+def test_the_reference_pages_list_all_public_names_and_no_others():
+    folder = ROOT / "docs" / "reference"
+    pages = [folder / "api.md", *(folder / "api").glob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    listed = re.findall(r"^::: (\S+)", text, re.M)
     assert len(listed) == len(set(listed))
     assert set(listed) == public_paths()
+
+
+def test_the_overview_links_every_name():
+    folder = ROOT / "docs" / "reference"
+    overview = (folder / "api.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(api/(\w+)\.md#([\w.]+)\)", overview))
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "api").glob("*.md")}
+    listed = {
+        (name, path)
+        for name, text in pages.items()
+        for path in re.findall(r"^::: (\S+)", text, re.M)
+    }
+    assert linked == listed
