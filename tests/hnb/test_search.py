@@ -379,7 +379,8 @@ def test_a_row_in_several_folds_has_the_mean_of_what_they_say():
         if heavy in fold.tested
     ]
     assert len(parts) > 1
-    assert_allclose(search.left_out()[heavy], np.sum(parts, axis=0)[0] / rows.weight[heavy], rtol=1e-9)
+    mean = np.sum(parts, axis=0)[0] / rows.weight[heavy]
+    assert_allclose(search.left_out()[heavy], mean, rtol=1e-9)
 
 
 def test_small_blocks_and_one_part_at_a_time_change_nothing(monkeypatch):
