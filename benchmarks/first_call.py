@@ -33,7 +33,7 @@ NUMBERS = {
     "TAN": "baselines.TAN()",
     "AODE": "baselines.AODE()",
 }
-YES_NO = {"BinaryLCM": "latentclass.BinaryLCMClassifier(discriminative=False, random_state=0)"}
+YES_NO = {"BinaryLCM": "latentclass.BinaryLCMClassifier(10, discriminative=False, random_state=0)"}
 """Models of columns with two values."""
 
 TABLE = """

@@ -95,7 +95,7 @@ NUMBERS = {
 }
 LEVELS = {
     **BOTH,
-    "BinaryLCM": BinaryLCMClassifier(discriminative=False, random_state=0),
+    "BinaryLCM": BinaryLCMClassifier(10, discriminative=False, random_state=0),
     "LogisticRegression": make_pipeline(
         OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=500)
     ),

@@ -40,8 +40,12 @@ SPACING = 10
 LEAST_FOLDS = 2
 """Folds of a candidate before it can be dropped for being worse."""
 
-N_ROWS = 1000.0
-"""About the weight of the rows that a candidate learns from, at most."""
+N_ROWS, N_ROWS_OF_CLASS = 1000.0, 300.0
+"""About the weight of the rows that a candidate learns from, at most, and the same for each class.
+
+The larger one counts. Each class has its own place in the latent space, so many classes need more
+rows to show what a large model gains.
+"""
 
 
 class Sizes(NamedTuple):
@@ -208,7 +212,8 @@ class Contest:
 
     def _hold_out(self, fit: SteppedFit[P], share: FloatArray) -> HeldRows:
         held = self.dealer.take(share)
-        keep = self.dealer.beside(share, N_ROWS)
+        most = max(N_ROWS, N_ROWS_OF_CLASS * self.dealer.training.n_classes)
+        keep = self.dealer.beside(share, most)
         path = climb_rows(fit, self.dealer, keep, fit.learn(self.dealer.take(keep)))
         looks = []
         for params in islice(path, 0, self.n_steps + 1, SPACING):

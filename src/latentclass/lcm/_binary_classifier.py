@@ -43,7 +43,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
 
     Parameters
     ----------
-    n_latent : "auto" or int, default=10
+    n_latent : "auto" or int, default="auto"
         Number of latent variables. "auto" is 10 or, if that lowers the log-loss on held-out rows by
         more than its standard error, 5, 20 or 40, by short fits as in `HybridLCMClassifier`. 40 are
         tried only if 20 help by as much.
@@ -147,6 +147,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
 
     # section 6.1 of the paper
     _PUBLISHED: ClassVar[dict[str, Any]] = {
+        "n_latent": 10,
         "calibrate": False,
         "discriminative": False,
         "prior": None,
@@ -169,7 +170,7 @@ class BinaryLCMClassifier(AsPublished, MixedClassifier):
 
     def __init__(
         self,
-        n_latent: Any = 10,
+        n_latent: Any = "auto",
         n_components: Any = 1,
         *,
         prior: float | None = 1.0,

@@ -168,6 +168,7 @@ class BinaryLCMClassifierCV(AsPublished, MixedClassifier):
     # the wrapper of section 6.1
     _PUBLISHED: ClassVar[dict[str, Any]] = {
         **BinaryLCMClassifier._PUBLISHED,
+        "n_latent": None,
         "search": "exhaustive",
         "scoring": "accuracy",
         "cv": 10,

@@ -362,9 +362,9 @@ class HybridLCMClassifier(MixedClassifier):
     looser: its curvature is fixed [4]_.
 
     With "auto" the sizes are compared by fits of two starts, 20 iterations and 40 gradient steps to
-    at most about 1,000 rows other than those that `discriminative` holds out. The largest size is
-    tried only if 10 latent variables or 3 components help. Without held-out rows the size is (5,
-    1). All of it costs about as much as one fit.
+    at most about 1,000 rows, or 300 of each class, other than those that `discriminative` holds
+    out. The largest size is tried only if 10 latent variables or 3 components help. Without
+    held-out rows the size is (5, 1). All of it costs about as much as one fit.
 
     The most probable completion of a transformed column is the most probable value on its
     transformed scale.

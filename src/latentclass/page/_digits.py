@@ -79,7 +79,7 @@ def fit_digits(digits: Digits) -> tuple[Any, Any]:
     X, y = digits.X[digits.training], digits.y[digits.training]
     # one start: averages of several would make each stroke dearer
     binary = BinaryLCMClassifier(
-        n_init=1, select="likelihood", discriminative=False, tol=0.05, random_state=0
+        10, n_init=1, select="likelihood", discriminative=False, tol=0.05, random_state=0
     )
     return binary.fit(X, y), NaiveBayes().fit(X, y)
 
