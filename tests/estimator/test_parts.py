@@ -417,6 +417,7 @@ def read_sample(frame, n_parts, seed=0, **options):
         categorical_features="from_dtype",
         most_levels=None,
         labelled=True,
+        spare=False,
         seed=seed,
         n_jobs=None,
         owner="a model",

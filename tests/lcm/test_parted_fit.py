@@ -34,6 +34,7 @@ def read(parts):
         categorical_features="from_dtype",
         most_levels=None,
         labelled=True,
+        spare=False,
         seed=0,
         n_jobs=None,
         owner="LCMClassifier",

@@ -436,7 +436,10 @@ def test_categories_have_probabilities(table):
         ({"prior": -1.0}, "prior=-1.0 must be a number of at least 0, or None."),
         ({"n_init": 0}, "n_init=0 must be a whole number of at least 1."),
         ({"polish": 1}, "polish=1 must be one of True, False."),
-        ({"handle_unknown": "drop"}, "handle_unknown='drop' must be one of 'missing', 'error'."),
+        (
+            {"handle_unknown": "drop"},
+            "handle_unknown='drop' must be one of 'missing', 'error', 'smooth'.",
+        ),
         ({"verbose": -1}, "verbose=-1 must be a number of at least 0."),
         ({"n_jobs": 0}, "n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores."),
         ({"n_jobs": "a"}, "n_jobs='a' must be a whole number."),

@@ -273,7 +273,11 @@ class TestBadNumbers:
             ("tol", -1e-3, "tol=-0.001 must be a number of at least 0."),
             ("accelerate", "yes", "accelerate='yes' must be one of True, False."),
             ("calibrate", 1, "calibrate=1 must be one of 'auto', True, False."),
-            ("handle_unknown", "drop", "handle_unknown='drop' must be one of 'missing', 'error'."),
+            (
+                "handle_unknown",
+                "drop",
+                "handle_unknown='drop' must be one of 'missing', 'error', 'smooth'.",
+            ),
         ],
     )
     def test_parameters_that_make_no_sense_are_refused(self, parameter, value, message):

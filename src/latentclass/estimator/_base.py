@@ -230,6 +230,7 @@ class GenerativeClassifier(
     ) -> None:
         """Keep what was learned; nothing in the estimator changes before this."""
         record, tuned = learned.record, tuned or Tuned(1.0)
+        rows = training.sample if isinstance(training, PartedTraining) else training
         store_fitted(
             self,
             {
@@ -244,7 +245,7 @@ class GenerativeClassifier(
                 "restarts_": record.restarts,
                 "log_likelihood_": record.log_likelihood,
                 **learned.attributes,
-                **self._final_facts(learned, training),
+                **self._final_facts(learned, rows),
             },
         )
 
