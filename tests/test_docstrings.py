@@ -115,9 +115,6 @@ SHARED = {
         " had been seen that spread as the whole column does. None is maximum likelihood.",
         "Strength of the MAP prior: every weight has a normal prior with mean 0 and variance "
         "1 / prior. None is maximum likelihood.",
-        "Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances "
-        "pulled towards half the column's variance, latent variances towards 1. None is "
-        "maximum likelihood.",
     ),
     "random_state": (
         "Seeds the random starts, the folds of `calibrate`, and `sample`.",
@@ -266,7 +263,13 @@ OWN_WORDS = {
         "ProjectedNaiveBayes",
     },
     "n_jobs": {"LatentTreeClassifier", "MixtureNaiveBayes"},
-    "prior": {"HybridLCMClassifier", "NaiveBayes", "ProjectedNaiveBayes"},
+    "prior": {
+        "HybridLCMClassifier",
+        "LCMClassifier",
+        "LCMClassifierCV",
+        "NaiveBayes",
+        "ProjectedNaiveBayes",
+    },
     "random_state": {
         "AutoLatentClassifier",
         "BackpropagationNetwork",

@@ -20,7 +20,7 @@ robots = monks.X.astype(str).rename(
 )
 robots = robots.replace({"head": shapes, "body": shapes, "jacket": colours})
 side = np.where(monks.y == "1", "friend", "foe")
-train = np.random.default_rng(0).permutation(len(robots)) < 150
+train = np.random.default_rng(1).permutation(len(robots)) < 150
 model = HNBClassifier(random_state=0).fit(robots[train], side[train])
 
 rules = model.rules().drop_duplicates("rule").query("rule != 'always'").reset_index()

@@ -43,7 +43,8 @@ def test_sums_of_chunks_are_those_of_all_rows():
 
 def test_fit_forgets_the_chunks():
     X, y = two_planes(60)
-    model = LCMClassifier(1, n_init=1, tol=1e-1, random_state=0).partial_fit(X[:, :2] + 9.0, y)
+    options = {"prior": 1.0, "n_init": 1, "tol": 1e-1, "random_state": 0}
+    model = LCMClassifier(1, **options).partial_fit(X[:, :2] + 9.0, y)
     model.fit(X, y).partial_fit(X, y)
     assert_allclose(model.predict_proba(X), model.fit(X, y).predict_proba(X), atol=1e-9)
 
@@ -113,6 +114,6 @@ def test_chunks_that_fail_leave_the_model_as_it_was():
     assert vars(model) == state
     assert model.predict_proba(X).tolist() == before.tolist()
     twice = model.partial_fit(X, y).predict_proba(X)
-    weighted = LCMClassifier(1, n_init=1, tol=1e-1, random_state=0)
+    weighted = LCMClassifier(1, prior=1.0, n_init=1, tol=1e-1, random_state=0)
     weighted.fit(X, y, sample_weight=np.full(60, 2.0))
     assert_allclose(twice, weighted.predict_proba(X), rtol=1e-8)

@@ -442,7 +442,7 @@ def test_noise_variance_beyond_doubles_is_inf_without_noise():
 def test_sums_and_starts_that_would_fill_the_memory_are_refused(monkeypatch, n_components, message):
     monkeypatch.setattr("latentclass._validation.MOST_BYTES", 2**10)
     with pytest.raises(ValueError, match=message):
-        LCMClassifier(1, n_components, random_state=0).fit(*load_iris(return_X_y=True))
+        LCMClassifier(1, n_components, prior=1.0, random_state=0).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.parametrize("n_components", [1, 2])
@@ -498,7 +498,7 @@ def log_loss(model, X, y):
 def test_gradient_steps_lower_the_log_loss_of_new_rows(options, few_steps):
     X, y = crossing()
     new, labels = crossing(1000, seed=1)
-    options = {"n_latent": 1, "n_init": 2, "random_state": 0, **options}
+    options = {"n_latent": 1, "prior": 1.0, "n_init": 2, "random_state": 0, **options}
     by_em = LCMClassifier(**options).fit(X, y)
     trained = LCMClassifier(**options, discriminative=True).fit(X, y)
     assert log_loss(trained, new, labels) < log_loss(by_em, new, labels)
@@ -538,7 +538,7 @@ def test_gradient_steps_train_discrete_columns_too():
 
 def test_too_few_rows_to_hold_any_out_are_fitted_by_em():
     X, y = crossing(8)
-    options = {"n_latent": 1, "n_init": 2, "random_state": 0}
+    options = {"n_latent": 1, "prior": 1.0, "n_init": 2, "random_state": 0}
     trained = LCMClassifier(**options, discriminative=True).fit(X, y)
     assert (trained.n_steps_, trained.label_noise_, trained.temperature_) == (0, 0.0, 1.0)
     assert_allclose(trained.predict_proba(X), LCMClassifier(**options).fit(X, y).predict_proba(X))
@@ -630,7 +630,7 @@ def test_the_power_transform_is_chosen_on_held_out_rows():
     X, y = skewed(200)
     test, labels = skewed(400, seed=1)
     straight, bent, chosen = (
-        LCMClassifier(1, n_init=2, power_transform=how, random_state=0).fit(X, y)
+        LCMClassifier(1, prior=1.0, n_init=2, power_transform=how, random_state=0).fit(X, y)
         for how in (False, True, "auto")
     )
     assert (straight.power_transform_, chosen.power_transform_) == (False, True)

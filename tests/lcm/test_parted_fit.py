@@ -44,7 +44,7 @@ def read(parts):
 @pytest.mark.parametrize("select", ["average", "likelihood"])
 def test_the_linear_model_of_complete_rows_needs_no_sample(select):
     X, y = make_rows(holes=0.0, hidden=0.0)
-    options = {"n_init": 3, "random_state": 0, "select": select}
+    options = {"prior": 1.0, "n_init": 3, "random_state": 0, "select": select}
     whole = LCMClassifier(2, **options).fit(X, y)
     found = LCMClassifier(2, **options).fit(cut(X, y, 4, sample_rows=50))
     assert_allclose(found.predict_proba(X), whole.predict_proba(X), rtol=1e-7, atol=1e-12)

@@ -232,7 +232,7 @@ def test_the_temperature_comes_from_the_cross_fitted_probabilities(n_components,
         CountedTrees(), n_components, refits=1, calibrate="auto", random_state=0
     ).fit(X, y)
     assert CountedTrees.fits == n_fits
-    left_out = model._fit_model(model._read_training(X, y, None), None).record.left_out
+    left_out = model._fit_model(model._read_training(X, y, None), None).left_out
     np.testing.assert_array_equal(np.bincount(left_out.y), np.bincount(y))
     joint = left_out.evidence + left_out.log_prior
     np.testing.assert_allclose(np.exp(joint).sum(axis=1), 1.0)  # it is P(y | x) over P(y)

@@ -302,7 +302,7 @@ class GenerativeClassifier(
 
         None where it does not: "auto" then looks at folds.
         """
-        return None
+        return learned.left_out
 
     def _fit_again(self, learned: Learned, part: Training) -> Learned:
         """A fit to a part of the rows, which may keep what costs most: cut points, arcs, trees.

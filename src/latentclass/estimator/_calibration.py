@@ -148,6 +148,10 @@ class HeldOutRows(NamedTuple):
         keep = prior is TOO_SURE or after < before
         return (temperature if keep else 1.0), facts
 
+    def with_prior(self, log_prior: FloatArray) -> HeldOutRows:
+        """The rows judged with the same log P(class), (n_classes,)."""
+        return self._replace(log_prior=np.tile(log_prior, (len(self.y), 1)))
+
     def clipped_losses(self, temperature: float) -> FloatArray:
         """Log-loss of each row, with probabilities of at least 1e-15."""
         return self._losses(temperature, np.ones(len(self.y), dtype=bool), LEAST_LOG)

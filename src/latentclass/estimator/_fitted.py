@@ -15,6 +15,7 @@ from latentclass.data._schema import Block, Table, block_spans
 from latentclass.engine._em import EMResult
 from latentclass.engine._logspace import log_normalise, log_sum_exp, split_log
 from latentclass.engine._parallel import map_blocks
+from latentclass.estimator._calibration import HeldOutRows
 
 Posterior = Callable[[Table], FloatArray]
 """P(class | observed cells) of each row of a table, with the estimator's temperature."""
@@ -228,7 +229,8 @@ class Learned:
     """What one fit gives: the model, how the fit went, and further attributes by their names.
 
     `temperature` is what the fit itself found on held-out rows, if it is `calibrated`: True of
-    `calibrate` replaces it, "auto" keeps it.
+    `calibrate` replaces it, "auto" keeps it. `left_out` is what models of folds have said about the
+    labelled rows that they were not trained on, if the fit needed such models.
     """
 
     model: FittedModel
@@ -236,6 +238,7 @@ class Learned:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     temperature: float = 1.0
     calibrated: bool = False
+    left_out: HeldOutRows | None = None
 
     def with_attributes(self, **attributes: Any) -> Learned:
         """The same with further attributes."""

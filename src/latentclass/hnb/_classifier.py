@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -25,7 +24,6 @@ from latentclass.estimator._inner_folds import check_inner_cv, given_folds
 from latentclass.estimator._latent_names import NamedLatents, Names
 from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._published import AsPublished
-from latentclass.estimator._reading import Training
 from latentclass.hnb._explanation import RuleExplanation
 from latentclass.hnb._hierarchy import FilledHierarchy, Tables, estimate_within
 from latentclass.hnb._learn import (
@@ -44,20 +42,6 @@ from latentclass.hnb._search import HierarchySettings
 LEAST_MASS = 1e-6
 """Least pseudo-count of a combination within its state. A combination without rows is rare but not
 impossible, so that a row which shows it can be judged by its state."""
-
-
-@dataclass(frozen=True, eq=False)
-class HierarchyRecord(FitRecord):
-    """How a fit went.
-
-    Attributes
-    ----------
-    left_out : HeldOutRows or None
-        Evidence of the search's folds about the labelled rows; None if the model is another one
-        than theirs.
-    """
-
-    left_out: HeldOutRows | None = None
 
 
 class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
@@ -354,11 +338,6 @@ class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
 
     _few_folds = 2
 
-    def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:
-        assert isinstance(learned.record, HierarchyRecord)
-        # the folds of the search know nothing of rows without a label
-        return learned.record.left_out if training.labelled.all() else None
-
     def _learn(self, rows: TrainingRows, progress: FitProgress | None) -> Learned:
         if self.collapse == "exact" and rows.n_classes > 2:
             raise ValueError(
@@ -377,20 +356,18 @@ class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
             one = self._with(n_models=1, calibrate=False, random_state=seed)
             learned = one._learn_one(rows, folds, None if members else progress)
             one._store(rows.source, learned)
-            assert isinstance(learned.record, HierarchyRecord)
             members.append(one)
-            left_out.append(learned.record.left_out)
+            left_out.append(learned.left_out)
         model = AveragedHierarchies.of(tuple(one._model for one in members))
         longest = max(members, key=lambda one: one.n_iter_)
-        record = HierarchyRecord(
+        record = FitRecord(
             longest.history_,
             longest.n_iter_,
             all(one.converged_ for one in members),
             longest.restarts_,
             rows.log_likelihood(model),
-            average_left_out(left_out),
         )
-        return Learned(model, record, {"_members": members})
+        return Learned(model, record, {"_members": members}, left_out=average_left_out(left_out))
 
     def _folds(self, rows: TrainingRows) -> IndexArray | int:
         """The fold of each labelled row (-1 for none), or how many folds to draw."""
@@ -447,11 +424,12 @@ class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
             )
         model = HierarchyModel(np.exp(log_pi), rows.coding, filled, support, found.ignored)
         attributes = {"cv_scores_": found.scores, "shrinkage_": shrinkage, "_members": []}
-        record = HierarchyRecord.of(result, rows.log_likelihood(model))
-        if found.left_out is not None and not self.discriminative:
+        left_out = None
+        # the folds of the search know nothing of rows without a label and of gradient steps
+        if found.left_out is not None and not (len(rows.sample.unlabelled) or self.discriminative):
             left_out = left_out_rows(rows.sample, model.class_prior, found.left_out)
-            record = replace(record, left_out=left_out)
-        return Learned(model, record, attributes)
+        record = FitRecord.of(result, rows.log_likelihood(model))
+        return Learned(model, record, attributes, left_out=left_out)
 
     # ------------------------------------------------------------------ reading
 

@@ -19,6 +19,7 @@ from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._reading import Training
 from latentclass.estimator._tuning import ENOUGH_TESTED
 from latentclass.exceptions import TableWarning
+from latentclass.lcm._auto_prior import USUAL
 from latentclass.lcm._fit import LCMSettings, make_prior
 from latentclass.lcm._model import LatentModel
 from latentclass.lcm._rival import find_rival
@@ -41,7 +42,7 @@ class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
     noise: str
     structure: str
     offset: bool
-    prior: float | None
+    prior: float | str | None
     alpha: float
     n_init: int
     select: str
@@ -61,7 +62,7 @@ class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
         check_option("noise", self.noise, self._noises)
         check_option("structure", self.structure, ("full", "learned"))
         check_option("offset", self.offset, (True, False))
-        check_number("prior", self.prior, low=0, none=True)
+        self._check_prior()
         check_number("alpha", self.alpha, low=0)
         check_number("n_init", self.n_init, low=1, high=MOST_STARTS, whole=True)
         check_option("select", self.select, ("average", "accuracy", "likelihood"))
@@ -92,6 +93,14 @@ class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
         check_number("n_latent", self.n_latent, low=1, high=MOST_STATES, whole=True)
         check_number("n_components", self.n_components, low=1, high=MOST_STATES, whole=True)
 
+    def _check_prior(self) -> None:
+        check_number("prior", self.prior, low=0, none=True)
+
+    @property
+    def _strength(self) -> float | None:
+        """Strength of the prior where nothing is compared."""
+        return USUAL if isinstance(self.prior, str) else self.prior
+
     def _settings(self, n_latent: int, n_components: int) -> LCMSettings:
         """Return the settings of a fit with a given size."""
         return LCMSettings(
@@ -100,7 +109,7 @@ class LatentClassifier(ComponentClarity, NamedLatents, GenerativeClassifier):
             self.noise == "tied",
             self.structure,
             self.offset,
-            make_prior(self.prior, self.alpha),
+            make_prior(self._strength, self.alpha),
             self.select,
             self.drop_starts,
             self.n_init,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
+
+from sklearn.base import clone
 
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._fitted import FittedModel, Learned
@@ -14,6 +17,7 @@ from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
 from latentclass.estimator._tuning import TRUSTING
+from latentclass.lcm._auto_prior import FOLD_STARTS, choose_strength
 from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._base_classifier import LatentClassifier
 from latentclass.lcm._chunks import Chunks, add_chunk, begin_chunks, chunk_data
@@ -21,10 +25,6 @@ from latentclass.lcm._fit import LCMFit, fit_data
 from latentclass.lcm._folds import FoldedRows, fit_folds
 from latentclass.lcm._parted_fit import fit_lcm_parts
 from latentclass.lcm._steps import Choice
-
-FOLD_STARTS = 3
-"""Starts of a fit to a fold of `calibrate="auto"`: the folds together then cost about as much as
-the fit itself."""
 
 
 class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
@@ -54,9 +54,11 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     offset : bool, default=True
         Give the columns an offset in addition to the latent variables. Without it the class means
         lie in the plane that the loadings span.
-    prior : float or None, default=1.0
+    prior : "auto", float or None, default="auto"
         Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances pulled
         towards half the column's variance, latent variances towards 1. None is maximum likelihood.
+        "auto" is 1 or, if that lowers the log-loss on held-out rows, 100; always 1 with more than
+        5,000 rows, in `partial_fit`, and with `discriminative`, which has held-out rows of its own.
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     n_init : int, default=10
@@ -141,6 +143,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         Which latent variables each column depends on; all true unless the structure is learned.
     n_latent_, n_components_ : int
         The size that was fitted.
+    prior_ : float or None
+        Strength of the prior.
     latent_names_ : tuple of str
         Names of the latent variables; see `rename_latents`.
     latent_means_, latent_variances_ : arrays of shape (n_classes, n_latent)
@@ -254,7 +258,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         noise: str = "tied",
         structure: str = "full",
         offset: bool = True,
-        prior: float | None = 1.0,
+        prior: float | str | None = "auto",
         alpha: float = 1.0,
         n_init: int = 10,
         select: str = "average",
@@ -303,6 +307,14 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
 
     # -------------------------------------------------------------------- fit
 
+    def _check_prior(self) -> None:
+        if not isinstance(self.prior, str):
+            super()._check_prior()
+        elif self.prior != "auto":
+            raise ValueError(
+                f"prior={self.prior!r} must be 'auto', a number of at least 0, or None."
+            )
+
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         return self._fit_steps(training, None, progress)
 
@@ -310,10 +322,17 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
         self, training: Training, choice: Choice | None, progress: FitProgress | None = None
     ) -> Learned:
         """A fit that takes the gradient steps that an earlier one chose, if one did."""
+        if self.prior == "auto" and not self.discriminative:
+            strength, left_out = choose_strength(self, training, self._fold_seed())
+            fixed = clone(self).set_params(prior=strength)
+            learned: Learned = fixed._fit_steps(training, None, progress)
+            if left_out is None:
+                return learned
+            return replace(learned, left_out=left_out.with_prior(learned.model.log_prior))
         settings = self._settings(self.n_latent, self.n_components)
         fit = LCMFit(measure(training, self.n_jobs), settings, self._draw_seed, self.n_jobs)
         step = None if progress is None else progress.step
-        return fit.fit(
+        learned = fit.fit(
             training,
             step,
             sizes=Sizes((self.n_latent, self.n_components)),
@@ -321,10 +340,17 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             discriminative=self.discriminative,
             choice=choice,
         )
+        return learned.with_attributes(prior_=self._strength)
+
+    def _unfitted_copy(self, learned: Learned) -> Any:
+        copy = super()._unfitted_copy(learned)
+        if isinstance(self.prior, str):
+            copy.set_params(prior=learned.attributes["prior_"])
+        return copy
 
     def _fit_parted(self, parted: PartedTraining, progress: FitProgress) -> Learned:
         settings = self._settings(self.n_latent, self.n_components)
-        return fit_lcm_parts(
+        learned = fit_lcm_parts(
             parted,
             settings,
             self._draw_seed,
@@ -333,6 +359,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             discriminative=self.discriminative,
             on_iteration=progress.step,
         )
+        return learned.with_attributes(prior_=self._strength)
 
     def _fit_folds(
         self, learned: Learned, training: Training, folds: InnerFolds
@@ -341,7 +368,7 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             yield from super()._fit_folds(learned, training, folds)
             return
         # one run of EM for all folds, with few starts each
-        settings = self._settings(self.n_latent, self.n_components)
+        settings = self._unfitted_copy(learned)._settings(self.n_latent, self.n_components)
         settings = settings._replace(n_init=min(self.n_init, FOLD_STARTS))
         measured = measure(training, self.n_jobs)
         fit = LCMFit(measured, settings, self._draw_seed, self.n_jobs)
@@ -371,4 +398,5 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     def _learn_sums(self, sums: Chunks, about: Training) -> Learned:
         del about  # it is part of the sums
         data, measured = chunk_data(sums)
-        return fit_data(data, measured, self._settings(self.n_latent, 1), self._draw_seed())
+        learned = fit_data(data, measured, self._settings(self.n_latent, 1), self._draw_seed())
+        return learned.with_attributes(prior_=self._strength)

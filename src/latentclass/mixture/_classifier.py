@@ -19,7 +19,6 @@ from latentclass.engine import _product as product
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._product_mixture import flat_params
 from latentclass.estimator._base import GenerativeClassifier
-from latentclass.estimator._calibration import HeldOutRows
 from latentclass.estimator._callbacks import FitProgress
 from latentclass.estimator._clarity import ComponentClarity
 from latentclass.estimator._fitted import FitRecord, Learned
@@ -43,12 +42,9 @@ class SearchRecord(FitRecord):
     ----------
     traces : list of list of float
         The objective at each iteration of every start.
-    left_out : HeldOutRows or None
-        Cross-fitted evidence about the labelled rows, where all of them have it.
     """
 
     traces: list[list[float]]
-    left_out: HeldOutRows | None = None
 
 
 class LatentVariableClassifier(AsPublished, ComponentClarity, NamedLatents, GenerativeClassifier):
@@ -368,10 +364,6 @@ classifier or None, default="kernel_logistic_regression"
     def _counts_categories(self) -> bool:  # type: ignore[override]
         return self.estimator is None
 
-    def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
-        assert isinstance(learned.record, SearchRecord)
-        return learned.record.left_out
-
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         seed = int(check_random_state(self.random_state).randint(2**31))
         numeric, codes = training.table.block(slice(None))
@@ -399,14 +391,14 @@ classifier or None, default="kernel_logistic_regression"
             result.restarts,
             found.objective * float(data.weight.sum()) - float(penalty),
             result.histories,
-            left_out_rows(found, distinct.y, distinct.weight),
         )
         attributes = {
             "log_losses_": log_losses,
             "chosen_estimator_": found.recipe.estimator,
             "traces_": result.histories,
         }
-        return Learned(model, record, attributes)
+        left_out = left_out_rows(found, distinct.y, distinct.weight)
+        return Learned(model, record, attributes, left_out=left_out)
 
     def _warn(self, learned: Learned) -> None:
         assert isinstance(learned.model, LatentVariableModel)
