@@ -276,6 +276,7 @@ def test_a_stroke_of_the_mouse_is_seen_undone_erased_and_replayed(browser, image
     with visit(browser, images) as page:
         page.wait_for_selector("#minds[data-answers='1']")
         assert page.is_visible("#draw")
+        assert page.locator(".says").first.inner_text().startswith("Nothing is seen yet")
         stroke(page, (1, 0), (1, 3))
         assert [pixel(page, k) for k in (1, 5, 9, 13)] == ["ink"] * 4
         assert pixel(page, 0) == "unseen"

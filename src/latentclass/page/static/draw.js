@@ -64,7 +64,9 @@ export const startDraw = (about) => {
       item.className = k === one.best ? "best" : "";
       item.title = `${name}: ${percent(one.proba[k])}`;
     });
-    says.textContent = `${bars[one.best].name} (${percent(one.proba[one.best])})`;
+    says.textContent = pixels.every((pixel) => pixel === null)
+      ? "Nothing is seen yet: the bars are the shares of the classes."
+      : `${bars[one.best].name} (${percent(one.proba[one.best])})`;
     fill(expected, one.expected);
     fill(likely, one.likely);
   };
