@@ -288,6 +288,19 @@ def test_the_temperature_comes_from_the_folds_of_the_search(leaning, monkeypatch
         assert fitted.calibration_["log_loss_before"] > 0
 
 
+def test_rows_without_a_label_leave_the_temperature_to_the_folds_of_the_search(
+    leaning, monkeypatch
+):
+    """Fits to a part of few labelled rows are too unsure of themselves."""
+    monkeypatch.setattr(latentclass.HNBClassifier, "_unlabelled_errors", -np.inf)  # they count
+    X, y = leaning
+    known = np.arange(len(y)) % 5 == 0
+    alone = latentclass.HNBClassifier(random_state=0).fit(X[known], y[known])
+    model = latentclass.HNBClassifier(random_state=0).fit(X, np.where(known, y, None))
+    assert model.unlabelled_weight_ > 0
+    assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.1)
+
+
 def test_numbers_are_told_as_intervals():
     rng = np.random.default_rng(1)
     u, v = rng.uniform(0, 4, (2, 600))

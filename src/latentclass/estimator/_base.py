@@ -274,7 +274,9 @@ class GenerativeClassifier(
         """Add the temperature and the facts about it to what held-out rows have decided."""
         if not self.calibrate or (self.calibrate == "auto" and learned.calibrated):
             return replace(tuned, temperature=learned.temperature, calibration={})
-        if tuned.calibration and not learned.calibrated:
+        # what a fit knows of rows that it left out is better than what its folds say of few of them
+        known = self.calibrate == "auto" and learned.left_out is not None
+        if tuned.calibration and not (learned.calibrated or known):
             return tuned
         temperature, facts = learn_temperature_of(
             self, training, learned, self._fold_seed(), few=self.calibrate == "auto"

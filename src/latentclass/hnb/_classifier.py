@@ -425,8 +425,8 @@ class HNBClassifier(AsPublished, StateClarity, NamedLatents, CountClassifier):
         model = HierarchyModel(np.exp(log_pi), rows.coding, filled, support, found.ignored)
         attributes = {"cv_scores_": found.scores, "shrinkage_": shrinkage, "_members": []}
         left_out = None
-        # the folds of the search know nothing of rows without a label and of gradient steps
-        if found.left_out is not None and not (len(rows.sample.unlabelled) or self.discriminative):
+        # the folds of the search know nothing of gradient steps
+        if found.left_out is not None and not self.discriminative:
             left_out = left_out_rows(rows.sample, model.class_prior, found.left_out)
         record = FitRecord.of(result, rows.log_likelihood(model))
         return Learned(model, record, attributes, left_out=left_out)
