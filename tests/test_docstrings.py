@@ -284,7 +284,7 @@ OWN_WORDS = {
         "LatentVariableClassifier",
     },
     "tol": {"LatentTreeClassifier", "LatentVariableClassifier"},
-    "unlabelled_weight": {"AutoLatentClassifier"},
+    "unlabelled_weight": {"AutoLatentClassifier", "LatentVariableClassifier"},
     "verbose": {"AutoLatentClassifier", "LatentTreeClassifier", "MixtureNaiveBayes"},
     "class_prior_": {"ProjectedNaiveBayes"},
     "converged_": {"AutoLatentClassifier", "HNBClassifier"},

@@ -200,6 +200,8 @@ class GenerativeClassifier(
             return Tuned(float(self.unlabelled_weight))
         if training.labelled.all():
             return Tuned(1.0)
+        if self._unlabelled_errors == np.inf:
+            return Tuned(0.0)
         learned = self._fit_model(training.take(training.labelled), None)
         return choose_unlabelled_weight(self, training, learned, self._fold_seed(), self.calibrate)
 
@@ -297,7 +299,8 @@ class GenerativeClassifier(
     """Most folds of what is "auto" (temperature, unlabelled rows); fewer where a fit is costly."""
 
     _unlabelled_errors: ClassVar[float] = UNLABELLED_ERRORS
-    """Standard errors by which held-out rows must gain for rows without a label to count."""
+    """Standard errors by which held-out rows must gain for rows without a label to count; with
+    infinitely many they never do."""
 
     def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
         """Evidence about each row without the row itself, where that costs hardly more than a fit.

@@ -25,6 +25,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
+from latentclass.estimator._tuning import UNLABELLED_ERRORS
 from latentclass.mixture._classifier_fit import ClassifierFit, LabelledRows, left_out_rows
 from latentclass.mixture._classifier_model import LatentVariableModel
 from latentclass.mixture._component_classifiers import FittedClassifiers, check_estimator
@@ -121,8 +122,9 @@ classifier or None, default="kernel_logistic_regression"
         there are many rows, with a prior that expects the model to be too sure.
     unlabelled_weight : "auto" or float, default="auto"
         Factor of the weight of rows without a label: 0 leaves them out, 1 counts them like the
-        others. "auto" takes 0 or, if that lowers the log-loss on held-out rows, a factor that gives
-        all of them together 0.3 times the weight of the labelled rows.
+        others. "auto" leaves them out unless `estimator` is None. Then it takes 0 or, if that
+        lowers the log-loss on held-out rows, a factor that gives all of them together 0.3 times the
+        weight of the labelled rows.
     n_init : int, default=4
         Number of starts, near rows that are drawn far apart. One component needs a single start.
     max_iter : int, default=200
@@ -359,6 +361,11 @@ classifier or None, default="kernel_logistic_regression"
         check_number("tol", self.tol, low=0)
 
     _few_folds = 2
+
+    @property
+    def _unlabelled_errors(self) -> float:  # type: ignore[override]
+        # they move the components, which a classifier of P(y | x) hardly needs
+        return UNLABELLED_ERRORS if self.estimator is None else np.inf
 
     @property
     def _counts_categories(self) -> bool:  # type: ignore[override]
