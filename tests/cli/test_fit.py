@@ -5,6 +5,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_runs import draw_customers, run, write_csv
 from sklearn.dummy import DummyClassifier
@@ -269,6 +270,25 @@ def test_decimal_signs_by_column(tmp_path):
     assert run(*predict).out == run(*predict, "--decimal", "visits=,").out
     fewer = write_csv(tmp_path / "f.csv", [[row[0], *row[2:]] for row in rows])
     assert run("predict", tmp_path / "m.lc", fewer).code == 0
+    # a sign of another column leaves them as they are
+    assert run(*predict).out == run(*predict, "--decimal", "income=.").out
+    # of two signs for a column the last command line has one
+    wrong = run("check", path, "-t", "churn", "--decimal", "visits=.").err.splitlines()[-1]
+    assert wrong.count("visits=") == 1
+
+
+def test_files_with_types_have_no_decimal_sign(tmp_path):
+    rows = draw_customers()
+    for k, row in enumerate(rows[1:]):
+        row[1] = f"{(k % 50) / 8:.3f}".replace(".", ",")
+    path = str(tmp_path / "c.parquet")
+    pd.DataFrame(rows[1:], columns=rows[0]).astype({"income": str}).to_parquet(path)
+    ended = run("check", path, "-t", rows[0][-1], "--decimal", ",")
+    assert ended.code == 1
+    assert "is not a CSV or TSV file, so its numbers have no decimal sign" in ended.err
+    ended = run("check", path, "-t", rows[0][-1])
+    assert "convert 'visits' to numbers in the file itself" in ended.err
+    assert "--decimal" not in ended.err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

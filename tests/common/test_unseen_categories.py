@@ -14,10 +14,12 @@ from latentclass import (
     HNBClassifier,
     HybridLCMClassifier,
     LatentMixture,
+    LatentTreeClassifier,
     LatentVariableClassifier,
     Parts,
     drift,
 )
+from latentclass.baselines import AODE, BAN, TAN, HiddenNaiveBayes
 from latentclass.data._rare import UNSEEN_LEVEL
 from plain import NaiveBayes
 
@@ -194,3 +196,31 @@ def test_rules_and_mixtures_name_it(rows):
     mixture = LatentMixture(2, handle_unknown="smooth", random_state=0).fit(table)
     assert mixture.probabilities_["coat"].shape == (2, 3)
     assert np.all(mixture.probabilities_["coat"][:, 2] > 0)
+
+
+@pytest.mark.parametrize("how", ["expected", "most_probable"])
+@pytest.mark.parametrize(
+    "model",
+    [TAN(alpha=30.0), HiddenNaiveBayes(alpha=30.0), BAN(alpha=30.0), AODE(alpha=30.0),
+     LatentTreeClassifier(alpha=30.0, search="fast", random_state=0)],
+    ids=lambda model: type(model).__name__,
+)  # fmt: skip
+def test_cells_are_filled_with_values_that_were_seen(model, how):
+    """Beside an unseen value such a model finds another unseen one the most probable."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 120)
+    other = np.where(rng.random(120) < 0.9, codes, rng.integers(0, 3, 120))
+    letters = np.array(["a", "b", "c"], dtype=object)
+    table = pd.DataFrame({"u": letters[codes], "v": letters[other], "w": letters[codes]})
+    model = smooth(model).fit(table, codes % 2)
+    new = pd.DataFrame({"u": ["new", "a", None], "v": [None, None, "new"], "w": ["new", "b", None]})
+    filled = model.complete(new, how=how)
+    assert set(filled["v"][:2]) | set(filled["u"][2:]) | set(filled["w"][2:]) <= {"a", "b", "c"}
+    assert filled["u"][0] == filled["w"][0] == filled["v"][2] == "new"
+
+
+def test_a_category_with_the_name_of_the_unseen_one():
+    table = pd.DataFrame({"u": ["a", "b", "c", UNSEEN_LEVEL] * 10})
+    y = np.arange(40) % 3
+    model = smooth(NaiveBayes()).fit(table, y)
+    assert model.schema_.columns[0].categories[-2:] == (UNSEEN_LEVEL, f"{UNSEEN_LEVEL} (other)")

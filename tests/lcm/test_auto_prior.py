@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from latentclass import LCMClassifier, LCMClassifierCV
+from latentclass.estimator import _tuning
 from latentclass.lcm import _auto_prior
 from latentclass.lcm._auto_prior import STRONG, USUAL
 
@@ -85,10 +86,32 @@ def test_nothing_is_compared_where_no_rows_can_be_held_out():
     assert LCMClassifier(1, random_state=0).partial_fit(X, y).prior_ == USUAL
 
 
-def test_very_many_rows_are_not_compared(monkeypatch):
-    monkeypatch.setattr(_auto_prior, "MOST_ROWS", 39)
-    X, y = shifted(40, 0.5)
-    assert LCMClassifier(3, random_state=0).fit(X, y).prior_ == USUAL
+@pytest.mark.parametrize("most", [30, 79, 80])
+def test_of_many_rows_a_sample_is_compared_and_weight_two_is_the_row_twice(monkeypatch, most):
+    monkeypatch.setattr(_tuning, "MOST_ROWS", most)
+    X, y = shifted(80, 0.5)
+    twice = LCMClassifier(3, n_init=2, random_state=0).fit(X, y, sample_weight=np.full(80, 2.0))
+    whole = LCMClassifier(3, n_init=2, random_state=0).fit(np.vstack([X, X]), np.tile(y, 2))
+    assert whole.prior_ == twice.prior_
+    assert_allclose(whole.temperature_, twice.temperature_, rtol=1e-6)
+
+
+def test_few_distinct_rows_of_much_weight_are_compared():
+    X, y = shifted(60, 0.5)
+    model = LCMClassifier(3, random_state=0).fit(X, y, sample_weight=np.full(60, 1000.0))
+    assert model.calibration_
+
+
+def test_a_temperature_is_that_of_the_prior_of_the_fit():
+    X, y = shifted(60, 0.5)
+    y = np.where(np.arange(60) % 5 < 3, np.nan, y)
+    for seed in range(6):
+        options = {"n_latent": 2, "n_init": 2, "calibrate": True, "random_state": seed}
+        chosen = LCMClassifier(**options).fit(X, y)
+        given = LCMClassifier(
+            **options, prior=chosen.prior_, unlabelled_weight=chosen.unlabelled_weight_
+        ).fit(X, y)
+        assert_allclose(chosen.temperature_, given.temperature_, rtol=1e-6)
 
 
 def test_other_words_are_refused():

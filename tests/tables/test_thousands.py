@@ -71,7 +71,9 @@ def test_columns_may_have_decimal_marks_of_their_own():
     assert own.to_pydict() == {"a": [1.5, 2.5], "b": [1234, 2345]}
     # a column with a mark of its own does not decide about the others
     assert read_text("a;b\n1,5;1.25\n", decimal={"b": "."})["a"].to_pylist() == [1.5]
-    with pytest.raises(ValueError, match="decimal names 'z', which is not a column of"):
+    with pytest.raises(
+        ValueError, match="decimal names 'z', which is not among the columns read from"
+    ):
         read_table(io.StringIO(text), decimal={"z": ","})
     with pytest.raises(ValueError, match=r'decimal must be "\." or ",", got'):
         read_table(io.StringIO(text), decimal={"b": "x"})

@@ -113,7 +113,7 @@ class Console:
         """Write an aligned table to standard output; a terminal may `wrap` its last column."""
         lines = text_table(header, rows)
         if wrap and self.width is not None:
-            # names and numbers hold no two spaces, so the last column begins behind the last ones
+            # the columns of the header are separated by two spaces at least, its words by one
             start = lines[0].rindex("  ") + 2 if "  " in lines[0] else 0
             lines = [part for line in lines for part in _wrapped(line, start, self.width)]
         self.show(*lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -69,6 +69,11 @@ def read_decimals(value: Sequence[str]) -> dict[str, str]:
     return dict(map(_split_decimal, value))
 
 
+def without_signs_of(decimal: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
+    """The given decimal signs, but for those of some columns."""
+    return tuple(one for one in decimal if _split_decimal(one)[0] not in columns)
+
+
 def option_words(options: Mapping[str, Any]) -> list[str]:
     """The options of a command that were given, word by word."""
     words = []
@@ -80,11 +85,20 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
 
 def open_file(path: str, decimal: Sequence[str] = (), **options: Any) -> Any:
     """Open a table file, or standard input as "-"; options that are None are detected."""
+    return _open_with(path, {}, decimal, **options)
+
+
+def _open_with(path: str, noted: Mapping[str, str], decimal: Sequence[str], **options: Any) -> Any:
+    """Open a table file with decimal signs that were noted, and given ones in place of them."""
     marks = read_decimals(decimal)
-    file = _open(path, decimal=marks or None, **options)
-    for name in marks:
-        if name:
-            need_column(name, file.names, path)
+    file = _open(path, decimal={**noted, **marks} or None, **options)
+    if marks and file.decimal is None:
+        raise CommandError(
+            f"{path!r} is not a CSV or TSV file, so its numbers have no decimal sign. Leave out "
+            "--decimal; convert columns of text in the file itself."
+        )
+    for name in filter(None, marks):
+        need_column(name, file.names, path)
     return file
 
 
@@ -154,14 +168,14 @@ def open_rows(
     """Open a table file with rows for models, to be read as the table of the fit was.
 
     Codes that were learned as text stay text, and the decimal signs that `fit` was told count
-    unless there are others among the options.
+    for the columns of which there is no other among the options.
     """
     text = sorted({name for schema in schemas for name in text_columns(schema)})
     noted = about.get("decimal")
     marks = {"": noted} if isinstance(noted, str) else noted if isinstance(noted, dict) else {}
-    if decimal or not set(marks.values()) <= {".", ","}:
-        return open_file(path, decimal, text=text, **options)
-    return _open(path, decimal=marks or None, text=text, **options)
+    if not set(marks.values()) <= {".", ","}:
+        marks = {}
+    return _open_with(path, marks, decimal, text=text, **options)
 
 
 def need_column(name: str, names: Sequence[str], path: str) -> None:

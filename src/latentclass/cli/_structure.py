@@ -64,8 +64,8 @@ def rules(model: str, output: str | None, force: bool) -> None:
     Hierarchical naive Bayes (--model hnb) has them. One line for each state of each latent
     variable: the rule that holds for exactly the rows in this state, the number of training rows in
     it, and the share of each class among them. On the screen, a rule of more than 100 characters
-    names the states of the latent variables below it, such as L1 = 0, whose own rules stand above
-    it; files and JSON have rules of up to 300 characters.
+    names the states of the latent variables below it, if it has some, such as L1 = 0, whose own
+    rules stand above it; files and JSON write out rules of up to 300 characters.
     """
     check_output(output, force)
     found = _part_with(model, ("rules",), "rules", "--model hnb")

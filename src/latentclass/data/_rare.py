@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -84,12 +85,19 @@ def spare_levels(schema: Schema) -> Schema:
         return schema
     columns = tuple(
         replace(column, kind=kind_of(len(column.categories) + 1), spare=True,
-                categories=(*column.categories, UNSEEN_LEVEL))
+                categories=(*column.categories, _unused_name(column.categories)))
         if column.categories and not (column.spare or column.marks or _is_whole(column))
         else column
         for column in schema.columns
     )  # fmt: skip
     return Schema(columns, schema.container, schema.header)
+
+
+def _unused_name(categories: tuple[Any, ...]) -> str:
+    name = UNSEEN_LEVEL
+    while name in categories:
+        name += " (other)"
+    return name
 
 
 def _is_whole(column: Column) -> bool:

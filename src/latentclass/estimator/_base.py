@@ -305,9 +305,9 @@ class GenerativeClassifier(
     def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
         """Evidence about each row without the row itself, where that costs hardly more than a fit.
 
-        None where it does not: "auto" then looks at folds.
+        None where it does not: "auto" then looks at folds, unless the fit itself has left rows out.
         """
-        return learned.left_out
+        return None
 
     def _fit_again(self, learned: Learned, part: Training) -> Learned:
         """A fit to a part of the rows, which may keep what costs most: cut points, arcs, trees.

@@ -46,7 +46,9 @@ class Clarity(NamedTuple):
 
     @property
     def average_posterior(self) -> FloatArray:
-        """Mean posterior of each state over its own rows; 0 if it has none."""
+        """Mean posterior of each state over its own rows; 0 if it has none, 1 of a single state."""
+        if len(self.own_weight) == 1:
+            return np.ones(1)
         return divide(self.own_posterior, self.own_weight)
 
 

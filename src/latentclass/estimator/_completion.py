@@ -41,6 +41,8 @@ def complete_table(
     check_option("how", how, ("expected", "most_probable", "probability"))
     if how != "probability":
         filled = model.completion(table, how, posterior, n_jobs)
+        if any(column.spare for column in schema.columns):
+            filled = _with_seen_values(model, schema, table, filled, how, n_jobs)
         return fill_missing(X, schema, filled, owner=owner)
     numeric, codes = table.block(slice(None))
     if np.isnan(numeric).any():
@@ -48,6 +50,35 @@ def complete_table(
         numeric = np.where(np.isnan(numeric), means, numeric)
     chances = model.level_chances(Table(table.numeric, codes), schema.n_levels, n_jobs)
     return write_chances(X, schema, numeric, chances, owner=owner)
+
+
+def _with_seen_values(
+    model: FittedModel, schema: Schema, table: Table, filled: Table, how: str, n_jobs: int | None
+) -> Table:
+    """The same with a category of `fit` wherever a value that was not seen would be the best.
+
+    Nobody knows which value that is, so no cell can be filled with it.
+    """
+    columns = [schema.columns[j] for j in schema.discrete]
+    n_seen = np.array([len(column.seen) for column in columns], dtype=np.intp)
+    spare = np.array([column.spare for column in columns])
+    hidden, codes = np.asarray(table.codes) < 0, np.array(filled.codes)
+    unseen = hidden & spare & (codes == n_seen)
+    rows = np.flatnonzero(unseen.any(axis=1))
+    if rows.size:
+        part = Table(table.numeric[rows], np.asarray(table.codes)[rows])
+        for place, chance in enumerate(model.level_chances(part, schema.n_levels, n_jobs)):
+            wrong = unseen[rows, place]
+            codes[rows[wrong], place] = chance[wrong, : n_seen[place]].argmax(axis=1)
+    if rows.size and how == "most_probable":
+        numeric = filled.numeric[rows]
+        codes[rows] = best_levels(
+            lambda each, trial: joint_height(model, Table(numeric[each], trial), n_jobs),
+            codes[rows],
+            hidden[rows],
+            n_seen,
+        )
+    return Table(filled.numeric, codes)
 
 
 def improve_levels(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from latentclass._types import FloatArray, IndexArray
+from latentclass.engine._content_holdout import SLIVER
 from latentclass.estimator._calibration import N_FOLDS, NEUTRAL, TOO_SURE, HeldOutRows
 from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._inner_folds import InnerFolds, deal_folds, sample_rows
@@ -66,7 +67,7 @@ class HeldOutFits:
     Attributes
     ----------
     estimator : GenerativeClassifier
-    learned : Learned
+    learned : Learned or None
         A fit to all rows, or to all labelled ones.
     training : Training
         The distinct rows that are looked at.
@@ -79,7 +80,7 @@ class HeldOutFits:
     """
 
     estimator: Any
-    learned: Learned
+    learned: Learned | None
     training: Training
     folds: InnerFolds
     test_weight: FloatArray
@@ -90,7 +91,7 @@ class HeldOutFits:
         cls,
         estimator: Any,
         training: Training,
-        learned: Learned,
+        learned: Learned | None,
         seed: int,
         *,
         few: bool,
@@ -98,15 +99,21 @@ class HeldOutFits:
     ) -> HeldOutFits:
         """Deal the rows to folds; if `few`, only to as many as are enough, and of a sample.
 
-        `most` is the number of folds that are used at most then.
+        `most` is the number of folds that are used at most then. A fit is needed by estimators that
+        keep something of it, such as cut points.
         """
-        codes = learned.model.fold_codes(training.table.codes)
+
+        def fold_codes(rows: Training) -> Any:
+            codes = rows.table.codes
+            return codes if learned is None else learned.model.fold_codes(codes)
+
+        codes = fold_codes(training)
         if not few:
             joined, folds = deal_folds(training, N_FOLDS, seed, codes)
             return cls(estimator, learned, joined, folds, np.ones(training.n_classes), few)
         part = _sample(training, seed)
         if part is not training:
-            codes = learned.model.fold_codes(part.table.codes)
+            codes = fold_codes(part)
         joined, folds = deal_folds(part, N_FOLDS, seed, codes)
         weight = joined.weight[joined.labelled]
         n_tested = max(len(weight), float(weight.sum())) / folds.n_folds
@@ -118,8 +125,8 @@ class HeldOutFits:
     @property
     def possible(self) -> bool:
         """Whether there are rows to learn from beside those that are tested."""
-        n_labelled = np.count_nonzero(self.training.labelled)
-        some = self.folds.n_folds > 1 or len(self.folds.row) < n_labelled
+        labelled = float(self.training.weight[self.training.labelled].sum())
+        some = self.folds.n_folds > 1 or float(self.folds.weight.sum()) < (1 - SLIVER) * labelled
         return bool(some and self.training.n_classes > 1)
 
     @property
@@ -176,10 +183,13 @@ def learn_temperature_of(
     estimator: Any, training: Training, learned: Learned, seed: int, *, few: bool
 ) -> tuple[float, dict[str, float]]:
     """The temperature of a fitted model, from fits to folds, and the facts about it."""
-    if few and len(training.y) <= MOST_ROWS:
-        left_out: HeldOutRows | None = estimator._left_out(training, learned)
-        if left_out is not None:
-            return left_out.learn_temperature(None, TOO_SURE)
+    if training.n_classes < 2:
+        return 1.0, {}
+    left_out: HeldOutRows | None = learned.left_out if few else None
+    if few and left_out is None and not _are_many(training, seed):
+        left_out = estimator._left_out(training, learned)
+    if left_out is not None:
+        return left_out.learn_temperature(None, TOO_SURE)
     most = estimator._few_folds
     fits = HeldOutFits.deal(estimator, training, learned, seed, few=few, most=most)
     if not fits.possible:
@@ -230,6 +240,13 @@ def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float
     mean = float(values @ weight) / total
     spread = float((values - mean) ** 2 @ weight) / total
     return mean, float(np.sqrt(spread / max(total - 1.0, 1.0)))
+
+
+def _are_many(training: Training, seed: int) -> bool:
+    """Whether there are too many distinct rows to look at all of them."""
+    if len(training.y) <= MOST_ROWS:
+        return False
+    return len(sample_rows(training, MOST_ROWS, seed)[0].y) > MOST_ROWS
 
 
 def _sample(training: Training, seed: int) -> Training:

@@ -16,6 +16,7 @@ import numpy as np
 
 from latentclass._types import CodeArray, FloatArray
 from latentclass.engine._content_folds import DistinctRows
+from latentclass.engine._content_holdout import SLIVER
 from latentclass.hnb._states import collapse_states, expected_counts
 
 IMPOSSIBLE = -1e6
@@ -208,7 +209,9 @@ class FoldView(View):
     ) -> None:
         from latentclass.hnb import _kernels  # loads numba, which nothing else here needs
 
-        super().__init__(rows, np.maximum(rows.weight - held, 0.0), n_levels, alpha)
+        rest = rows.weight - held
+        rest[rest <= SLIVER * rows.weight] = 0.0  # rounding errors are no rows
+        super().__init__(rows, rest, n_levels, alpha)
         self._kernels, self.n_classes, self.exact = _kernels, n_classes, exact
         learned, tested = np.flatnonzero(self.weight > 0), np.flatnonzero(held > 0)
         self._row, self._group = learned.astype(np.int32), rows.y[learned].astype(np.int32)

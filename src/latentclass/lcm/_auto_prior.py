@@ -7,15 +7,14 @@ on the table more than on the number of its rows, so two strengths far apart are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-
-from sklearn.base import clone
 
 from latentclass._types import FloatArray
 from latentclass.estimator._calibration import TOO_SURE, HeldOutRows
 from latentclass.estimator._reading import Training
-from latentclass.estimator._tuning import MOST_ROWS, HeldOutFits, mean_and_error
+from latentclass.estimator._tuning import HeldOutFits, mean_and_error
 
 USUAL, STRONG = 1.0, 100.0
 """The strengths, in pseudo-rows.
@@ -32,23 +31,18 @@ ERRORS = 0.5
 
 
 def choose_strength(
-    estimator: Any, training: Training, seed: int
+    with_strength: Callable[[float], Any], training: Training, seed: int
 ) -> tuple[float, HeldOutRows | None]:
     """The strength, and what models with it have said about held-out rows.
 
-    Of very many rows, and where none can be held out, nothing is compared.
+    `with_strength` gives an unfitted estimator. Of very many rows a sample is looked at. Where none
+    can be held out, nothing is compared.
     """
-    if len(training.y) > MOST_ROWS:
-        return USUAL, None
-    with_usual, with_strong = (
-        clone(estimator).set_params(prior=one, n_init=FOLD_STARTS) for one in (USUAL, STRONG)
-    )
-    learned = with_usual._fit_model(training, None)
-    fits = HeldOutFits.deal(with_usual, training, learned, seed, few=True)
+    fits = HeldOutFits.deal(with_strength(USUAL), training, None, seed, few=True)
     if not fits.possible:
         return USUAL, None
     usual = fits.held_out(1.0)
-    strong = replace(fits, estimator=with_strong).held_out(1.0)
+    strong = replace(fits, estimator=with_strength(STRONG)).held_out(1.0)
     gain, error = mean_and_error(_losses(usual) - _losses(strong), usual.weight)
     return (STRONG, strong) if gain > ERRORS * error else (USUAL, usual)
 

@@ -16,7 +16,7 @@ from latentclass.estimator._parted import PartedTraining
 from latentclass.estimator._partial_fit import PartialFitMixin
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
-from latentclass.estimator._tuning import TRUSTING
+from latentclass.estimator._tuning import TRUSTING, Tuned
 from latentclass.lcm._auto_prior import FOLD_STARTS, choose_strength
 from latentclass.lcm._auto_size import Sizes
 from latentclass.lcm._base_classifier import LatentClassifier
@@ -57,8 +57,9 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     prior : "auto", float or None, default="auto"
         Strength of the MAP prior, in pseudo-rows: a ridge on the loadings, noise variances pulled
         towards half the column's variance, latent variances towards 1. None is maximum likelihood.
-        "auto" is 1 or, if that lowers the log-loss on held-out rows, 100; always 1 with more than
-        5,000 rows, in `partial_fit`, and with `discriminative`, which has held-out rows of its own.
+        "auto" is 1 or, if that lowers the log-loss on held-out rows by more than half a standard
+        error, 100; always 1 in `partial_fit`, for rows in parts that do not fit into one table, and
+        with `discriminative`, which has held-out rows of its own.
     alpha : float, default=1.0
         Pseudo-count of every category (Laplace smoothing); 0 is maximum likelihood.
     n_init : int, default=10
@@ -323,9 +324,8 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
     ) -> Learned:
         """A fit that takes the gradient steps that an earlier one chose, if one did."""
         if self.prior == "auto" and not self.discriminative:
-            strength, left_out = choose_strength(self, training, self._fold_seed())
-            fixed = clone(self).set_params(prior=strength)
-            learned: Learned = fixed._fit_steps(training, None, progress)
+            strength, left_out = choose_strength(self._with_prior, training, self._fold_seed())
+            learned = self._with_prior(strength)._fit_steps(training, None, progress)
             if left_out is None:
                 return learned
             return replace(learned, left_out=left_out.with_prior(learned.model.log_prior))
@@ -341,6 +341,16 @@ class LCMClassifier(AsPublished, PartialFitMixin, LatentClassifier):
             choice=choice,
         )
         return learned.with_attributes(prior_=self._strength)
+
+    def _with_prior(self, strength: float) -> LCMClassifier:
+        copy: LCMClassifier = clone(self).set_params(prior=strength)
+        return copy
+
+    def _calibrated(self, training: Training, learned: Learned, tuned: Tuned) -> Tuned:
+        if isinstance(self.prior, str):
+            # the folds about rows without a label may have had another prior than this fit
+            tuned = replace(tuned, calibration={})
+        return super()._calibrated(training, learned, tuned)
 
     def _unfitted_copy(self, learned: Learned) -> Any:
         copy = super()._unfitted_copy(learned)

@@ -252,7 +252,9 @@ def read_table(
     )
     for name in decimal if isinstance(decimal, Mapping) else ():
         if name and name not in file.names:
-            raise ValueError(f"decimal names {name!r}, which is not a column of {file.name}.")
+            raise ValueError(
+                f"decimal names {name!r}, which is not among the columns read from {file.name}."
+            )
     table = file.read()
     if container == "pyarrow":
         return table
