@@ -21,6 +21,7 @@ BASE = {
     "_axes",
     "_compat",
     "_display",
+    "_missing_words",
     "_files",
     "_show",
     "_show_versions",

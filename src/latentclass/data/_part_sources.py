@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MISSING_WORDS = ["", "?", "NA", "NaN", "nan", "null", "NULL"]
-"""Cells of a CSV file that count as missing."""
+from latentclass._missing_words import MISSING_WORDS
 
 LINE_BYTES = 64
 """Size of a line of a CSV file that its first look assumes."""
@@ -175,7 +174,9 @@ def _csv_options(separator: str) -> dict[str, Any]:
         "read_options": csv.ReadOptions(use_threads=False),
         "parse_options": csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         "convert_options": csv.ConvertOptions(
-            null_values=MISSING_WORDS, strings_can_be_null=True, quoted_strings_can_be_null=False
+            null_values=list(MISSING_WORDS),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         ),
     }
 

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from latentclass._missing_words import MISSING_WORDS
 from latentclass._types import BoolArray, FloatArray, IndexArray
-
-MISSING_WORDS = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "<NA>", "null", "NULL"})
-"""Text that programs write where a value is missing."""
 
 MANY_NUMBERS = 50
 """A target with more different numbers than this looks like a quantity."""

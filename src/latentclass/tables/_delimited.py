@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from latentclass._missing_words import MISSING_WORDS
 from latentclass._warn import warn_user
 from latentclass.exceptions import TableWarning
 from latentclass.tables._chunks import rechunk
-from latentclass.tables._dialect import MISSING, Dialect
+from latentclass.tables._dialect import Dialect
 from latentclass.tables._kinds import (
     TYPES,
     Kind,
@@ -54,7 +55,11 @@ NO_ROWS = (
     "there are names of columns, but no rows below them. Export the table again, or check the name "
     "of the file."
 )
-NULLS = [*MISSING, *(" " * width for width in range(1, BLANK + 1)), *(f" {m}" for m in MISSING[1:])]
+NULLS = [
+    *MISSING_WORDS,
+    *(" " * width for width in range(1, BLANK + 1)),
+    *(f" {m}" for m in MISSING_WORDS[1:]),
+]
 
 
 @dataclass

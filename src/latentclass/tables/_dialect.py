@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+from latentclass._missing_words import MISSING_WORDS
 from latentclass.tables._scan import Scan
 from latentclass.tables._shown import shown
 from latentclass.tables._source import Source
@@ -22,10 +23,6 @@ SAMPLE_ROWS = 1000
 
 LIKE_DATA = 0.5
 """Share of the names that occur as values of their own columns from which on they are no names."""
-
-MISSING = ("", "?", "NA", "NaN", "null")
-"""Cells that count as missing. "None" is not among them: many tables have it as a category ("no
-fireplace"). In a column of numbers `check_table` points to it."""
 
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$")
 COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+$")
@@ -132,12 +129,14 @@ def _spaces_separate(scan: Scan) -> bool:
     if len(header) < 2 or not rows or any(len(row) != len(header) for row in rows):
         return False
     columns = zip(*rows, strict=True)
-    return any(all(NUMBER.match(cell) or cell in MISSING for cell in column) for column in columns)
+    return any(
+        all(NUMBER.match(cell) or cell in MISSING_WORDS for cell in column) for column in columns
+    )
 
 
 def _all_comma_numbers(scan: Scan) -> bool:
     lines = [line.strip() for line in islice(_lines(scan), 1, SAMPLE_ROWS)]
-    return all(COMMA_NUMBER.match(line) or line in MISSING or line == '""' for line in lines)
+    return all(COMMA_NUMBER.match(line) or line in MISSING_WORDS or line == '""' for line in lines)
 
 
 def _is_spaced(rows: Sequence[Sequence[str]]) -> bool:
@@ -147,7 +146,7 @@ def _is_spaced(rows: Sequence[Sequence[str]]) -> bool:
 
 def _refuse_data(source: Source, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Refuse a first line that is a row of data."""
-    numbers = [name for name in names if NUMBER.match(name) or name in MISSING]
+    numbers = [name for name in names if NUMBER.match(name) or name in MISSING_WORDS]
     if numbers and not _count_upwards(numbers):
         example = numbers[0]
     else:

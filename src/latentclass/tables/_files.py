@@ -219,9 +219,9 @@ def read_table(
 
     Notes
     -----
-    In text files an empty cell, a cell of spaces, ?, NA, NaN and null are missing. "None" is a
-    word like any other, because many tables use it as a category. A column of a CSV or TSV file is
-    read as
+    In text files an empty cell, a cell of spaces, ?, NA, N/A, n/a, #N/A, <NA>, NaN, nan, null and
+    NULL are missing. "None" is a word like any other, because many tables use it as a category. A
+    column of a CSV or TSV file is read as
 
     - booleans, if all cells are true or false (also True, TRUE, ...);
     - numbers, if all cells are numbers; whole numbers with missing cells stay numbers;
