@@ -130,7 +130,7 @@ class HeldOutRows(NamedTuple):
         everything = np.ones(len(self.y), dtype=bool)
         before, after = self.clipped_loss(1.0, everything), 0.0
         grid = self._grid_losses()
-        penalty = _penalty(LOG_GRID, prior)
+        penalty = prior_penalty(LOG_GRID, prior)
         for number in [] if group is None else np.unique(group):
             inside = group == number
             others = np.exp(_lowest(grid[:, ~inside].sum(axis=1) + penalty))
@@ -192,7 +192,7 @@ class HeldOutRows(NamedTuple):
 
         def penalised(log_t: float) -> float:
             loss = self._loss(float(np.exp(log_t)), possible, -np.inf)
-            return loss + float(_penalty(np.asarray(log_t), prior))
+            return loss + float(prior_penalty(np.asarray(log_t), prior))
 
         low, high = LOG_TEMPERATURES
         bounds = (max(low, near - GRID_STEP), min(high, near + GRID_STEP))
@@ -207,7 +207,7 @@ class HeldOutRows(NamedTuple):
         return -np.maximum(log_proba[np.arange(len(y)), y], least)
 
 
-def _penalty(log_t: FloatArray, prior: TemperaturePrior) -> FloatArray:
+def prior_penalty(log_t: FloatArray, prior: TemperaturePrior) -> FloatArray:
     """Minus the log density of the prior, up to a constant."""
     spread = np.where(log_t > prior.mean, prior.softer, prior.sharper)
     return np.asarray(0.5 * ((log_t - prior.mean) / spread) ** 2)

@@ -14,6 +14,7 @@ import numpy as np
 from latentclass._types import FloatArray, IndexArray
 from latentclass.engine._em import take_starts
 from latentclass.engine._logspace import log_sum_exp
+from latentclass.estimator._calibration import TOO_SURE, prior_penalty
 from latentclass.estimator._fitted import FittedModel, Learned
 from latentclass.estimator._reading import Training
 from latentclass.lcm._em import Prior
@@ -36,7 +37,8 @@ PATIENCE = 8
 """Looks without a lower log-loss after which no further steps are tried."""
 
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 5.0)
-"""Temperatures tried on the held-out rows: with few rows a model is overconfident."""
+"""Temperatures tried on the held-out rows, under the prior of `calibrate="auto"`: with few rows a
+model is overconfident."""
 
 FEW_STARTS = 2
 """Least number of starts that gradient steps follow."""
@@ -172,13 +174,15 @@ def learn_steps(fit: SteppedFit[P], dealer: RowDealer) -> Choice:
         return Choice()
     walks = [held_losses(fit, dealer, share) for share in shares]
     total = float((shares @ dealer.training.weight).sum())
+    # few rows that are all right by chance say nothing about how sure the model should be
+    penalty = prior_penalty(np.log(TEMPERATURES), TOO_SURE)[:, None] / total
     looks: list[tuple[FloatArray, FloatArray]] = []
     best = place = noise = 0
     while len(looks) <= min(MAX_STEPS // STEP_SPACING, best + PATIENCE):
         sums = [next(walk) for walk in walks]
         loss = np.sum([one.loss for one in sums], axis=0) / total
         surprise = np.mean([one.surprise for one in sums], axis=0)
-        merit = loss + SURPRISE_WEIGHT * surprise / total
+        merit = loss + SURPRISE_WEIGHT * surprise / total + penalty
         looks.append((loss, merit))
         merits = np.array([one for _, one in looks])
         # of losses that differ only by rounding, the first: fewer steps, lower temperature
