@@ -218,8 +218,35 @@ def test_text_is_numbers_if_declared_continuous(tmp_path):
     assert ended.code == 1
     assert (
         f"Error: {str(path)!r}, column 'visits' is declared continuous, but 'many' in row 5 is "
-        "not a number. Correct the cell, or leave it empty.\n"
+        "not a number. Correct the cell, or leave it empty. If it means that nothing is known, "
+        "pass --missing many.\n"
     ) in ended.err
+
+
+def test_other_texts_for_missing_cells(tmp_path):
+    """The model keeps them for the files of later commands."""
+    rows = draw_customers()
+    rows[5][1], rows[9][1], rows[7][2] = "-", " -", "no idea"
+    path = write_csv(tmp_path / "c.csv", rows)
+    options = ["--missing", "-", "--missing", "no idea"]
+    ended = run("check", path, "-t", "churn", *options)
+    assert "--missing - --missing 'no idea'" in ended.err.splitlines()[-1]
+    fit = ["fit", path, "-t", "churn", "-m", "naive-bayes", "-o", tmp_path / "m.lc"]
+    assert run(*fit, *options).code == 0
+    columns = {one.name: one for one in latentclass.load(tmp_path / "m.lc").schema_.columns}
+    assert columns["visits"].kind == "continuous"
+    assert set(columns["plan"].categories) == {"basic", "plus"}
+    predict = ["predict", tmp_path / "m.lc", path]
+    ended = run(*predict)
+    assert ended.code == 0
+    rows[5][1] = rows[9][1] = rows[7][2] = ""
+    empty = write_csv(tmp_path / "e.csv", rows)
+    assert ended.out.splitlines()[0] == run("predict", tmp_path / "m.lc", empty).out.splitlines()[0]
+    table = str(tmp_path / "c.parquet")
+    latentclass.read_table(empty).to_parquet(table)
+    assert run("predict", tmp_path / "m.lc", table).code == 0  # what was noted is for text files
+    ended = run("predict", tmp_path / "m.lc", table, "--missing", "-")
+    assert "is not a CSV or TSV file: its missing cells are marked" in ended.err
 
 
 def test_thousands(tmp_path):
@@ -472,6 +499,23 @@ def test_one_class_is_refused_before_any_work(tmp_path):
     assert "Cannot be fitted yet: All labels are" in ended.out
     assert ", 1 class (no " in ended.out
     assert "Next:" not in ended.err
+
+
+def test_many_different_whole_numbers_as_target_are_refused(tmp_path):
+    rows = draw_customers()
+    for k, row in enumerate(rows[1:]):
+        row[4] = 1000 + k
+    path = write_csv(tmp_path / "c.csv", rows)
+    ended = run("fit", path, "-t", "churn", "-o", tmp_path / "m.lc")
+    assert ended.code == 1
+    assert "holds 120 different numbers in 120 rows: it looks like a quantity" in ended.err
+    assert not (tmp_path / "m.lc").exists()
+
+
+def test_a_folder_is_no_output(customers, tmp_path):
+    ended = run("fit", customers, "-t", "churn", "-o", tmp_path)
+    assert ended.code == 1
+    assert "is a folder. Give the name of a file in it." in ended.err
 
 
 def test_a_quantity_as_target_is_refused_with_a_remedy(customers, tmp_path):

@@ -152,7 +152,8 @@ def test_text_where_the_model_learned_numbers(fitted, new, tmp_path):
     assert ended.code == 1
     assert ended.err == (
         f"Error: {str(path)!r}, row 4, column 'income' holds 'much', but the model learned numbers "
-        "there. Correct the cell, or leave it empty.\n"
+        "there. Correct the cell, or leave it empty. If it means that nothing is known, pass "
+        "--missing much.\n"
     )
     assert not (tmp_path / "out.csv").exists()
 

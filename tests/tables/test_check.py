@@ -392,8 +392,8 @@ def test_words_between_numbers_have_no_option_and_are_named():
     found = check_table(FRAME.assign(x=[f"{v:.3f}" for v in NUMBERS[:-1]] + ["oops"]), Y)
     (flag,) = found.flags
     assert flag.sentence == (
-        "holds numbers beside 'oops' (300th row), and is read as categories. Leave such "
-        "cells empty."
+        "holds numbers beside 'oops' (300th row), and is read as categories. Correct such cells, "
+        "or leave them empty. If it means that nothing is known, --missing oops says so."
     )
     assert (flag.option, found.options) == ("", [])
     assert found.verdict == "Ready to fit, but look at 'x' first."
@@ -418,7 +418,10 @@ def test_a_decimal_comma_is_no_help_for_words():
     check = check_table(FRAME.assign(x=cells), Y)
     flag = next(flag for flag in check.flags if flag.column == "x")
     assert flag.kind == "decimal comma"
-    assert flag.sentence.endswith(", beside 'n/a' (1st row). Leave such cells empty.")
+    assert flag.sentence.endswith(
+        ", beside 'n/a' (1st row). Correct such cells, or leave them empty. If it means that "
+        "nothing is known, --missing n/a says so."
+    )
     assert check.options == []
 
 
@@ -430,7 +433,7 @@ def test_words_are_named_with_their_rows():
     assert flag.kind == "numbers and words"
     assert flag.sentence == (
         "holds numbers beside 'none' (4th row), 'n/a' (12th row), and is read as categories. "
-        "Leave such cells empty."
+        "Correct such cells, or leave them empty."
     )
 
 

@@ -122,7 +122,7 @@ class Job:
     help="Random seed; 0 if not given. If given, the file holds no date and no times, so that the "
     "same seed gives the same bytes.",
 )  # fmt: skip
-@click.option("--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
+@click.option("--output", "-o", type=click.Path(), metavar="FILE",
               help="The model file; by default the name of the data with .lc.")  # fmt: skip
 @click.option("--report/--no-report", default=True, show_default=True,
               help="Also write a report about the model, as .html next to it.")  # fmt: skip
@@ -178,7 +178,7 @@ def fit(
     y = labels_of(table.column(target))
     need_two_classes(y, target)
     tell_flags(out, X, table.column(target), target)
-    refuse_decimals(y, target)
+    refuse_quantities(y, target)
 
     weight = read_weights(table.column(weights), weights, data) if weights else None
     from latentclass.cli._held_out import make_folds
@@ -198,7 +198,7 @@ def fit(
         score_itself(out, model, estimator, job)
     compare_with_peers(out, job, seed or 0)
 
-    about = note(job, fitted, target, data, left_out, weights, seed, options["decimal"])
+    about = note(job, fitted, target, data, left_out, weights, seed, options)
     import latentclass
 
     latentclass.save(fitted, output, about=about, reproducible=seed is not None)
@@ -291,8 +291,8 @@ def need_two_classes(y: Any, target: str) -> None:
         )
 
 
-def refuse_decimals(y: Any, target: str) -> None:
-    """Refuse labels that are numbers with decimals: they are quantities, not classes."""
+def refuse_quantities(y: Any, target: str) -> None:
+    """Refuse labels that are quantities, not classes: numbers with decimals, or seldom twice."""
     labels = [label for label in y.tolist() if label is not None]
     numbers = all(isinstance(label, int | float) for label in labels)
     broken = [label for label in labels if numbers and label % 1 > 0]
@@ -301,6 +301,15 @@ def refuse_decimals(y: Any, target: str) -> None:
             f"The target {target!r} holds numbers with decimals, such as {broken[0]}, but this "
             "library predicts classes. Cut it into a few ranges first, such as low, middle and "
             "high, and give that column as the target."
+        )
+    from latentclass.data._suspects import MANY_NUMBERS
+
+    n_values = len(set(labels))
+    if numbers and n_values > max(MANY_NUMBERS, len(labels) / 5):
+        raise CommandError(
+            f"The target {target!r} holds {n_values:,} different numbers in {len(labels):,} rows: "
+            "it looks like a quantity, but this library predicts classes. Cut it into a few ranges "
+            "first, such as low, middle and high, and give that column as the target."
         )
 
 
@@ -403,7 +412,7 @@ def note(
     left_out: Sequence[str],
     weights: str | None,
     seed: int | None,
-    decimal: Sequence[str],
+    options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What the model file keeps for later commands."""
     from latentclass.cli._training_rows import mark_rows, note_rows
@@ -418,8 +427,10 @@ def note(
         "seed": seed or 0,
         "training_rows": note_rows(mark_rows(fitted, job.X, job.y.tolist())),
     }
-    if decimal:
-        about["decimal"] = read_decimals(decimal)
+    if options["decimal"]:
+        about["decimal"] = read_decimals(options["decimal"])
+    if options["missing"]:
+        about["missing"] = list(options["missing"])
     if job.scores:
         about["held_out"] = {
             "folds": len(job.folds),

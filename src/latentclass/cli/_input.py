@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +38,12 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "in price=, for one of them; may be repeated. The other may mark thousands.",
         ),
         click.option("--encoding", help="Encoding of the text, if it is not detected."),
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="TEXT",
+            help="A text that stands for a missing cell, such as -; may be repeated.",
+        ),
     )
     for option in reversed(options):
         function = option(function)
@@ -83,19 +90,35 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def open_file(path: str, decimal: Sequence[str] = (), **options: Any) -> Any:
+def open_file(path: str, **options: Any) -> Any:
     """Open a table file, or standard input as "-"; options that are None are detected."""
-    return _open_with(path, {}, decimal, **options)
+    return _open_with(path, {}, (), **options)
 
 
-def _open_with(path: str, noted: Mapping[str, str], decimal: Sequence[str], **options: Any) -> Any:
-    """Open a table file with decimal signs that were noted, and given ones in place of them."""
+def _open_with(
+    path: str,
+    noted_marks: Mapping[str, str],
+    noted_missing: Sequence[str],
+    decimal: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    **options: Any,
+) -> Any:
+    """Open a table file with what was noted of its cells, and what is given in place of it."""
     marks = read_decimals(decimal)
-    file = _open(path, decimal={**noted, **marks} or None, **options)
+    file = _open(
+        path,
+        decimal={**noted_marks, **marks} or None,
+        missing=missing or noted_missing,
+        **options,
+    )
     if marks and file.decimal is None:
         raise CommandError(
             f"{path!r} is not a CSV or TSV file, so its numbers have no decimal sign. Leave out "
             "--decimal; convert columns of text in the file itself."
+        )
+    if missing and file.decimal is None:
+        raise CommandError(
+            f"{path!r} is not a CSV or TSV file: its missing cells are marked. Leave out --missing."
         )
     for name in filter(None, marks):
         need_column(name, file.names, path)
@@ -162,20 +185,21 @@ def open_rows(
     path: str,
     about: dict[str, Any],
     schemas: Sequence[Any],
-    decimal: Sequence[str] = (),
     **options: Any,
 ) -> Any:
     """Open a table file with rows for models, to be read as the table of the fit was.
 
-    Codes that were learned as text stay text, and the decimal signs that `fit` was told count
-    for the columns of which there is no other among the options.
+    Codes that were learned as text stay text, and what `fit` was told of decimal signs and missing
+    cells counts unless the options say something else.
     """
     text = sorted({name for schema in schemas for name in text_columns(schema)})
     noted = about.get("decimal")
     marks = {"": noted} if isinstance(noted, str) else noted if isinstance(noted, dict) else {}
     if not set(marks.values()) <= {".", ","}:
         marks = {}
-    return _open_with(path, marks, decimal, text=text, **options)
+    words = about.get("missing")
+    known = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
+    return _open_with(path, marks, known, text=text, **options)
 
 
 def need_column(name: str, names: Sequence[str], path: str) -> None:
@@ -347,7 +371,10 @@ def cell_advice(cell: Any) -> str:
 
     mark = thousands_mark(str(cell))
     if mark is None:
-        return "Correct the cell, or leave it empty."
+        return (
+            "Correct the cell, or leave it empty. If it means that nothing is known, pass "
+            f"--missing {quote(str(cell))}."
+        )
     advice = "Write numbers without thousands separators"
     if mark != ",":
         return f"{advice}."

@@ -27,7 +27,7 @@ Columns = Mapping[str, Sequence[Any]]
 """Some rows: a list or an array for each column."""
 
 output_option = click.option(
-    "--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
+    "--output", "-o", type=click.Path(), metavar="FILE",
     help="Where to write: .csv, .tsv, .parquet, .feather or .jsonl; by default standard output.",
 )  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Overwrite a file that exists.")
@@ -38,6 +38,8 @@ def check_output(path: str | None, force: bool, *, endings: Sequence[str] = ENDI
     if path is None or path == "-":
         return
     target = Path(path)
+    if target.is_dir():
+        raise CommandError(f"{path!r} is a folder. Give the name of a file in it.")
     if endings and target.suffix.lower() not in endings:
         raise CommandError(
             f"The ending of {path!r} is not a known format: use {', '.join(endings)}."

@@ -29,7 +29,7 @@ from latentclass.cli._progress import Progress
 @command
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path(allow_dash=True))
-@click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), metavar="FILE",
+@click.option("--output", "-o", required=True, type=click.Path(), metavar="FILE",
               help="The page to write: a file that ends in .html.")  # fmt: skip
 @click.option("--target", "-t", help="The column with the classes; by default that of the fit.")
 @click.option("--title", help="Heading of the page.")

@@ -190,7 +190,7 @@ def _network(found: Any, path: str) -> str:
 @click.argument("model", type=click.Path())
 @click.option("--bif", is_flag=True, required=True, help="As a Bayesian network in BIF.")
 @click.option("--class", "label", help="For latent trees: the class whose tree is written.")
-@click.option("--output", "-o", type=click.Path(dir_okay=False), metavar="FILE",
+@click.option("--output", "-o", type=click.Path(), metavar="FILE",
               help="Where to write. Without it, to standard output.")  # fmt: skip
 @force_option
 def export(model: str, bif: bool, label: str | None, output: str | None, force: bool) -> None:  # noqa: ARG001

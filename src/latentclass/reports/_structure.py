@@ -341,10 +341,18 @@ def _stands_for(model: Any, names: list[str], k: int) -> str:
     weights = _question_values(model)[:, k]
     for (name, level), value in zip(getattr(model, "questions_", ()), weights, strict=True):
         often = "often" if value > 0 else "rarely"
-        moved.append((abs(value) / LOGIT, f"{often} {cut(plain(name))} = {cut(plain(level))}"))
+        moved.append((abs(value) / LOGIT, f"{often} {cut(plain(name))} = {_asked(level)}"))
     moved.sort(key=lambda one: -one[0])
     told = [words for size, words in moved[:3] if size >= MOVED]
     return f" Where it is high: {listed(told, 3, 70)}." if told else ""
+
+
+def _asked(level: Any) -> str:
+    """A category, or several that a question asks for together."""
+    if not isinstance(level, tuple):
+        return cut(plain(level))
+    shown = [cut(plain(one), 24) for one in level[:2]]
+    return " or ".join(shown) if len(level) <= 2 else f"{shown[0]} or {len(level) - 1} others"
 
 
 def _biggest(model: Any) -> int:
@@ -414,7 +422,7 @@ def _question_weights(model: Any, n_latent: int) -> MapFinding | None:
     order = np.argsort(-np.abs(values).max(axis=1), kind="stable")[:MOST_LINES]
     shown = min(n_latent, MOST_SIZES)
     top = float(np.abs(values).max()) or 1.0
-    names = [f"{cut(plain(name))} is {cut(plain(level))}" for name, level in model.questions_]
+    names = [f"{cut(plain(name))} is {_asked(level)}" for name, level in model.questions_]
     return MapFinding(
         "Categories: what the latent variables stand for",
         "By how much the log-odds of a category change when the latent variable changes by one.",

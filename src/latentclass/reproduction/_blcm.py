@@ -224,7 +224,7 @@ ENTRIES = (
         data=(),
         classifiers=(),
         protocol="The re-sampled halves of USPS.",
-        profiles={"quick": "The same as paper.", "paper": "All images."},
+        profiles={"quick": "The same as in the profile paper.", "paper": "All images."},
         minutes={"quick": 0.1},
         run=table_1,
     ),

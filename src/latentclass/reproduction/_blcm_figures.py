@@ -293,7 +293,7 @@ def figure_10(work: Work) -> Iterator[Record]:
 
 
 ELSE = "scikit-learn's digits where USPS is not at hand"
-SAME = {"quick": "The same as paper.", "paper": "As in the paper."}
+SAME = {"quick": "The same as in the profile paper.", "paper": "As in the paper."}
 PROFILES = {
     "quick": "Our prior, 2 starts, the one with the highest bound kept.",
     "paper": "The model as published: no prior, 10 restarts.",

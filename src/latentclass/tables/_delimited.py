@@ -55,11 +55,7 @@ NO_ROWS = (
     "there are names of columns, but no rows below them. Export the table again, or check the name "
     "of the file."
 )
-NULLS = [
-    *MISSING_WORDS,
-    *(" " * width for width in range(1, BLANK + 1)),
-    *(f" {m}" for m in MISSING_WORDS[1:]),
-]
+BLANKS = [" " * width for width in range(1, BLANK + 1)]
 
 
 @dataclass
@@ -76,6 +72,8 @@ class DelimitedReader:
         The decimal mark that the user named for the file.
     column_decimals : mapping of str to str
         The decimal marks that the user named for columns.
+    missing : collection of str
+        Further cells that count as missing.
     n_rows : int or None
         Number of rows, once `read_chunks` has begun.
     """
@@ -87,6 +85,7 @@ class DelimitedReader:
     text: Collection[str] = ()
     given_decimal: str | None = None
     column_decimals: Mapping[str, str] = field(default_factory=dict)
+    missing: Collection[str] = ()
     n_rows: int | None = None
     _kinds: list[Kind] | None = None
     _block: int = SMALL_BLOCK
@@ -251,10 +250,11 @@ class DelimitedReader:
 
     def _convert_options(self) -> Any:
         place = dict(zip(self.dialect.names, self._places(), strict=True))
+        words = [*MISSING_WORDS, *self.missing]
         return pacsv.ConvertOptions(
             column_types=dict.fromkeys(self._places(), pa.string()),
             include_columns=[place[name] for name in self.names],
-            null_values=NULLS,
+            null_values=[*words, *(f" {word}" for word in words if word), *BLANKS],
             strings_can_be_null=True,
             check_utf8=False,  # the scan has done it
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -298,7 +299,7 @@ def _text_numbers(
         sentence = f"holds numbers with a comma as text, such as {shown(with_comma[0])}"
         words = [text for text in texts if not _comma_or_whole(text)]
         if words:  # no way to read the file makes numbers of them
-            sentence += f", beside {_some_words(words, column)}. Leave such cells empty."
+            sentence += f", beside {_some_words(words, column)}. {_as_missing(words)}"
             return Fault("decimal comma", sentence)
         sentence += ". Read it with a decimal comma."
         return Fault("decimal comma", sentence, f"--decimal {name}=,")
@@ -311,8 +312,18 @@ def _text_numbers(
         return None
     if words:  # no way to read the file makes numbers of them
         sentence = f"holds numbers beside {_some_words(words, column)}, and is read as categories. "
-        return Fault("numbers and words", sentence + "Leave such cells empty.")
+        return Fault("numbers and words", sentence + _as_missing(words))
     return Fault("numbers as text", "holds numbers stored as text.", "--continuous")
+
+
+def _as_missing(words: list[str]) -> str:
+    """What to do about words among numbers."""
+    advice = "Correct such cells, or leave them empty"
+    if len(set(words)) > 1:
+        return f"{advice}."
+    return (
+        f"{advice}. If it means that nothing is known, --missing {quote(plain(words[0]))} says so."
+    )
 
 
 def thousands_mark(text: str) -> str | None:

@@ -128,6 +128,7 @@ def open_table(
     decimal: str | Mapping[str, str] | None = None,
     encoding: str | None = None,
     columns: Sequence[str] | None = None,
+    missing: Collection[str] = (),
     text: Collection[str] = (),
 ) -> TableFile:
     """Find out how to read a file; arguments as in `read_table`.
@@ -144,6 +145,8 @@ def open_table(
         If the file cannot be read. Some faults show only when its rows are read.
     """
     _check_options(separator, decimal)
+    if isinstance(missing, str) or not all(isinstance(word, str) for word in missing):
+        raise TypeError(f"missing must be a list of texts, got {missing!r}.")
     _need_pyarrow()
     opened = open_source(source)
     format_ = _find_format(opened)
@@ -170,7 +173,7 @@ def open_table(
     chosen = _choose(opened, dialect.names, columns)
     own = dict(decimal) if isinstance(decimal, Mapping) else {}
     whole = decimal if isinstance(decimal, str) else own.pop("", None)
-    delimited = DelimitedReader(opened, scan, dialect, chosen, text, whole, own)
+    delimited = DelimitedReader(opened, scan, dialect, chosen, text, whole, own, missing)
     return TableFile(opened, format_, delimited, dialect.separator, scan)
 
 
@@ -182,6 +185,7 @@ def read_table(
     decimal: str | Mapping[str, str] | None = None,
     encoding: str | None = None,
     columns: Sequence[str] | None = None,
+    missing: Sequence[str] = (),
 ) -> Any:
     """Read a table from a CSV, TSV, ARFF, Parquet, Feather or Arrow file.
 
@@ -207,6 +211,8 @@ def read_table(
         byte order mark. If the file is neither, it is taken as Windows-1252.
     columns : list of str, default=None
         Names of the columns to read, in this order. None reads all.
+    missing : list of str, default=()
+        Further texts that stand for a missing cell of a CSV or TSV file, such as "-".
 
     Returns
     -------
@@ -220,8 +226,8 @@ def read_table(
     Notes
     -----
     In text files an empty cell, a cell of spaces, ?, NA, N/A, n/a, #N/A, <NA>, NaN, nan, null and
-    NULL are missing. "None" is a word like any other, because many tables use it as a category. A
-    column of a CSV or TSV file is read as
+    NULL are missing, and what `missing` lists. "None" is a word like any other, because many tables
+    use it as a category. A column of a CSV or TSV file is read as
 
     - booleans, if all cells are true or false (also True, TRUE, ...);
     - numbers, if all cells are numbers; whole numbers with missing cells stay numbers;
@@ -248,7 +254,12 @@ def read_table(
     if container not in ("pandas", "pyarrow", "polars"):
         raise ValueError(f'container must be "pandas", "pyarrow" or "polars", got {container!r}.')
     file = open_table(
-        source, separator=separator, decimal=decimal, encoding=encoding, columns=columns
+        source,
+        separator=separator,
+        decimal=decimal,
+        encoding=encoding,
+        columns=columns,
+        missing=missing,
     )
     for name in decimal if isinstance(decimal, Mapping) else ():
         if name and name not in file.names:
