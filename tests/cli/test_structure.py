@@ -48,7 +48,10 @@ def test_rules(fitted, tmp_path):
     shown = run("rules", path).out.splitlines()
     assert shown[0].split() == ["latent", "state", "support", "P(no)", "P(yes)", "rule"]
     rules = [one[shown[0].index("rule") :] for one in shown[1:]]
-    assert rules == model.rules(100)["rule"].tolist()
+    assert rules == [rule for rule in model.rules(100)["rule"] if rule != "always"]
+    alone = [name for name in model.selected_features_ if name in model.top_variables_]
+    told = run("rules", path).err
+    assert told == (f"Used without a rule: {', '.join(alone)}.\n" if alone else "")
     ended = run("rules", fitted())
     assert ended.err == (
         f"Error: {str(fitted())!r} (NaiveBayes) has no rules. Fit one that does: --model hnb.\n"

@@ -70,15 +70,23 @@ def rules(model: str, output: str | None, force: bool) -> None:
     check_output(output, force)
     found = _part_with(model, ("rules",), "rules", "--model hnb")
     from latentclass.hnb._reader import READABLE_LENGTH
+    from latentclass.hnb._rules import EVERY_ROW
 
     out = console()
     on_screen = output is None and not out.json
     frame = found.rules(READABLE_LENGTH) if on_screen else found.rules()
     if not len(frame):
         out.say("The model has no latent variable, so it has no rules.")
-    if on_screen:  # the long one last, where it can go on in further lines
+    if on_screen:
+        # a variable of one state stands for columns that say nothing
+        frame = frame[frame["rule"] != EVERY_ROW]
+        # the long one last, where it can go on in further lines
         frame = frame[[*frame.columns.drop("rule"), "rule"]]
     _show(as_columns(frame, list(frame.columns)), output)
+    if on_screen and found.n_models == 1:
+        alone = [name for name in found.selected_features_ if name in found.top_variables_]
+        if alone:
+            out.say(f"Used without a rule: {', '.join(map(str, alone))}.")
 
 
 @command

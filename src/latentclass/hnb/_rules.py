@@ -24,6 +24,10 @@ MAX_SETS = 200
 """Number of rectangles after which no more are looked for."""
 
 
+EVERY_ROW = "always"
+"""The rule of a state that every row is in."""
+
+
 @dataclass(frozen=True)
 class In:
     """A variable has one of some levels."""
@@ -300,7 +304,7 @@ def write(
 ) -> str:
     """A proposition in words; `condition` writes that a variable has one of some levels."""
     if proposition == TRUE:
-        return "always"
+        return EVERY_ROW
     if proposition == FALSE:
         return "never"
     return _write(proposition, names, condition)
