@@ -71,6 +71,18 @@ def test_long_rules_are_wrapped_on_a_terminal(monkeypatch, capsys):
     assert rule in capsys.readouterr().out
 
 
+def test_groups_of_latent_trees_are_told_in_words_on_the_screen(fitted):
+    path = fitted("latent-tree", "--set", "search=fast")
+    frame = latentclass.load(path).latent_groups("yes", top=3)
+    header, *lines = run("groups", path, "--class", "yes").out.splitlines()
+    assert header.split() == ["class", "latent", "group", "size", "known", "by"]
+    assert len(lines) == len(frame[["latent", "group"]].drop_duplicates())
+    first = frame[(frame["latent"] == frame["latent"].iloc[0]) & (frame["group"] == 0)]
+    for column in first["column"].unique():
+        assert f"{column} " in lines[0]
+    assert f"{first['size'].iloc[0]:.3f}" in lines[0]
+
+
 def test_groups_of_latent_trees(fitted, tmp_path):
     path = fitted("latent-tree", "--set", "search=fast")
     ended = run("groups", path, "--class", "yes", "-o", tmp_path / "g.csv")

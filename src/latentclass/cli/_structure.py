@@ -100,7 +100,8 @@ def groups(model: str, label: str | None, top: int, output: str | None, force: b
     """Show the groups that a model has found.
 
     Latent trees: the groups into which each latent variable splits the rows of a class, by the
-    columns that tell them apart best. Latent variable classifiers and mixtures: share, classes,
+    columns that tell them apart best (on the screen in words; files and JSON have a line for each
+    level). Latent variable classifiers and mixtures: share, classes,
     means and categories of each component. Hierarchical naive Bayes: the columns that each latent
     variable joins.
     """
@@ -120,6 +121,8 @@ def groups(model: str, label: str | None, top: int, output: str | None, force: b
             "The model has one component, so these are the values of all rows together. To see "
             "groups, fit it with --set n_components=2."
         )
+    if show is _tree_groups and output is None and not console().json:
+        columns = _tree_lines(found, columns)
     _show(columns, output)
 
 
@@ -134,6 +137,33 @@ def _tree_groups(model: Any, label: str | None, top: int) -> dict[str, Any]:
         for name, level in zip(columns["column"], columns["level"], strict=True)
     ]
     return columns
+
+
+def _tree_lines(model: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """One line for each group, with the levels that tell it apart in words."""
+    import pandas as pd
+
+    from latentclass.reports._trees import group_words
+
+    lines: dict[str, list[Any]] = {
+        name: [] for name in ("class", "latent", "group", "size", "known by")
+    }
+    frame = pd.DataFrame(columns)
+    for (label, latent), part in frame.groupby(["class", "latent"], sort=False):
+        sizes = part.drop_duplicates("group").set_index("group")["size"].sort_index()
+        marks: list[list[str]] = [[] for _ in sizes]
+        for name, cells in part.groupby("column", sort=False):
+            table = cells.pivot(index="group", columns="level", values="probability")
+            levels = list(cells["level"].drop_duplicates())
+            shares = table.reindex(columns=levels).sort_index().to_numpy()
+            told = levels if name in model.cut_points_ else [f"is {level}" for level in levels]
+            for group, words in enumerate(group_words(told, shares, sizes.to_numpy())):
+                marks[group].append(f"{name} {words}")
+        for (group, size), known in zip(sizes.items(), marks, strict=True):
+            cells_of_line = (label, latent, group, float(size), "; ".join(known))
+            for column, cell in zip(lines.values(), cells_of_line, strict=True):
+                column.append(cell)
+    return lines
 
 
 def _components(model: Any, label: str | None, top: int) -> dict[str, Any]:  # noqa: ARG001
