@@ -80,7 +80,7 @@ def test_groups_of_latent_trees_are_told_in_words_on_the_screen(tmp_path):
     latentclass.save(model.fit(X, np.arange(400) % 2), tmp_path / "m.lc")
     frame = model.latent_groups(1, top=3)
     header, *lines = run("groups", tmp_path / "m.lc", "--class", "1").out.splitlines()
-    assert header.split() == ["class", "latent", "group", "size", "known", "by"]
+    assert header.split() == ["latent", "group", "size", "known", "by"]
     assert len(lines) == len(frame[["latent", "group"]].drop_duplicates()) >= 2
     first = frame[(frame["latent"] == frame["latent"].iloc[0]) & (frame["group"] == 0)]
     assert f"{first['size'].iloc[0]:.3f}" in lines[0]

@@ -145,11 +145,10 @@ def _tree_lines(model: Any, columns: dict[str, Any]) -> dict[str, Any]:
 
     from latentclass.reports._trees import group_words
 
-    lines: dict[str, list[Any]] = {
-        name: [] for name in ("class", "latent", "group", "size", "known by")
-    }
-    frame = pd.DataFrame(columns)
-    for (label, latent), part in frame.groupby(["class", "latent"], sort=False):
+    keys = [name for name in ("class", "latent") if name in columns]
+    names = [*keys, "group", "size", "known by"]
+    lines: list[tuple[Any, ...]] = []
+    for key, part in pd.DataFrame(columns).groupby(keys, sort=False):
         sizes = part.drop_duplicates("group").set_index("group")["size"].sort_index()
         marks: list[list[str]] = [[] for _ in sizes]
         for name, cells in part.groupby("column", sort=False):
@@ -160,10 +159,8 @@ def _tree_lines(model: Any, columns: dict[str, Any]) -> dict[str, Any]:
             for group, words in enumerate(group_words(told, shares, sizes.to_numpy())):
                 marks[group].append(f"{name} {words}")
         for (group, size), known in zip(sizes.items(), marks, strict=True):
-            cells_of_line = (label, latent, group, float(size), "; ".join(known))
-            for column, cell in zip(lines.values(), cells_of_line, strict=True):
-                column.append(cell)
-    return lines
+            lines.append((*key, group, float(size), "; ".join(known)))
+    return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True)) if lines else columns
 
 
 def _components(model: Any, label: str | None, top: int) -> dict[str, Any]:  # noqa: ARG001
