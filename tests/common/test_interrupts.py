@@ -177,6 +177,7 @@ def test_fit_stores_all_it_has_learned_at_once(prototype):
     assert not same(before, after)
 
 
+@pytest.mark.filterwarnings("ignore:The rows without a label moved the class shares")
 @pytest.mark.parametrize("fitted", [False, True], ids=["unfitted", "fitted"])
 def test_a_fit_that_stops_at_any_point_changes_nothing(prototype, fitted):
     _, seen, after = watched_fit(prototype)
