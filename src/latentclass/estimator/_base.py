@@ -276,7 +276,7 @@ class GenerativeClassifier(
         """Add the temperature and the facts about it to what held-out rows have decided."""
         if not self.calibrate or (self.calibrate == "auto" and learned.calibrated):
             return replace(tuned, temperature=learned.temperature, calibration={})
-        # what a fit knows of rows that it left out is better than what its folds say of few of them
+        # rows that the fit itself has left out say more than a few folds
         known = self.calibrate == "auto" and learned.left_out is not None
         if tuned.calibration and not (learned.calibrated or known):
             return tuned
