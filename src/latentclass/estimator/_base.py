@@ -29,6 +29,7 @@ from latentclass.engine._logspace import first_largest, log_normalise, log_sum_e
 from latentclass.engine._parallel import computation, map_blocks
 from latentclass.estimator._calibration import N_FOLDS, HeldOutRows
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
+from latentclass.estimator._common_parameters import check_common_parameters
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._decision import check_names, least_loss
 from latentclass.estimator._explanation import Cells, Explanation
@@ -52,7 +53,6 @@ from latentclass.estimator._tuning import (
     choose_unlabelled_weight,
     learn_temperature_of,
 )
-from latentclass.estimator._unknown import check_unknown
 from latentclass.estimator._unlabelled import (
     check_unlabelled_weight,
     warn_of_drift,
@@ -200,8 +200,6 @@ class GenerativeClassifier(
             return Tuned(float(self.unlabelled_weight))
         if training.labelled.all():
             return Tuned(1.0)
-        if self._unlabelled_errors == np.inf:
-            return Tuned(0.0)
         learned = self._fit_model(training.take(training.labelled), None)
         return choose_unlabelled_weight(self, training, learned, self._fold_seed(), self.calibrate)
 
@@ -299,8 +297,7 @@ class GenerativeClassifier(
     """Most folds of what is "auto" (temperature, unlabelled rows); fewer where a fit is costly."""
 
     _unlabelled_errors: ClassVar[float] = UNLABELLED_ERRORS
-    """Standard errors by which held-out rows must gain for rows without a label to count; with
-    infinitely many they never do."""
+    """Standard errors by which held-out rows must gain for rows without a label to count."""
 
     def _left_out(self, training: Training, learned: Learned) -> HeldOutRows | None:  # noqa: ARG002
         """Evidence about each row without the row itself, where that costs hardly more than a fit.
@@ -683,18 +680,6 @@ row of X, optional
     @abstractmethod
     def _fit_model(self, training: Training, progress: FitProgress | None) -> Learned:
         """Learn a model from rows. Changes nothing in the estimator."""
-
-
-def check_common_parameters(estimator: Any) -> None:
-    """Refuse parameters that all estimators have and that make no sense."""
-    check_unknown(estimator)
-    check_option("columns", estimator.columns, ("by_name", "strict"))
-    check_option("missing_indicator", estimator.missing_indicator, (False, True))
-    check_number("verbose", estimator.verbose, low=0)
-    if estimator.n_jobs is not None:
-        check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)
-        if estimator.n_jobs == 0:
-            raise ValueError("n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores.")
 
 
 def log_odds(log_posterior: FloatArray, target: IndexArray) -> FloatArray:

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from latentclass.data._labels import label_array
 from latentclass.data._number_facts import narrow_number_facts
 from latentclass.engine._parallel import computation
-from latentclass.estimator._base import GenerativeClassifier, check_common_parameters
+from latentclass.estimator._base import GenerativeClassifier
+from latentclass.estimator._common_parameters import check_common_parameters
 from latentclass.estimator._fitted import Learned
 from latentclass.estimator._reading import (
     Training,

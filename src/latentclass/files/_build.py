@@ -158,7 +158,7 @@ def _may_be_learned(kind: Any, field: str) -> bool:
 def _check_parameters(estimator: Any) -> None:
     """Refuse parameters that prediction uses and that make no sense."""
     if hasattr(estimator, "n_jobs"):
-        from latentclass.estimator._base import check_common_parameters
+        from latentclass.estimator._common_parameters import check_common_parameters
 
         check_common_parameters(estimator)
         need(estimator.n_jobs is None or abs(estimator.n_jobs) <= 10_000, "n_jobs is too large")

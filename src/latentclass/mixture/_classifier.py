@@ -25,7 +25,7 @@ from latentclass.estimator._fitted import FitRecord, Learned
 from latentclass.estimator._latent_names import NamedLatents
 from latentclass.estimator._published import AsPublished
 from latentclass.estimator._reading import Training
-from latentclass.estimator._tuning import UNLABELLED_ERRORS
+from latentclass.estimator._tuning import Tuned
 from latentclass.mixture._classifier_fit import ClassifierFit, LabelledRows, left_out_rows
 from latentclass.mixture._classifier_model import LatentVariableModel
 from latentclass.mixture._component_classifiers import FittedClassifiers, check_estimator
@@ -362,10 +362,11 @@ classifier or None, default="kernel_logistic_regression"
 
     _few_folds = 2
 
-    @property
-    def _unlabelled_errors(self) -> float:  # type: ignore[override]
-        # they move the components, which a classifier of P(y | x) hardly needs
-        return UNLABELLED_ERRORS if self.estimator is None else np.inf
+    def _choose_unlabelled_weight(self, training: Training) -> Tuned:
+        if self.unlabelled_weight == "auto" and self.estimator is not None:
+            # such rows move the components, which a classifier of P(y | x) hardly needs
+            return Tuned(1.0 if training.labelled.all() else 0.0)
+        return super()._choose_unlabelled_weight(training)
 
     @property
     def _counts_categories(self) -> bool:  # type: ignore[override]

@@ -26,7 +26,6 @@ from latentclass.engine._em import EMResult
 from latentclass.engine._mixture_rows import MixtureRows, join_rows
 from latentclass.engine._parallel import computation
 from latentclass.engine._product_mixture import MixtureParams
-from latentclass.estimator._base import check_common_parameters
 from latentclass.estimator._callbacks import CallbackSupportMixin, FitProgress, with_callbacks
 from latentclass.estimator._clarity import (
     Clarity,
@@ -34,6 +33,7 @@ from latentclass.estimator._clarity import (
     measure_clarity,
     part_clarity,
 )
+from latentclass.estimator._common_parameters import check_common_parameters
 from latentclass.estimator._completion import complete_table
 from latentclass.estimator._latent_names import NamedLatents, is_own
 from latentclass.estimator._parted import read_parts

@@ -1,13 +1,27 @@
-"""What becomes of categories that were not seen in `fit`."""
+"""Checks of the parameters that all estimators have."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from latentclass._validation import check_option
+import numpy as np
+
+from latentclass._validation import check_number, check_option
 
 
-def check_unknown(estimator: Any) -> None:
+def check_common_parameters(estimator: Any) -> None:
+    """Refuse parameters that all estimators have and that make no sense."""
+    _check_unknown(estimator)
+    check_option("columns", estimator.columns, ("by_name", "strict"))
+    check_option("missing_indicator", estimator.missing_indicator, (False, True))
+    check_number("verbose", estimator.verbose, low=0)
+    if estimator.n_jobs is not None:
+        check_number("n_jobs", estimator.n_jobs, low=-np.inf, whole=True)
+        if estimator.n_jobs == 0:
+            raise ValueError("n_jobs=0 has no meaning: use None, 1 or more, or -1 for all cores.")
+
+
+def _check_unknown(estimator: Any) -> None:
     """Refuse `handle_unknown` of an unknown name, and "smooth" where it would only pretend.
 
     "smooth" gives each discrete column one more category, of which there is no training row. So it
